@@ -13,14 +13,18 @@ extension EditProcessor {
     func begin(_ begin: BeginEditing, _ context: RequestContext) async throws(RPCError) -> Reply {
         let found = try await catalog.asset(begin.asset, atLeast: begin.atLeast)
         let (asset, sequence) = (found.asset, found.page.sequence)
-        guard
-            var (base, resource, hasData) = asset.editingInput(handles: { identifier, version in
-                begin.canHandle.contains { $0.includes(identifier, version) }
-            })
-        else {
+        let handles = { (identifier: String, version: String) in
+            begin.canHandle.contains { $0.includes(identifier, version) }
+        }
+        guard var (base, resource, hasData) = asset.editingInput(handles: handles) else {
             throw .noOriginal(asset)
         }
-        if let choice = begin.originalChoice { (base, resource, hasData) = try chosen(choice, asset) }
+        if let choice = begin.originalChoice {
+            guard let chosen = asset.editingInput(of: choice, handles: handles) else {
+                throw .noOriginalChoice(asset)
+            }
+            (base, resource, hasData) = chosen
+        }
         try await require(
             resource.digest,
             of: found,
@@ -97,17 +101,6 @@ extension EditProcessor {
             sequence: sequence
         )
         return withExtendedLifetime((before, after)) { Reply(result.json, attachments: [render.bytes]) }
-    }
-
-    /// Returns the chosen original of an asset that has two (T-49).
-    private func chosen(
-        _ choice: OriginalChoice,
-        _ asset: Asset
-    ) throws(RPCError) -> (EditBase, AssetResource, Bool) {
-        guard let resource = asset.originalChoices[choice] else {
-            throw .noOriginalChoice(asset)
-        }
-        return (.original, resource, false)
     }
 
     private func read(_ resource: AssetResource, of asset: Asset) throws(RPCError) -> Bytes {

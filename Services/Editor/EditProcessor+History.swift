@@ -126,7 +126,7 @@ extension EditProcessor {
         let transaction = EditTransaction(
             identity: context.identity,
             client: undo.client,
-            transaction: undo.transaction ?? PhotoLibrary.randomTransaction(),
+            transaction: undo.transaction ?? PhotoLibrary.uniqueTransaction(),
             digest: EditDigest.of(undo)
         )
         if undo.transaction != nil, let known = try await catalog.storedOutcome(transaction) {

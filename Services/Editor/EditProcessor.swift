@@ -46,7 +46,7 @@ struct EditProcessor: Sendable {
         let transaction = EditTransaction(
             identity: identity,
             client: edit.client,
-            transaction: edit.transaction ?? PhotoLibrary.randomTransaction(),
+            transaction: edit.transaction ?? PhotoLibrary.uniqueTransaction(),
             digest: asked ?? EditDigest.of(edit)
         )
         return try await serializer.run(edit.asset) { () async throws(RPCError) in
@@ -171,7 +171,7 @@ struct EditProcessor: Sendable {
         let transaction = EditTransaction(
             identity: identity,
             client: revert.client,
-            transaction: revert.transaction ?? PhotoLibrary.randomTransaction(),
+            transaction: revert.transaction ?? PhotoLibrary.uniqueTransaction(),
             digest: EditDigest.of(revert)
         )
         return try await serializer.run(revert.asset) { () async throws(RPCError) in

@@ -206,8 +206,6 @@ struct EditorService: RunnableService {
         // Messages read but not yet accepted are lost with the process and published again, so few are read ahead.
         limits.inboxMessages = 256
         limits.inboxBytes = 8 << 20
-        // While the inbox is full, nothing is read and libzmq's queues fill too.
-        limits.receiveHighWaterMark = 16
         let address = configuration.endpoints[.edits]
         var pullers = [
             try Puller(

@@ -1,3 +1,5 @@
+import Hosting
+
 /// The queues of a keyed serializer: work of one key runs one at a time in order of arrival; keys are independent.
 ///
 /// Pure; ``PerAssetSerializer`` carries out its decisions.
@@ -5,7 +7,7 @@ struct KeyedQueue<Key: Hashable & Sendable>: Sendable {
     enum EnterResult: Equatable {
         case mayStart
         case mustWait
-        /// The limit of this key or of all keys together is reached.
+        /// The limit of this key is reached, or that of all keys together, and the client has some.
         case full
     }
 
@@ -14,7 +16,9 @@ struct KeyedQueue<Key: Hashable & Sendable>: Sendable {
     /// The number of waiters running or waiting, of all keys.
     private(set) var count = 0
     /// The first waiter of each queue is the one running.
-    private var queues: [Key: [UInt64]] = [:]
+    private var queues: [Key: [(waiter: UInt64, source: WorkSource)]] = [:]
+    /// The numbers of waiters of the clients that have some.
+    private var held: [WorkSource: Int] = [:]
 
     init(limitPerKey: Int, limit: Int) {
         self.limitPerKey = max(1, limitPerKey)
@@ -24,19 +28,27 @@ struct KeyedQueue<Key: Hashable & Sendable>: Sendable {
     /// The number of keys with work.
     var keys: Int { queues.count }
 
-    mutating func enter(_ key: Key, waiter: UInt64) -> EnterResult {
-        guard count < limit, queues[key, default: []].count < limitPerKey else { return .full }
+    /// - Parameter source: the client that waits. One that has few always gets a place, so that another one with many
+    ///   does not exclude it.
+    mutating func enter(_ key: Key, waiter: UInt64, from source: WorkSource = .service) -> EnterResult {
+        let others = held[source, default: 0]
+        guard count < limit || others < WorkSource.reservedPlaces(of: limit),
+            queues[key, default: []].count < limitPerKey
+        else { return .full }
         count += 1
-        queues[key, default: []].append(waiter)
+        held[source] = others + 1
+        queues[key, default: []].append((waiter, source))
         return queues[key]?.count == 1 ? .mayStart : .mustWait
     }
 
     /// Removes a waiter that has finished or given up. Returns the next waiter to run because of it, if any.
     mutating func finish(_ key: Key, waiter: UInt64) -> UInt64? {
-        guard let place = queues[key]?.firstIndex(of: waiter) else { return nil }
+        guard let place = queues[key]?.firstIndex(where: { $0.waiter == waiter }) else { return nil }
         count -= 1
-        queues[key]?.remove(at: place)
-        guard let next = queues[key]?.first else {
+        if let source = queues[key]?.remove(at: place).source, let others = held[source] {
+            held[source] = others > 1 ? others - 1 : nil
+        }
+        guard let next = queues[key]?.first?.waiter else {
             queues[key] = nil
             return nil
         }

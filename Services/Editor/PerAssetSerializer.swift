@@ -1,5 +1,6 @@
 import Basics
 import Contracts
+import Hosting
 import JSONValue
 import PhotoModel
 import Synchronization
@@ -36,7 +37,7 @@ final class PerAssetSerializer: Sendable {
         let entry = Promise<Bool>()
         let (waiter, entering) = state.withLock { state in
             state.nextWaiter += 1
-            let entering = state.table.enter(asset, waiter: state.nextWaiter)
+            let entering = state.table.enter(asset, waiter: state.nextWaiter, from: .current)
             if entering == .mustWait { state.waiters[state.nextWaiter] = entry }
             return (state.nextWaiter, entering)
         }

@@ -17,8 +17,8 @@ final class PublishMetrics: Sendable {
     let reused = Metrics.Counter()
     let applied = Metrics.Counter()
     let failed = Metrics.Counter()
-    /// Edits that were neither accepted nor ended, or whose end could not be recorded. If they were accepted, they are
-    /// tried again at the next start.
+    /// Edits that were neither accepted nor ended, because the catalog recorded neither. Their publishers send them
+    /// again.
     let setAside = Metrics.Counter()
 
     var json: JSONObject {

@@ -229,6 +229,11 @@ extension RPCError {
         ErrorCode.internalError.error("a worker's result \(problem)")
     }
 
+    /// - Parameter problem: the failed system call
+    static func renditionNotWritten(_ problem: String) -> RPCError {
+        ErrorCode.unavailable.error("the image cannot be written to the disk cache: \(problem)")
+    }
+
     static let noRendition = ErrorCode.internalError.error("a rendition was neither made nor refused")
 }
 

@@ -37,14 +37,14 @@ final class ThumbnailerMetrics: Sendable {
         rate.withLock { $0.perSecond(at: clock.nowMicroseconds()) }
     }
 
-    /// Counts and times one decode with its renditions.
-    func timing<Value>(_ body: () async -> [Result<Value, RPCError>]) async -> [Result<Value, RPCError>] {
+    /// Counts and times one decode with its renditions, which are nil where it made none.
+    func timing<Value>(_ body: () async -> [Result<Value, RPCError>?]) async -> [Result<Value, RPCError>?] {
         let start = clock.nowMicroseconds()
         let outcomes = await body()
         let end = clock.nowMicroseconds()
         renderMicroseconds.record(end - start)
         decodes.add()
-        for outcome in outcomes {
+        for outcome in outcomes.compactMap({ $0 }) {
             if case .success = outcome {
                 renders.add()
                 rate.withLock { $0.note(at: end) }

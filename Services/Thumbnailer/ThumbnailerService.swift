@@ -37,7 +37,13 @@ struct ThumbnailerService: RunnableService {
             spool: configuration.spoolBytes.map { (configuration.cache + "/originals", $0) },
             blockingIO: blockingIO
         )
-        let disk = try RenditionDiskCache(root: configuration.cache, budget: configuration.cacheBytes)
+        // Only the position of images that are made in advance depends on their being on the disk.
+        let disk = try RenditionDiskCache(
+            root: configuration.cache,
+            budget: configuration.cacheBytes,
+            syncFilesystem: configuration.preparedSides.isEmpty
+                ? nil : RenditionDiskCache.filesystemSync(of: configuration.cache)
+        )
         let metrics = ThumbnailerMetrics()
         self.metrics = metrics
         let thread = try PollThread(name: "thumbnailer")
@@ -109,7 +115,7 @@ struct ThumbnailerService: RunnableService {
             catalog: catalog,
             sides: configuration.preparedSides,
             workers: configuration.workers,
-            folder: configuration.cache,
+            blockingIO: blockingIO,
             metrics: metrics,
             logger: logger
         ) { feed(since: $0) }

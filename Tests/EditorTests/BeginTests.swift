@@ -46,6 +46,54 @@ extension EditorWorkerTests {
             }
         }
 
+        @Test(.spec("T-49", "D4"))
+        func `a program that can read the edit of an original gets its data with that original only`() async throws {
+            try await EditorFixture.open { fixture in
+                let compressed = TestImages.jpeg(width: 60, height: 40, seed: 1)
+                let raw = TestImages.jpeg(width: 90, height: 60, seed: 2)
+                let asset = try fixture.catalog.add(compressed)
+                let other = try fixture.resources.put(bytes: raw)
+                let render = try fixture.resources.put(bytes: TestImages.jpeg(width: 90, height: 60, seed: 3))
+                let data = try fixture.resources.put(bytes: Array("parameters for the RAW file".utf8))
+                fixture.catalog.change(asset.id, content: true) { asset in
+                    for (type, file, contentType) in [
+                        (ResourceType.alternatePhoto, other, "com.adobe.raw-image"),
+                        (.adjustmentBasePhoto, other, "com.adobe.raw-image"),
+                        (.fullSizePhoto, render, "public.jpeg"), (.adjustmentData, data, "public.data"),
+                    ] {
+                        asset.resources.append(
+                            AssetResource(
+                                type: type,
+                                digest: file.digest.text,
+                                size: file.size,
+                                contentType: contentType
+                            )
+                        )
+                    }
+                    asset.adjustmentFormatIdentifier = "org.example"
+                    asset.adjustmentFormatVersion = "1"
+                }
+                let handled = [HandledFormat(formatIdentifier: "org.example")]
+                let cases: [(OriginalChoice?, [HandledFormat], EditBase, [UInt8], Bool)] = [
+                    (nil, handled, .previous, raw, true), (.raw, handled, .previous, raw, true),
+                    (.compressed, handled, .original, compressed, false), (.raw, [], .original, raw, false),
+                ]
+                for (choice, formats, base, bytes, hasData) in cases {
+                    let begin = BeginEditing(
+                        asset: asset.id,
+                        canHandle: formats,
+                        originalChoice: choice,
+                        skipsDisplaySizeImage: true
+                    )
+                    let given = try await fixture.client.ask(begin)
+                    #expect(given.result.version == base && given.result.inputToken.base == base)
+                    #expect(given.result.input.map { given.attachments[$0] } == bytes)
+                    #expect((given.result.adjustmentData != nil) == hasData)
+                    #expect((given.result.formatIdentifier != nil) == hasData)
+                }
+            }
+        }
+
         @Test(.spec("T-18")) func `an asset in the trash can be edited, as its allowed operations say`() async throws {
             try await EditorFixture.open { fixture in
                 let asset = try fixture.catalog.add(TestImages.jpeg(width: 60, height: 40, seed: 1))

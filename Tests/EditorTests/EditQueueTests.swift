@@ -7,7 +7,7 @@ import Testing
 @testable import Editor
 
 /// The order of published edits, without sockets and clocks.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct EditQueueTests {
     private static let assets: [ObjectID] = {
         var random = SeededRandom(seed: 1)

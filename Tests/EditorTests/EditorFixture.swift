@@ -31,8 +31,12 @@ struct EditorFixture: Sendable {
 
     static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
+    /// Starts the services, runs the body and stops them.
+    ///
+    /// - Parameter handler: responds to the requests to the catalog in place of the scripted catalog
     static func open(
         withThumbnailer: Bool = false,
+        handler: (any RequestHandler)? = nil,
         configure: (inout EditorConfiguration) -> Void = { _ in },
         _ body: @Sendable (EditorFixture) async throws -> Void
     ) async throws {
@@ -61,7 +65,7 @@ struct EditorFixture: Sendable {
             address: endpoints[.catalog],
             thread: thread,
             logger: logger,
-            handler: catalog
+            handler: handler ?? catalog
         )
         let fixture = EditorFixture(
             resources: resources,

@@ -10,7 +10,7 @@ import Testing
 
 extension EditorWorkerTests {
     /// The engine of an edit: who chooses it, and what the stored list says.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(TestEnvironment.rounds(5))))
     struct EngineChoiceTests {
         private let list = AdjustmentList(operations: [.exposure(0.7), .saturation(0.3)])
         private let photo = TestImages.jpeg(width: 180, height: 120)

@@ -1,5 +1,6 @@
 import JSONValue
 import Contracts
+import Hosting
 import PhotoModel
 import Synchronization
 import TestSupport
@@ -39,6 +40,23 @@ struct KeyedQueueTests {
         #expect(table.enter(3, waiter: 3) == .full)
         _ = table.finish(1, waiter: 1)
         #expect(table.enter(3, waiter: 4) == .mayStart)
+    }
+
+    @Test func `a client with all places does not exclude another one`() {
+        var table = KeyedQueue<Int>(limitPerKey: 9, limit: 32)
+        for waiter: UInt64 in 1...32 {
+            let entering = table.enter(Int(waiter), waiter: waiter, from: .identity("many"))
+            #expect(entering == .mayStart)
+        }
+        #expect(table.enter(33, waiter: 33, from: .identity("many")) == .full)
+        #expect(table.enter(33, waiter: 34, from: .identity("one")) == .mayStart)
+        #expect(table.enter(33, waiter: 35, from: .identity("one")) == .mustWait)
+        #expect(
+            table.enter(33, waiter: 36, from: .identity("one")) == .full,
+            "a sixteenth of the limit for each of a few"
+        )
+        #expect(table.finish(33, waiter: 34) == 35)
+        #expect(table.enter(34, waiter: 37, from: .identity("one")) == .mayStart)
     }
 
     @Test func `edits of one asset never overlap, and all of them run`() async throws {

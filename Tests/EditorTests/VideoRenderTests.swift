@@ -67,7 +67,7 @@ struct VideoRenderTests {
         )
         _ = try file.export(settings, edit, to: sink)
         try? handle.close()
-        let output = folder.file("out-\(UInt32.random(in: 0 ... .max)).mp4")
+        let output = folder.file("out-\(UUID().uuidString).mp4")
         try Data(bytes).write(to: URL(fileURLWithPath: output))
         return output
     }
@@ -83,13 +83,7 @@ struct VideoRenderTests {
     }
 
     private func psnr(_ one: [UInt8], _ other: [UInt8]) -> Double {
-        guard one.count == other.count, !one.isEmpty else { return 0 }
-        var squares = 0.0
-        for index in one.indices {
-            let difference = Double(one[index]) - Double(other[index])
-            squares += difference * difference
-        }
-        return squares == 0 ? 99 : 10 * log10(255 * 255 * Double(one.count) / squares)
+        one.isEmpty ? 0 : PixelDistance.psnr(one, other)
     }
 
     /// Compares the frame of an edited video with the edited frame.

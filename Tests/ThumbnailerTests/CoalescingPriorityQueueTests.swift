@@ -1,9 +1,10 @@
+import Hosting
 import TestSupport
 import Testing
 
 @testable import Thumbnailer
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(5))))
 struct CoalescingPriorityQueueTests {
     /// A queue whose waiters are numbers. Every test enters each number once, so that it identifies the waiter.
     private struct Fixture {
@@ -218,6 +219,93 @@ struct CoalescingPriorityQueueTests {
         #expect(fixture.next() == [1])
         let later = Fixture.Queue.presence
         #expect(fixture.queue.next(now: later) != nil && fixture.queue.next(now: later) != nil, "a second later")
+    }
+
+    // MARK: Clients
+
+    @Test func `clients take turns, however many groups one of them has queued`() {
+        var queue = Fixture.Queue(limit: 1000, width: .max, batchSize: 8)
+        func enter(_ key: Int, of group: Int, _ client: String, _ urgency: RequestUrgency = .interactive) {
+            _ = queue.enter(key, of: group, urgency, from: .identity(client), waiter: key, now: 0)
+        }
+        func next() -> [Int]? {
+            guard let batch = queue.next(now: 0) else { return nil }
+            _ = queue.finish(batch)
+            return batch.keys
+        }
+        for group in 0..<100 { enter(group, of: group, "many") }
+        enter(100, of: 100, "one")
+        #expect(next() == [0] && next() == [100] && next() == [1] && next() == [2])
+        // A client that wants what another one has queued has a place for it among its own work.
+        enter(101, of: 101, "one")
+        enter(60, of: 60, "one")
+        enter(102, of: 70, "one")
+        #expect(next() == [3] && next() == [101] && next() == [4] && next() == [60] && next() == [5])
+        #expect(next() == [102, 70], "its own work comes first")
+        // Prefetch is a line of its own, with turns of its own.
+        for key in 200..<210 { enter(key, of: key, "many", .prefetch) }
+        enter(210, of: 210, "one", .prefetch)
+        while let keys = next(), keys != [99] {}
+        #expect(next() == [200] && next() == [210] && next() == [201])
+    }
+
+    @Test func `a client that has filled the queue does not exclude another one`() throws {
+        var queue = Fixture.Queue(limit: 32, width: .max)
+        func enter(_ key: Int, _ client: String) -> Fixture.Queue.Ticket? {
+            switch queue.enter(key, of: key, .interactive, from: .identity(client), waiter: key, now: 0) {
+            case .queued(let ticket), .joined(let ticket): ticket
+            case .full: nil
+            }
+        }
+        let many = (0..<40).compactMap { enter($0, "many") }
+        let one = (40..<50).compactMap { enter($0, "one") }
+        #expect(many.count == 32 && one.count == 2, "a sixteenth of the limit for each of a few")
+        let isToBeCancelled = queue.leave(try #require(one.first)) != nil
+        #expect(!isToBeCancelled)
+        #expect(enter(50, "one") != nil && enter(51, "one") == nil)
+        #expect(enter(52, "many") == nil, "others have what is beyond the limit")
+    }
+
+    @Test func `work that took too long together is queued again, in the turn of its client`() throws {
+        var fixture = Fixture(width: 1, batchSize: 4)
+        for key in 0..<4 { fixture.add(key, of: 0, .interactive) }
+        fixture.add(10, of: 1, .interactive)
+        _ = fixture.queue.enter(20, of: 2, .interactive, from: .identity("other"), waiter: 20, now: 0)
+        let first = fixture.queue.next(now: 0)
+        let batch = try #require(first)
+        #expect(batch.keys == [0, 1, 2, 3])
+        #expect(fixture.leave(waiter: 3) == nil)
+        let waiters = fixture.queue.finish(batch, left: [0, 1, 2, 3])
+        #expect(waiters == [[], [], [], []] && fixture.queue.count == 5, "nobody waits for the last one")
+        #expect(fixture.enter(1, waiter: 100) == false)
+        #expect(fixture.next() == [20], "another client is not kept waiting")
+        #expect(fixture.next() == [0] && fixture.next() == [10], "its client's other work is not kept waiting either")
+        #expect(fixture.next() == [1] && fixture.next() == [2] && fixture.queue.count == 0, "each on its own")
+
+        for key in 0..<4 { fixture.add(key, of: 0, .prefetch) }
+        let second = fixture.queue.next(now: 0)
+        let part = try #require(second)
+        let ended = fixture.queue.finish(part, left: [1, 3])
+        #expect(ended == [[0], [], [2], []])
+        #expect(fixture.next() == [1, 3], "some were made: the others may be made together")
+        #expect(fixture.queue.queuedCount == 0)
+    }
+
+    @Test func `work that a person joined while it ran is interactive when it is queued again`() throws {
+        var fixture = Fixture(width: 1, batchSize: 2)
+        for key in [0, 1] { fixture.add(key, of: 0, .prefetch) }
+        let next = fixture.queue.next(now: 0)
+        let batch = try #require(next)
+        #expect(batch.keys == [0, 1])
+        _ = fixture.queue.enter(1, of: 0, .interactive, from: .identity("person"), waiter: 2, now: 0)
+        fixture.add(10, of: 1, .prefetch)
+        let ended = fixture.queue.finish(batch, left: [0, 1])
+        #expect(ended == [[], []])
+        let urgent = fixture.queue.next(now: 0)
+        let alone = try #require(urgent)
+        #expect(alone.keys == [1] && alone.urgency == .interactive)
+        let waiters = fixture.queue.finish(alone)
+        #expect(waiters.map { $0.sorted() } == [[1, 2]])
     }
 
     @Test func `random operations agree with a plain list`() {

@@ -81,14 +81,22 @@ struct CoalescingWorkQueueTests {
     }
 
     @Test func `waiting callers get interrupted when the service stops`() async throws {
-        let shared = work(limit: 4) { .success($0) }
-        let caller = Task { await Self.errorCode(of: shared, 1) }
-        while shared.metrics.count == 0, !Task.isCancelled { await Task.yield() }
+        let begun = TaskBarrier(2)
+        let shared = CoalescingWorkQueue<Int, Int, Int>(limit: 4, width: 1, group: { $0 }) { keys in
+            await begun.pass()
+            // Returns when the work is cancelled.
+            await AwaitableValue(false).wait { $0 }
+            return keys.map { _ in .failure(.requestCancelled) }
+        }
         let running = Task { await shared.run() }
+        let served = Task { await Self.errorCode(of: shared, 1) }
+        await begun.pass()
+        let queued = Task { await Self.errorCode(of: shared, 2) }
+        while shared.metrics.due < 1, !Task.isCancelled { await Task.yield() }
         running.cancel()
         await running.value
-        let outcome = await caller.value
-        #expect(outcome == nil || outcome == .interrupted || outcome == .userCancelled)
+        #expect(await served.value == .interrupted, "its work had begun")
+        #expect(await queued.value == .interrupted, "its work was waiting in the queue")
         #expect(await Self.errorCode(of: shared, 1) == .interrupted)
     }
 
@@ -117,6 +125,27 @@ struct CoalescingWorkQueueTests {
             try await group.waitForAll()
         }
         #expect(batches.withLock { $0 } == [[1], [21, 22], [31, 32, 33]])
+        running.cancel()
+        await running.value
+    }
+
+    @Test func `work that a batch leaves is run again in the name of its client`() async throws {
+        let batches = Mutex<[[Int]]>([])
+        let sources = Mutex<Set<WorkSource>>([])
+        let shared = CoalescingWorkQueue<Int, Int, Int>(limit: 100, width: 1, batch: 8, group: { _ in 0 }) { keys in
+            batches.withLock { $0.append(keys.sorted()) }
+            _ = sources.withLock { $0.insert(.current) }
+            return keys.map { keys.count > 1 ? nil : .success($0) }
+        }
+        let callers = Task {
+            await WorkSource.$current.withValue(.identity("a")) { await shared.values([1, 2, 3]) }
+        }
+        while shared.metrics.due < 3, !Task.isCancelled { await Task.yield() }
+        let running = Task { await shared.run() }
+        let outcomes = await callers.value
+        #expect(try outcomes.map { try $0.get() } == [1, 2, 3])
+        #expect(batches.withLock { $0 } == [[1, 2, 3], [1], [2], [3]])
+        #expect(sources.withLock { $0 } == [.identity("a")])
         running.cancel()
         await running.value
     }

@@ -102,13 +102,18 @@ extension ThumbnailerWorkerTests {
             }
         }
 
+        /// The messages on the wire are of three kinds, which the cells of photos with a preview have, before anything is
+        /// cached. The long form has all cells.
         @Test(.spec("S-45", "S-46", "S-50", "P-09"))
         func `a plain ZeroMQ client sees the same table`() async throws {
             let python = try Needed.python()
+            let isLong = TestEnvironment.rounds(1) > 1
+            let cells = DeliveryCell.all.filter { isLong || (!$0.isCached && $0.low == .preview) }
+            #expect(Set(cells.map(\.expected)) == ["F", "DF", "D"])
             try await ThumbnailerFixture.open { fixture in
                 var requests: [JSON] = []
                 var expected: [String] = []
-                for (index, cell) in DeliveryCell.all.enumerated() {
+                for (index, cell) in cells.enumerated() {
                     let request = try await cell.prepare(fixture, seed: UInt64(500 + index))
                     requests.append(request.json)
                     expected.append(cell.expected)
@@ -119,7 +124,7 @@ extension ThumbnailerWorkerTests {
                 let run = try await Self.run(python, Self.script, input)
                 #expect(run.status == 0, "\(run.errors)")
                 let letters = run.output.split(separator: "\n").map(String.init)
-                for (cell, found) in zip(DeliveryCell.all, letters) { #expect(found == cell.expected, "\(cell)") }
+                for (cell, found) in zip(cells, letters) { #expect(found == cell.expected, "\(cell)") }
                 #expect(letters.count == expected.count + 1)
                 #expect(letters.last == "F", "a REQ socket gets one message")
             }

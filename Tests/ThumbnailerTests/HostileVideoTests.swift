@@ -29,12 +29,19 @@ extension ThumbnailerWorkerTests {
             ("j.mp4", ["-c:v", "libaom-av1", "-cpu-used", "8", "-usage", "realtime", "-c:a", "aac"]),
         ]
 
-        private func videos() throws -> [[UInt8]] {
+        /// The videos for all tests; making them takes seconds.
+        private static let made = Result {
             let folder = try TemporaryFolder("bad")
-            return try Self.videos.map { name, options in
+            return try videos.map { name, options in
                 try FFmpegVideos.make(folder.file(name), size: "176x144", rate: 10, seconds: 1, options)
                 return [UInt8](try Data(contentsOf: URL(fileURLWithPath: folder.file(name))))
             }
+        }
+
+        private func videos() throws -> [[UInt8]] {
+            // Without the program each of the tests is skipped.
+            _ = try Needed.program("ffmpeg")
+            return try Self.made.get()
         }
 
         /// Changes bytes, sizes or names of boxes, or the length of the file.
@@ -68,7 +75,7 @@ extension ThumbnailerWorkerTests {
             let videos = try videos()
             var random = SeededRandom(named: "damaged videos")
             var files: [[UInt8]] = []
-            for round in 0..<TestEnvironment.rounds(200) {
+            for round in 0..<TestEnvironment.rounds(100) {
                 files.append(damaged(videos[round % videos.count], using: &random))
             }
             try await ThumbnailerFixture.open { [files] fixture in

@@ -180,7 +180,7 @@ extension ThumbnailerWorkerTests {
         }
     }
 
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(TestEnvironment.rounds(5))))
     struct CancelTests {
         private func request(_ asset: Asset, _ side: Int) -> ImageRequest {
             ImageRequest(

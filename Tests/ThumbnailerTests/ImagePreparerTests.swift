@@ -16,7 +16,11 @@ extension ThumbnailerWorkerTests {
     @Suite(.timeLimit(.minutes(1)))
     struct ImagePreparerTests {
         /// Runs a test with an asset whose original is away, and a function that brings it back.
+        ///
+        /// - Parameter onDisk: whether images that are only in memory are missing
         private func withoutOriginal(
+            allowsHighQuality: Bool = true,
+            onDisk: Bool = false,
             _ body:
                 @Sendable (
                     ThumbnailerFixture, _ prepare: @Sendable () async throws -> Int,
@@ -50,7 +54,12 @@ extension ThumbnailerWorkerTests {
                 var images = CachedImages(assets: [], targetSize: .size(width: 40, height: 40))
                 images.isNetworkAccessAllowed = true
                 try await body(fixture) { [images] in
-                    try await preparer.prepare(asset.id, [images]).count
+                    try await preparer.prepare(
+                        asset.id,
+                        [images],
+                        allowsHighQuality: allowsHighQuality,
+                        onDisk: onDisk
+                    ).count
                 } _: {
                     try? FileManager.default.moveItem(atPath: away, toPath: here)
                 }
@@ -100,7 +109,7 @@ extension ThumbnailerWorkerTests {
                         catalog: catalog,
                         sides: sides,
                         workers: 1,
-                        folder: fixture.folder.file("cache"),
+                        blockingIO: BlockingIOExecutor(),
                         metrics: ThumbnailerMetrics(),
                         logger: ThumbnailerFixture.logger
                     ) { token in
@@ -131,6 +140,38 @@ extension ThumbnailerWorkerTests {
                 await fetches.wait { $0 == 3 }
                 task.cancel()
                 await task.value
+            }
+        }
+
+        @Test func `images that nobody asks for again wait for the library, for space and for the object store`()
+            async throws
+        {
+            try await withoutOriginal(onDisk: true) { fixture, prepare, _ in
+                let causes = [
+                    ErrorCode.libraryOffline.error("…"), ErrorCode.notEnoughSpace.error("…"),
+                    ErrorCode.networkError.error("…", ["problem": "unreachable"]),
+                    ErrorCode.networkError.error("…", ["problem": "access_denied"]),
+                ]
+                for cause in causes {
+                    fixture.catalog.fail(DownloadResource.method, cause)
+                    await #expect { _ = try await prepare() } throws: { error in
+                        (error as? RPCError)?.errorCode == cause.errorCode
+                    }
+                }
+                let lost = ErrorCode.networkError.error("…", ["problem": "no_object"])
+                fixture.catalog.fail(DownloadResource.method, lost)
+                let prepared = try await prepare()
+                #expect(prepared == 0, "it will not come back")
+            }
+        }
+
+        @Test func `a quick image of an original that is away is not prepared`() async throws {
+            try await withoutOriginal(allowsHighQuality: false) { _, prepare, restore in
+                let prepared = try await prepare()
+                #expect(prepared == 0)
+                restore()
+                let preparedAgain = try await prepare()
+                #expect(preparedAgain == 1)
             }
         }
 

@@ -255,18 +255,28 @@ extension ThumbnailerWorkerTests {
             try await ThumbnailerFixture.open {
                 $0.workers = 1
             } _: { fixture in
+                let large = try fixture.catalog.add(try LargeImageFixtures.large(width: 1500, seed: 1, preview: false))
                 let asset = try fixture.catalog.add(TestImages.jpeg(width: 600, height: 400))
                 let image = request(asset, 1500, 1500)
-                try await withThrowingTaskGroup(of: Int.self) { group in
-                    let gone = Task { try? await fixture.image(image).bytes.count }
-                    group.addTask { try await fixture.image(image).bytes.count }
-                    gone.cancel()
-                    _ = await gone.value
-                    let count = try await group.next()
-                    #expect(count != nil && count != 0)
-                }
+                // The worker has something else to do until both wait for the same work.
+                var slow = request(large, 9000, 9000)
+                (slow.deliveryMode, slow.format) = (.highQualityFormat, .png)
+                let rendering = Task { [slow] in await fixture.rpcError(slow) }
+                try await until { try await fixture.client.metrics()["workers"]?["busy"] == 1 }
+                let gone = Task { try? await fixture.image(image).bytes.count }
+                let staying = Task { try await fixture.image(image).bytes.count }
+                try await until { try await fixture.client.metrics()["cache"]?["shared"] == 1 }
+                gone.cancel()
+                #expect(await gone.value == nil)
+                rendering.cancel()
+                #expect(await rendering.value?.errorCode == .userCancelled)
+                #expect(try await staying.value > 0)
                 #expect(fixture.renders == 1)
             }
+        }
+
+        private func until(_ isSo: () async throws -> Bool) async throws {
+            while try await !isSo() { try await Task.sleep(for: .milliseconds(5)) }
         }
     }
 }

@@ -1,13 +1,35 @@
 import Foundation
 import ImageFormats
 import SamplePhotos
+import Synchronization
 import TestSupport
 
 @testable import Imaging
 
 /// Test images that are large enough to take some time to decode.
 enum LargeImageFixtures {
+    /// The pictures without metadata, by their width: those of a width have the same pixels.
+    private static let pictures = Mutex<[Int: [UInt8]]>([:])
+
+    private static func picture(width: Int) throws -> [UInt8] {
+        try pictures.withLock { pictures in
+            if let made = pictures[width] { return made }
+            let small = TestImages.jpeg(width: 300, height: 200, orientation: 0)
+            let options = RenditionOptions(
+                target: .size(width: width, height: width),
+                resizeMode: .exact,
+                format: .jpeg,
+                quality: 85
+            )
+            let made = try RenditionRenderer.render(small, options).bytes
+            pictures[width] = made
+            return made
+        }
+    }
+
     /// Returns a large JPEG of the ratio 3:2, with an EXIF preview if requested. Fast in debug builds too.
+    ///
+    /// - Parameter seed: makes the bytes different, in a comment; the pixels stay the same
     static func large(
         width: Int = 1500,
         seed: UInt64,
@@ -15,26 +37,12 @@ enum LargeImageFixtures {
         orientation: Int = 1,
         previewPixels: [UInt8]? = nil
     ) throws -> [UInt8] {
-        let small = TestImages.jpeg(width: 300, height: 200, orientation: 0, seed: seed)
-        let options = RenditionOptions(
-            target: .size(width: width, height: width),
-            resizeMode: .exact,
-            format: .jpeg,
-            quality: 85
-        )
-        var bytes = try RenditionRenderer.render(small, options).bytes
+        var bytes = try picture(width: width)
         var exif = ExifBlock()
         exif.main.append(.short(0x0112, orientation))
-        if preview {
-            exif.thumbnail =
-                try previewPixels
-                ?? RenditionRenderer.render(
-                    small,
-                    RenditionOptions(target: .size(width: 160, height: 160), resizeMode: .exact)
-                )
-                .bytes
-        }
-        bytes.insert(contentsOf: exif.segment, at: 2)
+        if preview { exif.thumbnail = try previewPixels ?? picture(width: 160) }
+        let comment: [UInt8] = [0xFF, 0xFE, 0, 10] + withUnsafeBytes(of: seed.bigEndian) { Array($0) }
+        bytes.insert(contentsOf: exif.segment + comment, at: 2)
         return bytes
     }
 

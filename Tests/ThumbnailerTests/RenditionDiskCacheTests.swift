@@ -1,4 +1,6 @@
 import Foundation
+import Storage
+import TestSupport
 import Testing
 
 @testable import Thumbnailer
@@ -41,7 +43,9 @@ struct RenditionDiskCacheTests {
     @Test func `a cache whose folder was deleted makes it again`() throws {
         let store = try RenditionDiskCache(root: folder, budget: 1 << 20)
         for number in 1...3 { #expect(store.insert(rendition(1000), try key(number)) == nil) }
+        #expect(store.contains(try key(2)))
         try FileManager.default.removeItem(atPath: folder)
+        #expect(!store.contains(try key(2)))
         #expect(store.rendition(try key(1)) == nil)
         #expect(store.insert(rendition(1000), try key(1)) == nil)
         #expect(store.rendition(try key(1)) == rendition(1000))
@@ -125,6 +129,43 @@ struct RenditionDiskCacheTests {
         try Data([1]).write(to: URL(fileURLWithPath: folder + "/0"))
         #expect(store.insert(rendition(10), try key(1))?.contains("open") == true)
         #expect(store.metrics.count == 0)
+    }
+
+    @Test func `a failed sync removes the renditions since the last one, because only memory may have them`() throws {
+        let isFailing = AwaitableValue(false)
+        let store = try RenditionDiskCache(root: folder, budget: 1 << 20) { () throws(StorageError) in
+            if isFailing.current { throw StorageError.io("the disk failed") }
+        }
+        #expect(store.unsyncedCount == 1, "those of an earlier process")
+        #expect(store.insert(rendition(1000), try key(1)) == nil)
+        #expect(store.unsyncedCount == 2)
+        #expect(store.sync() == nil)
+        #expect(store.unsyncedCount == 0)
+        #expect(store.insert(rendition(1000), try key(2)) == nil)
+        isFailing.withLock { $0 = true }
+        #expect(store.sync()?.contains("the disk failed") == true)
+        #expect(store.rendition(try key(1)) != nil)
+        #expect(store.rendition(try key(2)) == nil)
+        #expect(store.metrics.bytes == 4096)
+        #expect(files().count == 1)
+        isFailing.withLock { $0 = false }
+        #expect(store.insert(rendition(1000), try key(2)) == nil)
+        #expect(store.sync() == nil)
+        #expect(store.rendition(try key(2)) != nil)
+    }
+
+    @Test func `the filesystem of a cache is synced through its folder`() throws {
+        let plain = try RenditionDiskCache(root: folder, budget: 1 << 20)
+        #expect(plain.unsyncedCount == 0, "nothing depends on a sync")
+        let store = try RenditionDiskCache(
+            root: folder,
+            budget: 1 << 20,
+            syncFilesystem: RenditionDiskCache.filesystemSync(of: folder)
+        )
+        #expect(store.insert(rendition(1000), try key(1)) == nil)
+        #expect(store.sync() == nil)
+        #expect(store.unsyncedCount == 0)
+        #expect(throws: StorageError.self) { _ = try RenditionDiskCache.filesystemSync(of: folder + "/none") }
     }
 
     @Test func `a folder that cannot be created is an error`() {

@@ -23,7 +23,8 @@ struct EditRetryPolicy: Sendable {
 
     /// The problems of an object store that are not temporary.
     private static let lostObjects: Set = ["object_damaged", "no_object"]
-    private static let longestPause = Duration.seconds(2)
+    /// The longest pause between two attempts.
+    static let longestPause = Duration.seconds(2)
 
     private var timeouts = 0
     private var conflicts = 0

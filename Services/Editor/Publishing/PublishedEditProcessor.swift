@@ -13,15 +13,15 @@ import PhotoModel
 /// resumes it from there. This actor carries out the decisions of ``EditQueue`` and keeps no state that must survive.
 /// While its queue is full it reads nothing, and publishers wait.
 actor PublishedEditProcessor {
-    private let catalog: CatalogConnection
+    let catalog: CatalogConnection
     private let processor: EditProcessor
     private let inboxes: [Puller]
     private let limit: Int
     private let width: Int
-    private let metrics: PublishMetrics
+    let metrics: PublishMetrics
     private let access: PublishingAccess
     private let logger: Logger
-    private let throttledLog: ThrottledLog
+    let throttledLog: ThrottledLog
     private let clock: MonotonicClock
 
     private var queue: EditQueue
@@ -92,7 +92,9 @@ actor PublishedEditProcessor {
                 }
                 while let edit = queue.next(in: openLanes) {
                     running[edit.lane, default: 0] += 1
-                    group.addTask { await self.perform(edit) }
+                    group.addTask {
+                        await WorkSource.$current.withValue(.identity(edit.key.publisher)) { await self.perform(edit) }
+                    }
                 }
             }
             group.cancelAll()
@@ -335,16 +337,6 @@ actor PublishedEditProcessor {
         wakeup.continuation.yield()
     }
 
-    /// Returns how an edit ended; nil if it is not known to have ended.
-    private func ending(of key: EditKey) async -> PublishedEditState? {
-        do throws(RPCError) {
-            let state = try await catalog.state(of: key)
-            return state == .accepted ? nil : state ?? .failed
-        } catch {
-            return nil
-        }
-    }
-
     private func perform(_ catalogTask: CatalogTask) async {
         switch catalogTask {
         case .ask(let key, let predecessor):
@@ -355,11 +347,8 @@ actor PublishedEditProcessor {
                     answer(key, state)
                     break
                 } catch {
-                    guard case .again(let pause) = tries.next(after: error, isConditional: true) else {
-                        answer(key, nil)
-                        break
-                    }
-                    await TaskDelay.retryDelay(pause)
+                    // An error does not mean that the predecessor is unknown: the edit would fail for a wrong reason.
+                    await TaskDelay.retryDelay(tries.retryDelay(after: error))
                 }
             }
         case .end(let failure):
@@ -398,31 +387,6 @@ actor PublishedEditProcessor {
         followed.remove(publisher)
         // An edit may have begun to wait meanwhile.
         wakeup.continuation.yield()
-    }
-
-    /// Records in the catalog that an edit has failed.
-    ///
-    /// - Parameter isAccepted: true if the catalog has accepted it
-    /// - Returns: how it ended; nil if the editor stops
-    private func end(_ queued: QueuedEdit, _ error: RPCError, isAccepted: Bool = true) async -> PublishedEditState? {
-        var tries = EditRetryPolicy()
-        while !Task.isCancelled {
-            do throws(RPCError) {
-                try await catalog.fail(queued, isAccepted: isAccepted, error)
-                metrics.failed.add()
-                throttledLog.warning("a published edit failed", queued.metadata(error))
-                return .failed
-            } catch {
-                if error.errorCode == .conflict { return .applied }
-                guard case .again(let pause) = tries.next(after: error, isConditional: true) else {
-                    metrics.setAside.add()
-                    throttledLog.warning("the failure of an edit was not recorded", queued.metadata(error))
-                    return .failed
-                }
-                await TaskDelay.retryDelay(pause)
-            }
-        }
-        return nil
     }
 
     private func finish(_ key: EditKey, _ state: PublishedEditState) {

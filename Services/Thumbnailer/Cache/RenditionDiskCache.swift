@@ -2,20 +2,31 @@ import Basics
 import Glibc
 import JSONValue
 import PhotoModel
+import Storage
 import Synchronization
 
 /// The disk cache: renditions as files within a byte budget; the least recently used are evicted.
 ///
 /// A file gets its name by a rename, so it is complete or absent; damage after a power failure is found by the checksum
-/// and counts as a miss. No fsync is needed, because every rendition can be made again. The accounting is kept in
-/// memory and rebuilt from the files at start, so it cannot drift from the disk.
+/// and counts as a miss. No file is synced, because every rendition can be made again; all of them are synced together,
+/// by ``sync()``, before anything is noted that depends on them. The accounting is kept in memory and rebuilt from the
+/// files at start, so it cannot drift from the disk.
 final class RenditionDiskCache: Sendable {
+    /// Syncs the filesystem of the cache's folder; blocks.
+    typealias FilesystemSync = @Sendable () throws(StorageError) -> Void
+
     let root: String
+    private let syncFilesystem: FilesystemSync?
     private let state: Mutex<State>
 
     private struct State {
         var accounting: LRUIndex<RenditionKey>
         var temporaries: UInt64 = 0
+        /// The renditions inserted since the last sync, if there are syncs.
+        var unsynced: Set<RenditionKey> = []
+        /// False until the first sync: an earlier process may have been killed before it synced.
+        var isSynced = false
+        var failedSyncs = 0
         var damaged = 0
         var evicted = 0
     }
@@ -28,8 +39,10 @@ final class RenditionDiskCache: Sendable {
     /// - Parameters:
     ///   - root: the folder, created if missing
     ///   - budget: the most bytes that the files may take, counted in whole disk blocks
-    init(root: String, budget: Int64) throws(CacheError) {
+    ///   - syncFilesystem: makes ``sync()`` possible; nil if nothing depends on the renditions after a power failure
+    init(root: String, budget: Int64, syncFilesystem: FilesystemSync? = nil) throws(CacheError) {
         self.root = root
+        self.syncFilesystem = syncFilesystem
         try Self.makeFolder(root)
         var found: [(key: RenditionKey, cost: Int64, used: Int64)] = []
         for folder in Self.folders(of: root) {
@@ -49,6 +62,11 @@ final class RenditionDiskCache: Sendable {
             for gone in accounting.insert(entry.key, cost: entry.cost) { unlink(Self.path(root, gone)) }
         }
         self.state = Mutex(State(accounting: accounting))
+    }
+
+    /// Returns true if the rendition is cached and its file was not deleted, for example with its folder.
+    func contains(_ key: RenditionKey) -> Bool {
+        state.withLock { $0.accounting.contains(key) } && access(Self.path(root, key), F_OK) == 0
     }
 
     /// Returns the rendition if it is cached. A damaged file is removed and counts as a miss.
@@ -79,9 +97,9 @@ final class RenditionDiskCache: Sendable {
         let cost = Self.blocks(Int64(file.count))
         guard state.withLock({ $0.accounting.fits(cost) }) else { return nil }
         let path = Self.path(root, key)
-        let number = state.withLock { state in
+        let (number, failedSyncs) = state.withLock { state in
             state.temporaries += 1
-            return state.temporaries
+            return (state.temporaries, state.failedSyncs)
         }
         let temporary = "\(path).\(number).part"
         if let problem = Self.write(file, to: temporary, key: key, root: root) {
@@ -89,11 +107,16 @@ final class RenditionDiskCache: Sendable {
             return problem
         }
         return state.withLock { state in
+            guard state.failedSyncs == failedSyncs else {
+                unlink(temporary)
+                return "sync \(root): the disk failed while \(temporary) was written"
+            }
             guard rename(temporary, path) == 0 else {
                 let problem = errno
                 unlink(temporary)
                 return "rename \(temporary): \(String(cString: strerror(problem)))"
             }
+            if syncFilesystem != nil { state.unsynced.insert(key) }
             for gone in state.accounting.insert(key, cost: cost) {
                 unlink(Self.path(root, gone))
                 state.evicted += 1
@@ -101,6 +124,52 @@ final class RenditionDiskCache: Sendable {
             return nil
         }
     }
+
+    // MARK: Power failures
+
+    /// The number of renditions that a power failure may take, because they were inserted after the last sync. Those of
+    /// an earlier process count as one.
+    var unsyncedCount: Int {
+        guard syncFilesystem != nil else { return 0 }
+        return state.withLock { $0.unsynced.count + ($0.isSynced ? 0 : 1) }
+    }
+
+    /// Makes sure that no power failure can take the renditions that were inserted before; blocks.
+    ///
+    /// - Returns: the reason if the disk failed. The renditions inserted since the last sync are removed then: the page
+    ///   cache may still have bytes that never reached the disk, and the system reports such an error only once.
+    func sync() -> String? {
+        guard let syncFilesystem else { return nil }
+        let keys = state.withLock { state in
+            defer { state.unsynced = [] }
+            return state.unsynced
+        }
+        do throws(StorageError) {
+            try syncFilesystem()
+            state.withLock { $0.isSynced = true }
+            return nil
+        } catch {
+            state.withLock { state in
+                state.failedSyncs += 1
+                for key in keys.union(state.unsynced) where state.accounting.remove(key) != nil {
+                    unlink(Self.path(root, key))
+                }
+                state.unsynced = []
+            }
+            return error.description
+        }
+    }
+
+    /// Returns a function that syncs the filesystem of an existing folder.
+    ///
+    /// It keeps the folder open: the system reports to it the errors of writing that happened since.
+    static func filesystemSync(of folder: String) throws(StorageError) -> FilesystemSync {
+        // No resources are read from it. It is what Storage has to sync a filesystem with.
+        let store = try ResourceStore(root: folder, isReadOnly: true)
+        return { () throws(StorageError) in try store.makeAllDurable() }
+    }
+
+    // MARK: Numbers
 
     /// The cache's content and the counts of damaged and evicted files.
     var metrics: (count: Int, bytes: Int64, damaged: Int, evicted: Int) {
@@ -201,16 +270,19 @@ extension RenditionDiskCache {
             file = open(path, flags, 0o640)
         }
         guard file >= 0 else { return "open \(path): \(String(cString: strerror(errno)))" }
-        defer { close(file) }
         var done = 0
         while done < bytes.count {
             let count = bytes[done...].withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
             if count > 0 {
                 done += count
             } else if errno != EINTR {
-                return "write \(path): \(String(cString: strerror(errno)))"
+                let problem = errno
+                close(file)
+                return "write \(path): \(String(cString: strerror(problem)))"
             }
         }
+        // NFS reports only here that the disk or the quota is full. The file is closed also after EINTR.
+        guard close(file) == 0 || errno == EINTR else { return "close \(path): \(String(cString: strerror(errno)))" }
         return nil
     }
 }

@@ -25,13 +25,18 @@ struct ImagePreparer: Sendable {
 
     /// Makes sure that images of an asset are cached, from one decode.
     ///
-    /// - Parameter allowsHighQuality: false if images from quick decodes are enough
+    /// - Parameters:
+    ///   - allowsHighQuality: false if images from quick decodes are enough
+    ///   - onDisk: true if nobody asks for the images again when they are missing. Then those that are only in memory
+    ///     are missing, and what can be done later is no failure of an image, as long as a disk is full, or the library
+    ///     or the object store is away.
     /// - Returns: the renditions; those that could not be made are missing
-    /// - Throws: the reason why the catalog could not be asked, or no image can be made now
+    /// - Throws: the reason why the catalog could not be asked, or why images have to be made later
     func prepare(
         _ id: ObjectID,
         _ optionSets: [CachedImages],
-        allowsHighQuality: Bool = true
+        allowsHighQuality: Bool = true,
+        onDisk: Bool = false
     ) async throws(RPCError) -> [CachedImages: RenditionPlan] {
         let answer = try await assets.resolve([id], atLeast: nil)
         guard let asset = answer.assets[id] else { return [:] }
@@ -46,19 +51,20 @@ struct ImagePreparer: Sendable {
         var prepared: [CachedImages: RenditionPlan] = [:]
         if allowsHighQuality {
             for _ in 0..<Self.attempts {
-                for entry in plans { try await makeLocal(entry.plan, of: id, entry.options) }
-                let failures = await renditions.prepare(plans.map(\.plan))
+                for entry in plans { try await makeLocal(entry.plan, of: id, entry.options, onDisk: onDisk) }
+                let failures = await renditions.prepare(plans.map(\.plan), onDisk: onDisk)
                 for index in plans.indices where failures[index] == nil {
                     prepared[plans[index].options] = plans[index].plan
                 }
-                if let error = failures.compactMap({ $0 }).first(where: \.isOfLoad) { throw error }
+                let passing = failures.compactMap { $0 }.first { $0.isTransient || onDisk && $0.isOfAbsence }
+                if let passing { throw passing }
                 // Of the others the original may have been given up meanwhile, because other files needed its space.
                 let areAway = zip(plans, failures).contains { $1 != nil && !originals.isHere($0.plan.digest) }
                 guard areAway, !Task.isCancelled else { break }
             }
         } else {
             for entry in plans {
-                try await makeLocal(entry.plan, of: id, entry.options)
+                guard try await makeLocal(entry.plan, of: id, entry.options, onDisk: onDisk) else { continue }
                 if await renditions.degraded(entry.plan, of: entry.source, urgency: .prefetch) == nil {
                     _ = await renditions.quickDecode(entry.plan, urgency: .prefetch)
                 }
@@ -71,25 +77,42 @@ struct ImagePreparer: Sendable {
     /// Makes sure that the original of an image that is not cached is on this machine. If it cannot be downloaded, the image
     /// fails.
     ///
-    /// - Throws: the reason why the catalog could not be asked
+    /// - Returns: false if the image is not cached, and its original not on this machine
+    /// - Throws: the reason why the catalog could not be asked, or, with `onDisk`, why the image has to be made later
+    @discardableResult
     private func makeLocal(
         _ plan: RenditionPlan,
         of asset: ObjectID,
-        _ options: CachedImages
-    ) async throws(RPCError) {
-        guard !originals.isHere(plan.digest), renditions.cached(plan, urgency: .prefetch) == nil else { return }
+        _ options: CachedImages,
+        onDisk: Bool
+    ) async throws(RPCError) -> Bool {
+        guard !originals.isHere(plan.digest), renditions.cached(plan, urgency: .prefetch) == nil else { return true }
         do throws(RPCError) {
             _ = try await downloads.withPermit(for: 0) { () async throws(RPCError) in
                 let isAllowed = options.isNetworkAccessAllowed
                 try await originals.require(plan.digest, of: asset, isNetworkAccessAllowed: isAllowed)
             }
         } catch {
-            if error.isTransient { throw error }
+            if error.isTransient || onDisk && error.isOfAbsence { throw error }
         }
+        return originals.isHere(plan.digest)
     }
 }
 
 extension RPCError {
-    /// The service makes no images now: its queue is full, or no worker can be started.
-    fileprivate var isOfLoad: Bool { errorCode == .busy || errorCode == .unavailable }
+    /// The problems of an object store that concern all of its objects: they end by themselves, or when somebody mends the
+    /// settings of the store.
+    private static let storeAbsences: Set = [
+        "unreachable", "store_busy", "access_denied", "untrusted_certificate", "clock_skew", "no_bucket",
+        "invalid_settings",
+    ]
+
+    /// True if the library, the object store or free space is away, which concerns all images and not this one.
+    fileprivate var isOfAbsence: Bool {
+        switch errorCode {
+        case .notEnoughSpace, .libraryOffline, .libraryRelinquished, .librarySwitching: true
+        case .networkError: Self.storeAbsences.contains(data["problem"]?.stringValue ?? "")
+        default: false
+        }
+    }
 }

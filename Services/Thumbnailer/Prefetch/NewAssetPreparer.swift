@@ -15,6 +15,9 @@ import Synchronization
 /// It begins with all assets of the library, and follows the change feed from the token of then. Its position in the feed
 /// is saved in the cache's folder, so that changes that are made while the thumbnailer does not run are prepared later.
 /// It begins again with all assets when the sizes or the renderer are others, or after the cache was deleted.
+///
+/// Nothing else decides if an image is made, so the position is never ahead of the images on the disk. It passes an
+/// asset when the disk cache has its images, or they cannot be made, and is saved after a sync of the images.
 final class NewAssetPreparer: Sendable {
     private let preparer: ImagePreparer
     private let catalog: ServiceClient
@@ -22,6 +25,8 @@ final class NewAssetPreparer: Sendable {
     private let feed: @Sendable (ChangeToken?) -> ChangeFeed
     private let images: [CachedImages]
     private let width: Int
+    private let disk: RenditionDiskCache
+    private let blockingIO: BlockingIOExecutor
     private let path: String
     /// The renderer and the sizes of the images.
     private let made: String
@@ -34,7 +39,7 @@ final class NewAssetPreparer: Sendable {
         var saved: String?
         /// The last attempt to write it failed.
         var isUnsaved = false
-        /// The file was deleted, and the images with it.
+        /// Images of the position were lost: the file was deleted and they with it, or they did not reach the disk.
         var isLost = false
         /// Ends the present ``follow()``.
         var following = CancellationSource()
@@ -44,16 +49,19 @@ final class NewAssetPreparer: Sendable {
 
     /// The interval at which the position is saved. After a kill, images that were made since then are found in the cache.
     private static let saving = Duration.seconds(1)
+    /// The most images that are written before a sync, also while the position stays.
+    private static let mostUnsynced = 1000
+    /// The pauses between attempts for an asset: each may download the original until the disk is full.
+    private static let firstPause = Duration.seconds(1)
+    private static let longestPause = Duration.seconds(60)
 
-    /// - Parameters:
-    ///   - sides: the sizes in pixels that the images fit into
-    ///   - folder: where the position is saved
+    /// - Parameter sides: the sizes in pixels that the images fit into
     init(
         _ preparer: ImagePreparer,
         catalog: ServiceClient,
         sides: [Int],
         workers: Int,
-        folder: String,
+        blockingIO: BlockingIOExecutor,
         metrics: ThumbnailerMetrics,
         logger: Logger,
         feed: @escaping @Sendable (ChangeToken?) -> ChangeFeed
@@ -62,7 +70,9 @@ final class NewAssetPreparer: Sendable {
         self.catalog = catalog
         self.feed = feed
         self.logger = logger
-        path = folder + "/prepared"
+        self.blockingIO = blockingIO
+        disk = preparer.renditions.disk
+        path = disk.root + "/prepared"
         made = Self.made(sides)
         // One asset is looked up while another is rendered.
         width = workers + 1
@@ -93,12 +103,17 @@ final class NewAssetPreparer: Sendable {
         }
         await withDiscardingTaskGroup { group in
             group.addTask {
-                for await _ in TaskDelay.ticks(every: Self.saving) { self.save() }
+                for await _ in TaskDelay.ticks(every: Self.saving) { await self.save() }
             }
             while !Task.isCancelled {
                 let following = CancellationSource()
                 self.state.withLock { state in
-                    if state.isLost { state.position = FeedPosition() }
+                    if state.isLost {
+                        // The images of the saved position are there, unless the file was deleted.
+                        state.position = FeedPosition()
+                        let token = state.saved.flatMap { Self.token(in: $0, made: self.made) }
+                        if let token { state.position.receive(token) }
+                    }
                     state.isLost = false
                     state.following = following
                 }
@@ -120,7 +135,7 @@ final class NewAssetPreparer: Sendable {
             }
             group.cancelAll()
         }
-        save()
+        await save()
     }
 
     /// Prepares the images of all assets if that was not done before, and then those of each change.
@@ -184,10 +199,12 @@ final class NewAssetPreparer: Sendable {
     ///
     /// - Returns: false if the task was cancelled before
     private func prepare(_ asset: ObjectID) async -> Bool {
+        var pause = Self.firstPause
         while !Task.isCancelled {
-            // Tried again while the catalog is away, or no images can be made.
-            guard let prepared = try? await preparer.prepare(asset, images) else {
-                await TaskDelay.retryDelay(.seconds(1))
+            // Tried again while the catalog is away, or images cannot be made or written.
+            guard let prepared = try? await preparer.prepare(asset, images, onDisk: true) else {
+                await TaskDelay.retryDelay(pause)
+                pause = min(pause * 2, Self.longestPause)
                 continue
             }
             // They are for later: the disk has them.
@@ -216,23 +233,27 @@ final class NewAssetPreparer: Sendable {
         return ChangeToken(lines[0])
     }
 
-    private func save() {
-        let (text, lost) = state.withLock { state -> (String?, CancellationSource?) in
-            if state.saved != nil, access(path, F_OK) != 0, errno == ENOENT {
-                state.saved = nil
-                state.isLost = true
-                return (nil, state.following)
-            }
-            // The position is of images that are not there any more.
-            guard !state.isLost else { return (nil, nil) }
+    private func save() async {
+        // If too many others wait for the disk, the next call saves it.
+        try? await blockingIO.run(.long) { self.saveNow() }
+    }
+
+    /// Saves the position after its images have reached the disk; blocks.
+    private func saveNow() {
+        // Read before the sync, which need not include images that are written meanwhile.
+        let (text, isNew) = state.withLock { state in
             let text = "\(state.position.token?.description ?? "")\n\(made)"
-            return (text == state.saved ? nil : text, nil)
+            return (text, !state.isLost && text != state.saved)
         }
-        if let lost {
+        if disk.unsyncedCount > (isNew ? 0 : Self.mostUnsynced), let problem = disk.sync() {
+            warn("images of new assets did not reach the disk; they are made again", problem)
+            return lose { _ in }
+        }
+        if state.withLock({ $0.saved != nil }), access(path, F_OK) != 0, errno == ENOENT {
             logger.warning("the cache was deleted; the images of all assets are made again")
-            lost.cancel()
+            return lose { $0.saved = nil }
         }
-        guard let text else { return }
+        guard isNew else { return }
         do throws(StorageError) {
             try DurableFile.replace(path, with: Array(text.utf8))
             state.withLock { state in
@@ -240,12 +261,26 @@ final class NewAssetPreparer: Sendable {
                 state.isUnsaved = false
             }
         } catch {
-            let isNew = state.withLock { state in
-                defer { state.isUnsaved = true }
-                return !state.isUnsaved
-            }
-            guard isNew else { return }
-            logger.warning("the position of new assets cannot be saved", metadata: ["error": "\(error.name)"])
+            warn("the position of new assets cannot be saved", error.name)
         }
+    }
+
+    /// Notes that images of the position were lost, and begins again from the saved one.
+    private func lose(_ change: (inout State) -> Void) {
+        let following = state.withLock { state in
+            change(&state)
+            state.isLost = true
+            return state.following
+        }
+        following.cancel()
+    }
+
+    /// Logs a problem, unless an earlier one is not over.
+    private func warn(_ message: Logger.Message, _ problem: String) {
+        let isNew = state.withLock { state in
+            defer { state.isUnsaved = true }
+            return !state.isUnsaved
+        }
+        if isNew { logger.warning(message, metadata: ["error": "\(problem)"]) }
     }
 }

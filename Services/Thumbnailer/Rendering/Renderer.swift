@@ -15,36 +15,24 @@ struct Renderer: Sendable {
     /// Reports bytes that made a worker crash or hang.
     let report: @Sendable (ResourceJobRunner.WorkerFault) async -> Void
 
-    /// Renders several images from one decode of one file and returns an outcome for each.
+    /// Renders several images from one decode of one file and returns an outcome for each, nil for those that it leaves
+    /// to another call because they take too long together. Others then wait for one job only.
     ///
-    /// If one of them exceeds the time limit, each is rendered on its own, so that the others do not fail with it.
-    func renditions(_ plans: [RenditionPlan]) async -> [Result<EncodedRendition, RPCError>] {
+    /// If one of them exceeds the time limit, it leaves all, and each is to be rendered on its own, so that the others
+    /// do not fail with it.
+    func renditions(_ plans: [RenditionPlan]) async -> [Result<EncodedRendition, RPCError>?] {
         do throws(WorkerFailure) {
             let result = try await rendered(plans)
             do throws(RPCError) {
-                return await completed(try result.get(), plans)
+                let outcomes = try result.get()
+                // Nothing was made: another call would be the same.
+                return outcomes.contains { $0 != nil } ? outcomes : plans.map { _ in .failure(.jobTooLong) }
             } catch {
                 return plans.map { _ in .failure(error) }
             }
         } catch {
-            guard error.isOfRequest, plans.count > 1 else { return plans.map { _ in .failure(error.rpcError) } }
-            var outcomes: [Result<EncodedRendition, RPCError>] = []
-            for plan in plans { outcomes += await renditions([plan]) }
-            return outcomes
+            return plans.map { _ in error.isOfRequest && plans.count > 1 ? nil : .failure(error.rpcError) }
         }
-    }
-
-    /// Renders what a job left to another one, because it took too long.
-    private func completed(
-        _ outcomes: [Result<EncodedRendition, RPCError>?],
-        _ plans: [RenditionPlan]
-    ) async -> [Result<EncodedRendition, RPCError>] {
-        let left = outcomes.indices.filter { outcomes[$0] == nil }
-        guard !left.isEmpty, left.count < plans.count else {
-            return outcomes.map { $0 ?? .failure(.jobTooLong) }
-        }
-        var rest = await renditions(left.map { plans[$0] }).makeIterator()
-        return outcomes.compactMap { $0 ?? rest.next() }
     }
 
     private func rendered(

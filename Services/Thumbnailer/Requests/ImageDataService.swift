@@ -44,7 +44,7 @@ struct ImageDataService: Sendable {
             pixelWidth: facts.pixelWidth,
             pixelHeight: facts.pixelHeight
         ).json
-        let (blockingIO, client) = (blockingIO, BlockingIOExecutor.Source.connection(context.connection))
+        let (blockingIO, client) = (blockingIO, WorkSource(of: context))
         if file.size <= Int64(ImageDelivery.inReply) {
             let bytes = try await storage(of: resource.digest) {
                 try await blockingIO.run(for: client) { try file.readAll(limit: Int64(ImageDelivery.inReply)) }

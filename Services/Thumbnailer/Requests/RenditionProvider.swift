@@ -6,7 +6,6 @@ import Logging
 import Messaging
 import PhotoModel
 import Storage
-import Synchronization
 
 /// Provides renditions from memory, from disk, or from a worker, in this order, and renders each only once.
 final class RenditionProvider: Sendable {
@@ -21,7 +20,8 @@ final class RenditionProvider: Sendable {
     private let renderer: Renderer
     private let memory: RenditionMemoryCache<RenditionPlan>
     private let clock: MonotonicClock
-    private let disk: RenditionDiskCache
+    let disk: RenditionDiskCache
+    private let writer: RenditionWriter
     private let work: CoalescingWorkQueue<RenditionPlan, String, EncodedRendition>
     private let metrics: ThumbnailerMetrics
     let previews: PreviewProvider
@@ -42,7 +42,8 @@ final class RenditionProvider: Sendable {
         self.metrics = metrics
         self.clock = clock
         previews = PreviewProvider(renderer: renderer, limit: limit, metrics: metrics)
-        let unwritten = Mutex(LogThrottle())
+        let writer = RenditionWriter(disk, clock: clock, logger: logger)
+        self.writer = writer
         work = CoalescingWorkQueue(limit: limit, width: workers, batch: Self.batch, group: \.digest) { plans in
             // Between a caller's look into the cache and its entry into the queue, another one's render may have ended.
             let held = plans.map(memory.rendition)
@@ -51,15 +52,7 @@ final class RenditionProvider: Sendable {
             for (plan, outcome) in zip(missing, outcomes) {
                 guard case .success(let rendition) = outcome else { continue }
                 memory.insert(rendition, plan, now: clock.nowMicroseconds())
-                let key = RenditionKey(plan, rendererVersion: Self.rendererVersion)
-                if let problem = disk.insert(rendition, key),
-                    let count = unwritten.withLock({ $0.count(at: clock.nowMicroseconds()) })
-                {
-                    logger.warning(
-                        "renditions were not written to the disk cache",
-                        metadata: ["error": "\(problem)", "count": "\(count)"]
-                    )
-                }
+                writer.write(rendition, RenditionKey(plan, rendererVersion: Self.rendererVersion))
             }
             for (place, rendition) in held.enumerated() {
                 if let rendition { outcomes.insert(.success(rendition), at: place) }
@@ -154,14 +147,34 @@ final class RenditionProvider: Sendable {
     }
 
     /// Makes sure that renditions of one asset are cached, from one decode.
-    func prepare(_ plans: [RenditionPlan]) async -> [RPCError?] {
-        let missing = plans.filter { cached($0, urgency: .prefetch) == nil }
-        let outcomes = await work.values(missing)
-        var failures: [RenditionPlan: RPCError] = [:]
-        for (plan, outcome) in zip(missing, outcomes) {
-            if case .failure(let error) = outcome { failures[plan] = error }
+    ///
+    /// - Parameter onDisk: true if those that are only in memory are missing
+    /// - Returns: the reason for each that is missing, nil for the others. One that exceeds the whole budget of the
+    ///   disk cache is not missing.
+    func prepare(_ plans: [RenditionPlan], onDisk: Bool = false) async -> [RPCError?] {
+        let held = plans.map { cached($0, urgency: .prefetch)?.rendition }
+        let missing = zip(plans, held).filter { $1 == nil }.map(\.0)
+        var outcomes = await work.values(missing).makeIterator()
+        var failures: [RPCError?] = []
+        for (plan, rendition) in zip(plans, held) {
+            let outcome: Result<EncodedRendition, RPCError> =
+                if let rendition { .success(rendition) } else { outcomes.next() ?? .failure(.noRendition) }
+            switch outcome {
+            case .success(let rendition): failures.append(onDisk ? writeUnlessOnDisk(rendition, plan) : nil)
+            case .failure(let error): failures.append(error)
+            }
         }
-        return plans.map { failures[$0] }
+        return failures
+    }
+
+    /// Writes a rendition to the disk cache if it is not there, because it was evicted, or could not be written when it
+    /// was made.
+    ///
+    /// - Returns: the error if it cannot be written now
+    private func writeUnlessOnDisk(_ rendition: EncodedRendition, _ plan: RenditionPlan) -> RPCError? {
+        let key = RenditionKey(plan, rendererVersion: Self.rendererVersion)
+        guard !disk.contains(key), let problem = writer.write(rendition, key) else { return nil }
+        return .renditionNotWritten(problem)
     }
 
     /// Removes a rendition that was prepared but not requested from memory.

@@ -255,7 +255,7 @@ struct VideoService: Sendable {
         let length = min(request.length ?? .max, size - request.offset)
         let isStreamed = context.acceptsNotifications && context.credit != nil
         guard isStreamed || length <= Int64(ReadResource.maxReplyBytes) else { throw .rangeTooLong(length, size: size) }
-        let client = BlockingIOExecutor.Source.connection(context.connection)
+        let client = WorkSource(of: context)
         var (sent, attachments): (Int64, [Bytes]) = (0, [])
         repeat {
             let (position, rest) = (request.offset + sent, length - sent)

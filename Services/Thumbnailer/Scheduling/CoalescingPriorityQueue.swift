@@ -1,3 +1,5 @@
+import Hosting
+
 /// How urgently an image is needed.
 enum RequestUrgency: Int, Sendable, Comparable, CaseIterable {
     /// Interactive: a person is waiting for this image.
@@ -9,10 +11,12 @@ enum RequestUrgency: Int, Sendable, Comparable, CaseIterable {
 }
 
 /// A priority queue of work that callers share: a request for queued or running work joins it, and queued work of one
-/// group is started together as a batch. Interactive work goes first, then work goes in order of arrival.
+/// group is started together as a batch. Interactive work goes first, then clients take turns, and the work of each
+/// goes in order of arrival.
 ///
-/// Pure; ``CoalescingWorkQueue`` carries out its decisions. A group has the urgency of its most urgent item. Every
-/// operation takes amortized constant time, so that many requests that come and go stay cheap.
+/// Pure; ``CoalescingWorkQueue`` carries out its decisions. A group has the urgency of its most urgent item, and a
+/// place among the work of each client that waits for an item of this urgency. Every operation takes amortized
+/// constant time, so that many requests that come and go stay cheap.
 ///
 /// The worker pool has a queue of its own, because it serves more than this queue: contact sheets, previews and the
 /// editor's renders arrive there too, cannot be shared, and return to the front when their worker was killed. This
@@ -29,7 +33,7 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
         case queued(Ticket)
         /// Work of the same key was already queued or running.
         case joined(Ticket)
-        /// The limit of queued and running work is reached, or that of its owner.
+        /// The limit of queued and running work is reached, and the client has some, or the limit of its owner is.
         case full
     }
 
@@ -37,6 +41,8 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
     struct Batch: Sendable {
         let number: UInt64
         let urgency: RequestUrgency
+        /// The client whose turn it is.
+        let source: WorkSource
         let keys: [Key]
         fileprivate let works: [UInt64]
     }
@@ -47,10 +53,16 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
         let key: Key
         let group: Group
         let owner: String?
+        /// The client that requested it first.
+        let source: WorkSource
+        /// The clients that have requested it.
+        var sources: Set<WorkSource>
         var urgency: RequestUrgency
         var waiters: [UInt64: Waiter]
         /// The batch that it runs in; nil while it is queued.
         var batch: UInt64?
+        /// True if it took too long together with others.
+        var isAlone = false
     }
 
     /// The queued work of one group.
@@ -60,16 +72,24 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
         /// The number of items of each urgency.
         var counts = RequestUrgency.allCases.map { _ in 0 }
         var urgency: RequestUrgency
-        /// Distinguishes the group's present position from outdated ones.
-        var stamp: UInt64 = 0
+        /// Distinguishes the group's present positions, one of each client, from outdated ones.
+        var stamps: [WorkSource: UInt64] = [:]
 
         var mostUrgent: RequestUrgency? { RequestUrgency.allCases.first { counts[$0.rawValue] > 0 } }
     }
 
+    /// The place of a group among the work of one client.
+    private struct Position: Sendable {
+        let group: Group
+        let source: WorkSource
+        let stamp: UInt64
+    }
+
     /// The groups of one urgency in order; may contain outdated positions.
     private struct Line: Sendable {
-        var entries: [(group: Group, stamp: UInt64)] = []
-        var start = 0
+        var positions = FairQueue<WorkSource, Position>()
+        /// The number of positions above which outdated ones are removed.
+        var limit = 64
     }
 
     /// The time after the last interactive request during which a slot is kept free, in microseconds.
@@ -84,6 +104,8 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
     private var works: [UInt64: Work] = [:]
     /// The numbers of works of the owners that have some.
     private var owned: [String: Int] = [:]
+    /// The numbers of works of the clients that have some.
+    private var held: [WorkSource: Int] = [:]
     /// The work that a request for a key joins.
     private var joinable: [Key: UInt64] = [:]
     private var groups: [Group: PendingGroup] = [:]
@@ -117,12 +139,15 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
 
     /// Adds a waiter to the work of a key, which is queued unless it is already queued or running.
     ///
-    /// - Parameter owner: whose work it is, if it is queued; nil for work without a limit of its own
+    /// - Parameters:
+    ///   - owner: whose work it is, if it is queued; nil for work without a limit of its own
+    ///   - source: the client that waits
     mutating func enter(
         _ key: Key,
         of group: Group,
         _ urgency: RequestUrgency,
         owner: String? = nil,
+        from source: WorkSource = .service,
         waiter: Waiter,
         now: Int64
     ) -> EnterResult {
@@ -131,27 +156,29 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
             let ticket = Ticket(work: id, waiter: nextNumber())
             works[id]?.waiters[ticket.waiter] = waiter
             joinCount += 1
-            raiseUrgency(id, to: urgency)
+            join(id, urgency, source)
             return .joined(ticket)
         }
-        guard works.count < limit else { return .full }
+        let others = held[source, default: 0]
+        guard works.count < limit || others < WorkSource.reservedPlaces(of: limit) else { return .full }
         if let owner {
             guard owned[owner, default: 0] < limitPerOwner else { return .full }
             owned[owner, default: 0] += 1
         }
+        held[source] = others + 1
         let ticket = Ticket(work: nextNumber(), waiter: nextNumber())
-        let waiters = [ticket.waiter: waiter]
-        works[ticket.work] = Work(key: key, group: group, owner: owner, urgency: urgency, waiters: waiters)
+        let work = Work(
+            key: key,
+            group: group,
+            owner: owner,
+            source: source,
+            sources: [source],
+            urgency: urgency,
+            waiters: [ticket.waiter: waiter]
+        )
+        works[ticket.work] = work
         joinable[key] = ticket.work
-        queuedCount += 1
-        if groups[group] == nil {
-            groups[group] = PendingGroup(urgency: urgency)
-            enqueue(group, urgency)
-        } else if let present = groups[group]?.urgency, urgency < present {
-            enqueue(group, urgency)
-        }
-        groups[group]?.order.append(ticket.work)
-        groups[group]?.counts[urgency.rawValue] += 1
+        enqueue(ticket.work, work)
         return .queued(ticket)
     }
 
@@ -180,8 +207,9 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
         return works.values.flatMap(\.waiters.values)
     }
 
-    /// Takes removed work from what its owner has.
+    /// Takes removed work from what its owner and its client have.
     private mutating func release(_ work: Work) {
+        if let count = held[work.source] { held[work.source] = count > 1 ? count - 1 : nil }
         guard let owner = work.owner, let count = owned[owner] else { return }
         owned[owner] = count > 1 ? count - 1 : nil
     }
@@ -196,16 +224,25 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
         let arePeopleThere = lastInteractive.map { now - $0 < Self.presence } ?? false
         let mayPrefetch = prefetching < (arePeopleThere ? max(1, width - 1) : width)
         for urgency in RequestUrgency.allCases where urgency == .interactive || mayPrefetch {
-            if let group = popFirst(of: urgency) { return start(group, urgency) }
+            if let position = popFirst(of: urgency) { return start(position.group, position.source, urgency) }
         }
         return nil
     }
 
-    private mutating func start(_ group: Group, _ urgency: RequestUrgency) -> Batch? {
+    /// Starts a batch of a group: the most urgent items, of equal ones first those that the client waits for whose
+    /// turn it is.
+    private mutating func start(_ group: Group, _ source: WorkSource, _ urgency: RequestUrgency) -> Batch? {
         guard var pending = groups.removeValue(forKey: group) else { return nil }
         let queued = pending.order.filter { works[$0] != nil }
-        let sorted = RequestUrgency.allCases.flatMap { rank in queued.filter { works[$0]?.urgency == rank } }
-        let started = Array(sorted.prefix(batchSize))
+        let sorted = RequestUrgency.allCases.flatMap { rank -> [UInt64] in
+            let ranked = queued.filter { works[$0]?.urgency == rank }
+            let own = ranked.filter { works[$0]?.sources.contains(source) == true }
+            return own.count == ranked.count
+                ? own : own + ranked.filter { works[$0]?.sources.contains(source) == false }
+        }
+        let isAlone = sorted.first.flatMap { works[$0]?.isAlone } == true
+        let together = isAlone ? Array(sorted.prefix(1)) : sorted.filter { works[$0]?.isAlone == false }
+        let started = Array(together.prefix(batchSize))
         let number = nextNumber()
         var keys: [Key] = []
         for id in started {
@@ -218,19 +255,33 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
         wanted[number] = started.count
         if urgency == .prefetch { prefetching += 1 }
         if let rest = pending.mostUrgent {
-            pending.order = Array(sorted.dropFirst(started.count))
+            let left = Set(started)
+            pending.order = sorted.filter { !left.contains($0) }
+            pending.stamps = [:]
+            pending.urgency = rest
             groups[group] = pending
-            enqueue(group, rest)
+            place(group)
         }
-        return Batch(number: number, urgency: urgency, keys: keys, works: started)
+        return Batch(number: number, urgency: urgency, source: source, keys: keys, works: started)
     }
 
-    /// Removes a batch that has ended. Returns the waiters of each of its items.
-    mutating func finish(_ batch: Batch) -> [[Waiter]] {
+    /// Removes a batch that has ended.
+    ///
+    /// - Parameter left: the places of items in the batch that have not been made because it took too long. They are
+    ///   queued again, each on its own if none was made; an item that was alone is not.
+    /// - Returns: the waiters of each item, none of those that are queued again
+    mutating func finish(_ batch: Batch, left: Set<Int> = []) -> [[Waiter]] {
         guard wanted.removeValue(forKey: batch.number) != nil else { return [] }
         if batch.urgency == .prefetch { prefetching -= 1 }
-        return batch.works.map { id in
-            guard let work = works.removeValue(forKey: id) else { return [] }
+        return batch.works.enumerated().map { place, id in
+            guard var work = works.removeValue(forKey: id) else { return [] }
+            if left.contains(place), batch.works.count > 1, !work.waiters.isEmpty {
+                work.batch = nil
+                work.isAlone = left.count == batch.works.count
+                works[id] = work
+                enqueue(id, work, isFirst: true)
+                return []
+            }
             release(work)
             if joinable[work.key] == id { joinable[work.key] = nil }
             return Array(work.waiters.values)
@@ -244,12 +295,29 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
         return lastNumber
     }
 
-    private mutating func raiseUrgency(_ id: UInt64, to urgency: RequestUrgency) {
-        guard let work = works[id], work.batch == nil, urgency < work.urgency else { return }
-        works[id]?.urgency = urgency
-        groups[work.group]?.counts[work.urgency.rawValue] -= 1
-        groups[work.group]?.counts[urgency.rawValue] += 1
-        if let present = groups[work.group]?.urgency, urgency < present { enqueue(work.group, urgency) }
+    /// Adds a client to those that wait for work, with a place of its own for the work's group.
+    private mutating func join(_ id: UInt64, _ urgency: RequestUrgency, _ source: WorkSource) {
+        guard let group = works[id]?.group, let old = works[id]?.urgency else { return }
+        works[id]?.sources.insert(source)
+        works[id]?.urgency = min(urgency, old)
+        // Running work has no place. It gets one if its batch leaves it.
+        guard works[id]?.batch == nil else { return }
+        if urgency < old {
+            groups[group]?.counts[old.rawValue] -= 1
+            groups[group]?.counts[urgency.rawValue] += 1
+        }
+        place(group, min(urgency, old), source)
+    }
+
+    /// Adds work to its group.
+    ///
+    /// - Parameter isFirst: true if the group comes before the other groups of the work's clients
+    private mutating func enqueue(_ id: UInt64, _ work: Work, isFirst: Bool = false) {
+        queuedCount += 1
+        if groups[work.group] == nil { groups[work.group] = PendingGroup(urgency: work.urgency) }
+        groups[work.group]?.order.append(id)
+        groups[work.group]?.counts[work.urgency.rawValue] += 1
+        for source in work.sources { place(work.group, work.urgency, source, isFirst: isFirst) }
     }
 
     private mutating func didDequeue(_ work: Work) {
@@ -261,35 +329,64 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
             return
         }
         // Without its most urgent item the group moves to the line of the next urgency.
-        if rest > pending.urgency { enqueue(work.group, rest) }
+        guard rest > pending.urgency else { return }
+        groups[work.group]?.urgency = rest
+        groups[work.group]?.stamps = [:]
+        place(work.group)
     }
 
-    private mutating func enqueue(_ group: Group, _ urgency: RequestUrgency) {
-        let stamp = nextNumber()
-        groups[group]?.urgency = urgency
-        groups[group]?.stamp = stamp
-        lines[urgency.rawValue].entries.append((group, stamp))
+    /// Gives a group without places those of the clients of its most urgent items.
+    private mutating func place(_ group: Group) {
+        guard let pending = groups[group] else { return }
+        for id in pending.order {
+            guard let work = works[id], work.urgency == pending.urgency else { continue }
+            for source in work.sources { place(group, work.urgency, source) }
+        }
+    }
+
+    /// Gives a group a place among the work of a client, unless it has one, or items that are more urgent.
+    private mutating func place(
+        _ group: Group,
+        _ urgency: RequestUrgency,
+        _ source: WorkSource,
+        isFirst: Bool = false
+    ) {
+        guard let present = groups[group]?.urgency, urgency <= present else { return }
+        if urgency < present {
+            groups[group]?.urgency = urgency
+            groups[group]?.stamps = [:]
+        } else if groups[group]?.stamps[source] != nil {
+            return
+        }
+        let position = Position(group: group, source: source, stamp: nextNumber())
+        groups[group]?.stamps[source] = position.stamp
+        if isFirst {
+            lines[urgency.rawValue].positions.insert(position, from: source) { _ in true }
+        } else {
+            lines[urgency.rawValue].positions.append(position, from: source)
+        }
         compact(urgency)
     }
 
-    private mutating func popFirst(of urgency: RequestUrgency) -> Group? {
+    private func isOutdated(_ position: Position) -> Bool {
+        groups[position.group]?.stamps[position.source] != position.stamp
+    }
+
+    private mutating func popFirst(of urgency: RequestUrgency) -> Position? {
         var line = lines[urgency.rawValue]
         lines[urgency.rawValue] = Line()
         defer { lines[urgency.rawValue] = line }
-        while line.start < line.entries.count {
-            let (group, stamp) = line.entries[line.start]
-            line.start += 1
-            if groups[group]?.stamp == stamp { return group }
-        }
-        line = Line()
-        return nil
+        line.positions.skip { isOutdated($0) }
+        return line.positions.popFirst()
     }
 
     /// Compacts a line before outdated positions outnumber the present ones.
     private mutating func compact(_ urgency: RequestUrgency) {
-        let line = lines[urgency.rawValue]
-        guard line.entries.count > 64 + 4 * groups.count else { return }
-        let kept = line.entries[line.start...].filter { groups[$0.group]?.stamp == $0.stamp }
-        lines[urgency.rawValue] = Line(entries: Array(kept), start: 0)
+        guard lines[urgency.rawValue].positions.count > lines[urgency.rawValue].limit else { return }
+        var line = lines[urgency.rawValue]
+        lines[urgency.rawValue] = Line()
+        line.positions.removeAll { isOutdated($0) }
+        line.limit = 64 + 4 * line.positions.count
+        lines[urgency.rawValue] = line
     }
 }

@@ -1,5 +1,6 @@
 import Basics
 import Contracts
+import Hosting
 import JSONValue
 import Synchronization
 
@@ -18,7 +19,7 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
         var isStopped = false
     }
 
-    private let work: @Sendable ([Key]) async -> [Outcome]
+    private let work: @Sendable ([Key]) async -> [Outcome?]
     private let group: @Sendable (Key) -> Group
     private let clock: MonotonicClock
     private let state: Mutex<State>
@@ -31,14 +32,15 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
     ///   - width: the most batches running at a time
     ///   - batch: the most items in one batch
     ///   - group: returns the group of a key; items of one group may run together
-    ///   - work: runs items of one group and returns an outcome for each; cancelled when no caller waits any more
+    ///   - work: runs items of one group and returns an outcome for each, nil for those that it leaves to another batch
+    ///     because this one took too long; cancelled when no caller waits any more
     init(
         limit: Int,
         width: Int,
         batch: Int = 1,
         clock: MonotonicClock = .system,
         group: @escaping @Sendable (Key) -> Group,
-        work: @escaping @Sendable ([Key]) async -> [Outcome]
+        work: @escaping @Sendable ([Key]) async -> [Outcome?]
     ) {
         self.work = work
         self.group = group
@@ -55,7 +57,8 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
     /// Returns true if the work is queued or running.
     func isUnderWay(_ key: Key) -> Bool { state.withLock { $0.queue.holds(key) } }
 
-    /// Returns the outcome of the work, run for this caller or for an earlier one.
+    /// Returns the outcome of the work, run for this caller or for an earlier one, in the turn of the client for which
+    /// the task works.
     ///
     /// - Parameter owner: who may have a part of the queue only; nil for all others
     /// - Throws: the error of the work; `busy` if the limit is reached; `user_cancelled`
@@ -96,6 +99,7 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
         _ owner: String? = nil
     ) -> [Queue.Ticket?] {
         let now = clock.nowMicroseconds()
+        let source = WorkSource.current
         defer { ticking.yield() }
         return state.withLock { state in
             entries.map { key, waiter in
@@ -103,7 +107,16 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
                     waiter.fulfill(.failure(Task.isCancelled ? .requestCancelled : .serviceIsStopping))
                     return nil
                 }
-                switch state.queue.enter(key, of: group(key), urgency, owner: owner, waiter: waiter, now: now) {
+                let entered = state.queue.enter(
+                    key,
+                    of: group(key),
+                    urgency,
+                    owner: owner,
+                    from: source,
+                    waiter: waiter,
+                    now: now
+                )
+                switch entered {
                 case .queued(let ticket), .joined(let ticket): return ticket
                 case .full:
                     let limit = owner == nil ? state.queue.limit : state.queue.limitPerOwner
@@ -143,14 +156,18 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
 
     private func perform(_ batch: Queue.Batch, _ cancellation: CancellationSource) async {
         // Cancelled work keeps its slot until it has really ended.
-        let outcomes = await cancellation.run { await self.work(batch.keys) }
+        let outcomes = await WorkSource.$current.withValue(batch.source) {
+            await cancellation.run { await self.work(batch.keys) }
+        }
+        let isStopping = Task.isCancelled
+        let left = outcomes.indices.filter { outcomes[$0] == nil && !isStopping }
         let waiters = state.withLock { state in
             state.cancellations[batch.number] = nil
-            return state.queue.finish(batch)
+            return state.queue.finish(batch, left: Set(left))
         }
         ticking.yield()
         for (index, waiters) in waiters.enumerated() {
-            var outcome = index < outcomes.count ? outcomes[index] : .failure(.requestCancelled)
+            var outcome = (index < outcomes.count ? outcomes[index] : nil) ?? .failure(.requestCancelled)
             if Task.isCancelled, case .failure = outcome { outcome = .failure(.serviceIsStopping) }
             for waiter in waiters { waiter.fulfill(outcome) }
         }

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from safelight import Library, SafelightError, load_preset
+from safelight import Library, NotRunningError, SafelightError, load_preset, save_bytes
 
 PAUSE = 5
 
@@ -33,15 +33,8 @@ if os.path.exists(position_file):
 else:
     token = library.token
 
-
-def save_position(token):
-    """Writes a file that is complete at all times."""
-    with open(position_file + ".new", "w") as file:
-        file.write(token)
-    os.replace(position_file + ".new", position_file)
-
-
-save_position(token)
+# The file is complete at all times, also after a power cut.
+save_bytes(position_file, token.encode())
 print(f"editing what is added to {title}", flush=True)
 
 
@@ -59,7 +52,7 @@ def edit(asset, transaction):
             return
         except SafelightError as error:
             print(f"{name}: {error.message}", file=sys.stderr, flush=True)
-            if not error.is_temporary:
+            if not error.is_temporary and not isinstance(error, NotRunningError):
                 return
         time.sleep(PAUSE)
 
@@ -70,4 +63,4 @@ for change in library.changes(since=token):
         if not is_member(one.after) or is_member(one.before):
             continue
         edit(one.after, f"auto-edit {change.sequence} {one.id}")
-    save_position(change.token)
+    save_bytes(position_file, change.token.encode())

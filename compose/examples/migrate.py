@@ -23,8 +23,12 @@ from datetime import datetime, timezone
 
 from safelight import Library, NotRunningError, ResourcesDisagreeError, SafelightError
 from safelight.importing import (
-    PHOTO_ENDINGS, VIDEO_ENDINGS, apart, by_kind, files_below, groups, kind_of, problem_of, without_refused_sidecar,
+    PHOTO_ENDINGS, VIDEO_ENDINGS, apart, by_kind, files_below, folders_below, groups, kind_of, problem_of,
+    without_refused_sidecar,
 )
+
+# The names of files and folders that are not taken over; those of `fail_once` are paths.
+failed = []
 
 
 @dataclass
@@ -43,6 +47,18 @@ class Item:
     editor: str = None
 
 
+def fail(name, problem):
+    """Names a file or a folder that is not taken over: the exit status is 1 then."""
+    failed.append(name)
+    print(f"{name}: {problem}", file=sys.stderr, flush=True)
+
+
+def fail_once(path, problem):
+    """Names a path that is looked at several times."""
+    if path not in failed:
+        fail(path, problem)
+
+
 def split(path):
     """Returns the folder, the name and the ending of a file."""
     folder, name = os.path.split(path)
@@ -52,7 +68,7 @@ def split(path):
 
 def media(folder, skip=()):
     """Yields lists of files that belong together, in the folder and those below, without the folders to skip."""
-    for place, names, files in os.walk(folder):
+    for place, names, files in folders_below(folder, fail_once):
         names[:] = sorted(name for name in names if not name.startswith(".") and name not in skip)
         paths = [os.path.join(place, name) for name in sorted(files) if not name.startswith(".")]
         yield from groups(
@@ -99,7 +115,7 @@ def takeout_json(path, names):
 
 def takeout_album(place):
     """Returns the title of the album in a folder of Takeout, or None: a folder of a year is no album."""
-    title = read_json(os.path.join(place, "metadata.json")).get("title")
+    title = (read_json(os.path.join(place, "metadata.json")) or {}).get("title")
     return None if not title or re.fullmatch(r"(Photos from|Fotos (von|aus)|Fotos de) \d{4}", title) else title
 
 
@@ -119,7 +135,7 @@ def google(folder, _):
         item.edited = os.path.join(place, edited) if edited else None
         described = next((one for one in (takeout_json(path, names) for path in files) if one), None)
         facts = read_json(os.path.join(place, described)) if described else {}
-        if facts.get("trashed"):
+        if facts is None or facts.get("trashed"):
             continue
         item.facts = {
             "is_favorite": bool(facts.get("favorited")),
@@ -141,11 +157,23 @@ def original_of(path, names):
 
 
 def read_json(path):
+    return read(path, json.load)
+
+
+def read(path, load):
+    """Returns the facts in a file, {} if there is no such file or its text is broken, and None if it cannot be read: it
+    is not known then what the photo has, and the same command takes it over later."""
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+            found = load(file)
             return found if isinstance(found, dict) else {}
-    except (OSError, ValueError):
+    except (FileNotFoundError, IsADirectoryError):
+        return {}
+    except OSError as error:
+        fail_once(path, error.strerror)
+        return None
+    except ValueError as error:
+        fail_once(path, error)
         return {}
 
 
@@ -164,7 +192,7 @@ def icloud_date(text):
 
 def icloud(folder, _):
     details, albums = {}, {}
-    for place, _, files in os.walk(folder):
+    for place, _, files in folders_below(folder, fail_once):
         for name in sorted(files):
             path = os.path.join(place, name)
             if name.startswith("Photo Details") and name.endswith(".csv"):
@@ -185,8 +213,12 @@ def icloud(folder, _):
 
 
 def rows(path):
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        yield from csv.DictReader(file)
+    """Yields the rows of a table. Without it nothing is imported: it is not known which photos it describes."""
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            yield from csv.DictReader(file)
+    except (OSError, ValueError, csv.Error) as error:
+        raise SystemExit(f"migrate.py: {path}: {error.strerror if isinstance(error, OSError) else error}")
 
 
 # Photos for Mac and Immich: the facts are in the files and their XMP sidecars, which the import reads.
@@ -195,7 +227,7 @@ def rows(path):
 def apple(folder, options):
     """A device's own names: IMG_0001.HEIC is the original, IMG_E0001.HEIC or IMG_E0001.JPG the edited version."""
     edits = {}
-    for path in files_below([folder]):
+    for path in files_below([folder], fail_once):
         place, stem, _ = split(path)
         found = re.fullmatch(r"(.*_)E(\d{4,})", stem)
         if found and kind_of(path) != "xmp":
@@ -233,20 +265,18 @@ def photoprism(folder, options):
     except ImportError:
         raise SystemExit("migrate.py: PhotoPrism's files are YAML; install python3-yaml, or: pip install PyYAML")
 
-    def read(path):
+    def load(file):
         try:
-            with open(path, encoding="utf-8") as file:
-                # Dates stay text: some have ten digits of a second.
-                found = yaml.load(file, Loader=yaml.BaseLoader)
-                return found if isinstance(found, dict) else {}
-        except (OSError, yaml.YAMLError):
-            return {}
+            # Dates stay text: some have ten digits of a second.
+            return yaml.load(file, Loader=yaml.BaseLoader)
+        except yaml.YAMLError as error:
+            raise ValueError(" ".join(str(error).split()))
 
     storage = options.storage or os.path.join(os.path.dirname(os.path.abspath(folder)), "storage")
     albums = {}
     for place in (os.path.join(storage, "albums", "album"), os.path.join(storage, "backup", "albums", "album")):
-        for path in sorted(os.listdir(place)) if os.path.isdir(place) else []:
-            album = read(os.path.join(place, path))
+        for name in names_in(place):
+            album = read(os.path.join(place, name), load) or {}
             for photo in album.get("Photos") or []:
                 if album.get("Title") and photo.get("Hidden") != "true":
                     albums.setdefault(photo.get("UID"), []).append(album["Title"])
@@ -254,8 +284,8 @@ def photoprism(folder, options):
         place, stem, _ = split(files[0])
         below = os.path.relpath(place, folder)
         sidecars = (os.path.join(storage, "sidecar", below, stem + ".yml"), os.path.join(place, stem + ".yml"))
-        facts = next((read(path) for path in sidecars if os.path.exists(path)), {})
-        if facts.get("DeletedAt"):
+        facts = next((found for found in (read(path, load) for path in sidecars) if found != {}), {})
+        if facts is None or facts.get("DeletedAt"):
             continue
         details = facts.get("Details") or {}
         item = Item(files, albums=sorted(set(albums.get(facts.get("UID"), []))))
@@ -268,6 +298,16 @@ def photoprism(folder, options):
         item.date = rfc3339(facts.get("TakenAt"))
         item.location = position(facts.get("Lat"), facts.get("Lng"), facts.get("Altitude"))
         yield item
+
+
+def names_in(folder):
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        fail_once(folder, error.strerror)
+        return []
 
 
 def rfc3339(text):
@@ -304,14 +344,13 @@ class Migration:
                     self.trashed.add(digest)
         self.taken = set()
         self.imported = self.present = self.edits = 0
-        self.failed = []
 
     def take(self, item):
         name = os.path.basename(item.files[0])
         for path in [*item.files, *([item.edited] if item.edited else [])]:
             problem = problem_of(path)
             if problem:
-                return self.fail(os.path.basename(path), problem)
+                return fail(os.path.basename(path), problem)
         try:
             self.add(item)
         except ResourcesDisagreeError:
@@ -323,19 +362,15 @@ class Migration:
                 raise
             parts = without_refused_sidecar(item.files, error)
             if not parts:
-                return self.fail(name, error.message)
+                return fail(name, error.message)
             originals, sidecar = parts
-            self.fail(os.path.basename(sidecar), error.message)
+            fail(os.path.basename(sidecar), error.message)
             self.take(replace(item, files=originals))
         except (OSError, ValueError) as error:
             # A file was removed meanwhile, or its disk fails; or a text is not Unicode.
-            self.fail(name, error)
+            fail(name, error)
         else:
             print(name, flush=True)
-
-    def fail(self, name, problem):
-        self.failed.append(name)
-        print(f"{name}: {problem}", file=sys.stderr, flush=True)
 
     def add(self, item):
         kinds = by_kind(item.files)
@@ -416,15 +451,18 @@ def main():
         for item in items:
             facts = [name for name, value in item.facts.items() if value]
             print(*item.files, *(f"album:{title}" for title in item.albums), *facts, *["edited"] * bool(item.edited))
-        return 0
+        return 1 if failed else 0
     migration = Migration(Library(client="migrate", wait=10))
-    for item in items:
-        migration.take(item)
-    print(
-        f"{migration.imported} imported, {migration.present} already there, {migration.edits} edits kept,"
-        f" {len(migration.albums)} albums, {len(migration.failed)} failed"
-    )
-    return 1 if migration.failed else 0
+    try:
+        for item in items:
+            migration.take(item)
+    finally:
+        # Also if a service goes away: the same command continues then.
+        print(
+            f"{migration.imported} imported, {migration.present} already there, {migration.edits} edits kept,"
+            f" {len(migration.albums)} albums, {len(failed)} failed"
+        )
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import time
 import urllib.error
 import urllib.request
 
-from safelight import Library
+from safelight import Library, save_bytes
 
 LONGEST_PAUSE = 60
 
@@ -54,22 +54,16 @@ def post(change):
             pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def save_position(token):
-    """Writes a file that is complete at all times."""
-    with open(position_file + ".new", "w") as file:
-        file.write(token)
-    os.replace(position_file + ".new", position_file)
-
-
+# The position file is complete at all times, also after a power cut.
 if os.path.exists(position_file):
     with open(position_file) as file:
         token = file.read().strip()
 else:
     token = library.token
-    save_position(token)
+    save_bytes(position_file, token.encode())
 print(f"sending the changes to {url}", flush=True)
 
 for change in library.changes(since=token):
     post(change)
-    save_position(change.token)
+    save_bytes(position_file, change.token.encode())
     print(f"sent {change.sequence}", flush=True)

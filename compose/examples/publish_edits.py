@@ -5,7 +5,7 @@ Each line of standard input is an edit as JSON:
     {"asset": "a01...", "adjustments": {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}]}}
 
 With an "id" of your own, running the script again with the same line publishes the same edit, which is applied only
-once. The edits of one asset are applied in the order of their lines.
+once. Another edit needs another id. The edits of one asset are applied in the order of their lines.
 
 Edits are pushed to the editor. A push has no reply, so the script sends an edit again until the catalog knows it; the
 editor recognizes repeated edits by their id, and every edit is applied exactly once, even if a service is killed.
@@ -71,6 +71,9 @@ for line in sys.stdin:
     edit = json.loads(line)
     edit.setdefault("id", uuid.uuid4().hex)
 
+    if edit["id"] in unfinished_edits:
+        sys.exit(f"two lines have the id {edit['id']}")
+
     if edit["asset"] in last_edit_of_asset:
         edit.setdefault("after", last_edit_of_asset[edit["asset"]])
 
@@ -89,9 +92,6 @@ def report(edit, sequence):
 
     if edit_id not in unfinished_edits or printed_states.get(edit_id) == state:
         return
-    if edit.get("errorName") == "id_reused":
-        return
-
     printed_states[edit_id] = state
     print(edit_id, state, sequence, edit.get("errorName", ""), edit.get("errorMessage", ""), flush=True)
 
@@ -109,6 +109,9 @@ def request_states():
     result = reply.get("result", {})
 
     for edit in result.get("edits", []):
+        if edit["asset"] != unfinished_edits[edit["id"]]["asset"]:
+            message = f"an edit of {edit['asset']} was published with this id before; use a new id for each edit"
+            edit = {**edit, "state": "failed", "errorName": "id_reused", "errorMessage": message}
         report(edit, edit["sequence"])
 
     for edit_id in result.get("unknown", []):
@@ -123,8 +126,11 @@ def receive_states(end):
     while unfinished_edits and feed.poll(100):
         frames = feed.recv_multipart()
         message = json.loads(frames[1])
-        if "change" in message:
-            report(message["change"], message["sequence"])
+        change = message.get("change", {})
+        edit = unfinished_edits.get(change.get("id"))
+        # Another client may use the same id. A refusal of other content leaves the state of the edit as it is.
+        if edit and edit["asset"] == change["asset"] and change.get("errorName") != "id_reused":
+            report(change, message["sequence"])
         if time.monotonic() >= end:
             break
 

@@ -31,6 +31,7 @@ class Folders:
         self.add(root)
 
     def add(self, folder):
+        # A folder that cannot be read is not watched; the import of what is there already names it.
         for place, names, _ in os.walk(folder):
             names[:] = [name for name in names if not name.startswith(".")]
             watch = libc.inotify_add_watch(self.file, os.fsencode(place), CLOSE_WRITE | MOVED_TO | CREATE)

@@ -45,7 +45,7 @@ from .jobs import UploadJob
 from .library import Library
 from .live import LiveList, apply_details
 from .objects import Asset, AssetCollection, AssetResource, CollectionList, Location
-from .progress import Progress
+from .progress import Progress, save_bytes
 
 __version__ = "0.1.0"
 
@@ -66,5 +66,6 @@ __all__ = [
     "ResourceChangedError", "ResourcesDisagreeError", "SafelightError", "Session", "SnapshotRequiredError",
     "SwitchingSystemPhotoLibraryError", "UnavailableError", "UnsupportedFormatError", "UnsupportedPredicateError",
     "UnsupportedSortKeyError", "UploadJob", "UserCancelledError", "VideoPlayback", "WorkerCrashedError",
-    "WorkerTimeoutError", "adjustments", "apply_details", "description", "editing", "errors", "load_preset", "presets", "save_preset",
+    "WorkerTimeoutError", "adjustments", "apply_details", "description", "editing", "errors", "load_preset", "presets",
+    "save_bytes", "save_preset",
 ]

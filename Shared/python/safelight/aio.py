@@ -14,7 +14,6 @@ everything else, also to be used in a thread.
 import asyncio
 import json
 import time
-import uuid
 from typing import (
     Any, AsyncIterator, Awaitable, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union,
 )
@@ -43,6 +42,7 @@ from .instances import (
 from .library import PART_SIZE, RETRY_DELAYS, Library, keys_of_environment
 from .live import LiveList
 from .objects import Asset, Object, identifier
+from .transaction_ids import new_transaction_id
 from .transport import (
     CONNECTION_EVENTS, Attachments, ConnectionState, Keys, Reply, decode_response, encode_request, is_response,
     request_socket, timeout_error,
@@ -175,7 +175,7 @@ class AsyncService:
                 return connection
             except NotRunningError as error:
                 if self._was_reached:
-                    raise UnavailableError(message=error.message) from None
+                    raise UnavailableError(message=error.message, data={"isUnsent": True}) from None
                 if time.monotonic() >= end:
                     raise
                 await asyncio.sleep(0.05)
@@ -490,7 +490,7 @@ class AsyncLibrary:
         attachments: Attachments = (),
     ) -> JSON:
         """Performs change requests of the protocol in one transaction, exactly once."""
-        params = {"requests": list(requests), "client": self.client, "transaction": transaction or uuid.uuid4().hex}
+        params = {"requests": list(requests), "client": self.client, "transaction": transaction or new_transaction_id()}
         performed: JSON = (await self.request(self.catalog, "changes.perform", params, attachments, deadline)).result
         return performed
 

@@ -4,17 +4,14 @@ import hashlib
 import io
 import json
 import os
-import uuid
 from typing import TYPE_CHECKING, Any, BinaryIO, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Type, Union
 
-from .errors import (
-    JSON, ConnectionLostError, DeadlineExceededError, HandleExpiredError, IdentifierNotFoundError, NestedChangeError,
-    SafelightError,
-)
+from .errors import JSON, HandleExpiredError, IdentifierNotFoundError, NestedChangeError, SafelightError
 from .fetching import plain
 from .members import Record, anything, boolean, camel_case, integer, optional_text, records, strings, text
 from .objects import Object, identifier
 from .progress import Progress, ProgressHandler
+from .transaction_ids import new_transaction_id
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -93,7 +90,7 @@ class Changes:
 
     def __init__(self, library: "Library", transaction: Optional[str] = None, deadline: float = 30.0) -> None:
         self._library = library
-        self._transaction = transaction or uuid.uuid4().hex
+        self._transaction = transaction or new_transaction_id()
         self._deadline = deadline
         # Each returns a request; those with files upload them first.
         self._requests: List[Callable[[], JSON]] = []
@@ -133,13 +130,16 @@ class Changes:
         sidecar: Optional[Source] = None,
         filename: Optional[str] = None,
         if_duplicate: str = "useExisting",
+        add_keywords: Sequence[str] = (),
+        remove_keywords: Sequence[str] = (),
         progress: Optional[ProgressHandler] = None,
         **properties: Any,
     ) -> Placeholder:
         """Imports an asset: exactly one original, and for a Live Photo its `paired_video`.
 
-        Files are uploaded when the block ends. `properties` are those of `update`. `if_duplicate` is `useExisting`,
-        `create` or `createIfTrashed`.
+        Files are uploaded when the block ends. `properties` are those of `update`. From the keywords of the file, of
+        `keywords` or of the existing asset, `remove_keywords` are removed, and then `add_keywords` are added.
+        `if_duplicate` is `useExisting`, `create` or `createIfTrashed`.
         """
         placeholder = self._placeholder()
         files: List[Tuple[str, Source]] = [
@@ -162,6 +162,10 @@ class Changes:
                 made["sidecar"] = self._sidecar(sidecar)
             if properties:
                 made["set"] = _properties(properties)
+            if add_keywords:
+                made["addKeywords"] = list(add_keywords)
+            if remove_keywords:
+                made["removeKeywords"] = list(remove_keywords)
             return made
 
         self._requests.append(request)
@@ -414,22 +418,24 @@ def upload_with_digest(
     It begins again if the catalog restarts meanwhile.
     """
     for attempt in range(UPLOAD_ATTEMPTS):
-        try:
-            if isinstance(source, bytes):
-                return _upload(library, io.BytesIO(source), len(source), None, progress)
-            path = os.fspath(source)
-            with open(path, "rb") as file:
-                return _upload(library, file, os.fstat(file.fileno()).st_size, path, progress)
-        except (ConnectionLostError, DeadlineExceededError, HandleExpiredError):
-            if attempt == UPLOAD_ATTEMPTS - 1:
-                raise
+        opened: BinaryIO = io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb")
+        with opened as file:
+            size = len(source) if isinstance(source, bytes) else os.fstat(file.fileno()).st_size
+            # Repeated while the catalog restarts; the requests after it belong to this upload.
+            begun = library.request(library.catalog, "upload.begin", {"size": size}).result
+            path = None if isinstance(source, bytes) else os.fspath(source)
+            try:
+                return _upload(library, begun, file, size, path, progress)
+            except SafelightError as error:
+                is_lost = error.is_temporary or isinstance(error, HandleExpiredError)
+                if not is_lost or attempt == UPLOAD_ATTEMPTS - 1:
+                    raise
     raise AssertionError("unreachable")
 
 
 def _upload(
-    library: "Library", file: BinaryIO, size: int, path: Optional[str], progress: Optional[ProgressHandler]
+    library: "Library", begun: JSON, file: BinaryIO, size: int, path: Optional[str], progress: Optional[ProgressHandler]
 ) -> Tuple[str, str]:
-    begun = library.request(library.catalog, "upload.begin", {"size": size}).result
     digest, offset = hashlib.sha256(), 0
     while chunk := file.read(begun["chunkBytes"]):
         # Not repeated: the catalog may have appended bytes whose reply was lost.

@@ -1,9 +1,10 @@
 """Edits: adjustment lists, presets, outcomes, and publishing."""
 
+import hashlib
 import json
 import os
 import time
-import uuid
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 import zmq
@@ -15,6 +16,7 @@ from .errors import (
 from .instances import ABSENCE, order
 from .members import Record, anything, boolean, camel_case, date, integer, optional_text, text
 from .objects import Object, identifier
+from .progress import save_bytes
 from .transport import Keys, configure_socket, encode_json
 
 if TYPE_CHECKING:
@@ -92,10 +94,7 @@ def save_preset(name: str, *operations: Any, **values: Any) -> None:
     path = _preset_path(name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     content = encode_json(adjustments(*operations, **values))
-    temporary = f"{path}.{uuid.uuid4().hex}"
-    with open(temporary, "wb") as file:
-        file.write(content)
-    os.replace(temporary, path)
+    save_bytes(path, content)
 
 
 def _preset_path(name: str) -> str:
@@ -181,8 +180,11 @@ class PushSockets:
             socket = self._sockets[address]
             is_blocked = self._blocked_until.get(address, 0.0) > time.monotonic()
             if socket.poll(0 if is_blocked else int(SEND_AGAIN_AFTER * 1000) // len(listed), zmq.POLLOUT):
-                socket.send(encode_json(message))
-                return True
+                try:
+                    socket.send(encode_json(message), zmq.NOBLOCK)
+                    return True
+                except zmq.Again:
+                    pass  # the editor has gone meanwhile
             if not is_blocked:
                 self._blocked_until[address] = time.monotonic() + ABSENCE
         return False
@@ -190,6 +192,12 @@ class PushSockets:
     def close(self) -> None:
         for socket in self._sockets.values():
             socket.close()
+
+
+def derived_id(transaction: str, content: str, occurrence: int) -> str:
+    """Returns the id of a published edit by its content, and by how many equal ones there are up to it: 32 hexadecimal
+    digits."""
+    return hashlib.sha256(f"{transaction}\n{occurrence}\n{content}".encode()).hexdigest()[:32]
 
 
 class Publisher:
@@ -200,15 +208,23 @@ class Publisher:
     """
 
     def __init__(
-        self, library: "Library", edits: Iterable[Tuple[Object, Adjustments]], options: JSON, transaction: str
+        self, library: "Library", edits: Iterable[Tuple[Object, Adjustments]], options: JSON, transaction: str,
+        is_own: bool = False,
     ) -> None:
+        """With an id of the program's own, each edit has an id by its content, because the same edit may have another
+        place in the list when the program is run again."""
         self._library = library
         self._unfinished: Dict[str, JSON] = {}
         last_of_asset: Dict[str, str] = {}
+        equal: "Counter[str]" = Counter()
         for number, (asset, listed) in enumerate(edits):
-            message: JSON = {
-                **options, "id": f"{transaction}.{number}", "asset": identifier(asset), "adjustments": dict(listed),
-            }
+            message: JSON = {**options, "asset": identifier(asset), "adjustments": dict(listed)}
+            if is_own:
+                content = json.dumps(message, sort_keys=True)
+                equal[content] += 1
+                message["id"] = derived_id(transaction, content, equal[content])
+            else:
+                message["id"] = f"{transaction}.{number}"
             if message["asset"] in last_of_asset:
                 message["after"] = last_of_asset[message["asset"]]
             last_of_asset[message["asset"]] = message["id"]

@@ -36,7 +36,16 @@ class SafelightError(Exception):
     @property
     def is_temporary(self) -> bool:
         """True if the same request may succeed a little later."""
-        return self.name in TEMPORARY_ERRORS
+        return self.name in TEMPORARY_ERRORS or (
+            # Ended by a service that stops. Without this member somebody has decided it: the owner has declined, or a
+            # later edit has replaced this one.
+            self.name == "user_cancelled" and self.data.get("isStopping") is True
+        )
+
+    @property
+    def is_unsent(self) -> bool:
+        """True if it is certain that the request was not carried out: it was not sent, or the service was busy."""
+        return self.name == "busy" or self.data.get("isUnsent") is True
 
     @staticmethod
     def from_json(error: Mapping[str, Any]) -> "SafelightError":
@@ -82,7 +91,10 @@ class InternalError(SafelightError):
 
 
 class UserCancelledError(SafelightError):
-    """The request was cancelled, or the owner of the library declined it."""
+    """The request was cancelled, or the owner of the library declined it.
+
+    One that a service ended because it is stopping is temporary, and has `data["isStopping"]`.
+    """
 
     error_name, error_code = "user_cancelled", 3072
 

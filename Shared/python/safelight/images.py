@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple
 
 from .errors import SafelightError, make_error
 from .members import Record, boolean, integer, number, optional_number, optional_text, records, seconds, text
-from .progress import Path, ProgressHandler, save_parts
+from .progress import Path, ProgressHandler, save_bytes, save_parts
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage
@@ -101,7 +101,7 @@ class ImageData(Record):
 
     def save(self, path: Path) -> None:
         """Writes the bytes to a file."""
-        save_parts(path, [self.data], len(self.data))
+        save_bytes(path, self.data)
 
     def pillow(self) -> "PillowImage":
         """Returns the image for Pillow. Raises ImportError if Pillow is not installed."""

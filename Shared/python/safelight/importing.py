@@ -2,10 +2,10 @@
 
 import os
 import stat
-from typing import TYPE_CHECKING, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from .changing import LARGEST_SIDECAR, Path, Target
-from .errors import InvalidResourceError, LimitExceededError, ResourcesDisagreeError, SafelightError
+from .errors import InvalidResourceError, LimitExceededError, NotRunningError, ResourcesDisagreeError, SafelightError
 from .progress import Progress, ProgressHandler
 
 if TYPE_CHECKING:
@@ -36,13 +36,37 @@ class ImportedFile(NamedTuple):
     same_image: Tuple[str, ...] = ()
 
 
-def files_below(paths: Iterable[Path]) -> Iterator[str]:
-    """Yields files, and the photos, videos and sidecars in folders, in the order of their names."""
+def folders_below(
+    folder: str, unreadable: Optional[Callable[[str, str], object]] = None
+) -> Iterator[Tuple[str, List[str], List[str]]]:
+    """Yields a folder and those below it, as `os.walk` does.
+
+    `unreadable` is called with each folder that cannot be read, and the reason; without it, the error is raised. A
+    folder that was removed meanwhile is left out.
+    """
+
+    def failed(error: OSError) -> None:
+        if isinstance(error, FileNotFoundError):
+            return
+        if unreadable is None:
+            raise error
+        unreadable(os.fsdecode(error.filename or folder), error.strerror or str(error))
+
+    return os.walk(folder, onerror=failed)
+
+
+def files_below(
+    paths: Iterable[Path], unreadable: Optional[Callable[[str, str], object]] = None
+) -> Iterator[str]:
+    """Yields files, and the photos, videos and sidecars in folders, in the order of their names.
+
+    `unreadable` is that of `folders_below`.
+    """
     for path in [os.fspath(path) for path in paths]:
         if not os.path.isdir(path):
             yield path
             continue
-        for folder, names, files in os.walk(path):
+        for folder, names, files in folders_below(path, unreadable):
             names[:] = sorted(name for name in names if not name.startswith("."))
             for name in sorted(files):
                 ending = os.path.splitext(name)[1].lower()
@@ -134,10 +158,14 @@ def import_files(
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     imported: List[ImportedFile] = []
     readable: List[str] = []
-    for path in files_below(given):
+
+    def refuse(path: str, problem: str) -> None:
+        imported.append(ImportedFile([path], None, False, InvalidResourceError(message=f"{path!r}: {problem}")))
+
+    for path in files_below(given, refuse):
         problem = problem_of(path)
         if problem:
-            imported.append(ImportedFile([path], None, False, InvalidResourceError(message=f"{path!r}: {problem}")))
+            refuse(path, problem)
         else:
             readable.append(path)
     pending = groups(readable)
@@ -163,7 +191,7 @@ def import_files(
             pending = apart(files) + pending
             continue
         except SafelightError as error:
-            if error.is_temporary:
+            if error.is_temporary or isinstance(error, NotRunningError):
                 raise
             parts = without_refused_sidecar(files, error)
             if parts:

@@ -31,6 +31,15 @@ CATALOG_SINGLE_READS = frozenset((
     "fetch.keys", "changes.follow", "transient.create", "transient.release", "edits.status", "jobs.list",
     "library.status", "resource.read", "resource.download", "resource.export", "storage.status", "figures",
 ))
+# The methods of all services that `Library.call` may repeat: those that change nothing. Of the reads, these three leave
+# something behind each time that they are carried out.
+READS = (REPEATABLE | CATALOG_READS | CATALOG_SINGLE_READS | frozenset((
+    "feed.head", "feed.since", "fetch.details", "edits.pending", "grants.pending", "cache.status", "video.exportStatus",
+))) - {"transient.create", "transient.release", "resource.export"}
+# The methods that take a transaction id, under which a request that is repeated is carried out once.
+TRANSACTIONS = frozenset((
+    "changes.perform", "edits.apply", "edits.copy", "edits.livePhoto", "edits.revert", "edits.undo",
+))
 # Seconds after which a read is asked of another catalog too.
 HEDGING_DELAY = 0.3
 # The most reads of a client that are asked of another catalog too at a time, so that a slow catalog does not make the

@@ -5,7 +5,6 @@ import math
 import os
 import threading
 import time
-import uuid
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 import zmq
@@ -14,7 +13,10 @@ from . import editing, images, importing
 from .changing import Changes, Target, upload_with_digest
 from .editing import Adjustments, EditOutcome, EditStatus, EditStep, Publisher
 from .endpoints import Endpoints, addresses
-from .errors import JSON, IdentifierNotFoundError, MultipleIdentifiersFoundError, SafelightError, make_error
+from .errors import (
+    JSON, DeadlineExceededError, IdentifierNotFoundError, MultipleIdentifiersFoundError, SafelightError,
+    UnavailableError, make_error,
+)
 from .change import Change
 from .feed import Event, Feed, topic_filter
 from .fetching import ChangeDetails, FetchResult, Predicate, Sort, description
@@ -22,10 +24,12 @@ from .following import Subscription, advance_feed, advance_live_list, should_del
 from .grants import Grants, Session
 from .images import Frame, ImageData, LivePhoto, Size, VideoPlayback
 from .importing import ImportedFile
+from .instances import READS, TRANSACTIONS
 from .jobs import UploadJobs
 from .live import LiveList
 from .objects import Asset, AssetCollection, CollectionList, Object, identifier
 from .progress import Path, Progress, ProgressHandler, save_parts
+from .transaction_ids import new_transaction_id
 from .transport import Attachments, Catalogs, Keys, NotificationHandler, Reply, Service, ServiceInstances
 
 RETRY_DELAYS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)  # seconds; the last one is repeated
@@ -168,9 +172,20 @@ class Library:
     def call(self, method: str, params: Optional[Mapping[str, Any]] = None, deadline: float = 30.0) -> Any:
         """Returns the result of a method of the protocol, or `(result, attachments)`, from the service that has it.
 
-        A temporary error is repeated until the deadline, in seconds.
+        Reads are repeated after temporary errors until the deadline, in seconds. So are the methods that take a
+        `transaction`, all times with the same id: the one in the parameters, or a new one. A request of another method
+        might be carried out twice, so it is sent again only if it is certain that it was not carried out.
         """
-        reply = self.request(self.service_of(method), method, params, deadline=deadline)
+        service = self.service_of(method)
+        params = dict(params or {})
+        if method in TRANSACTIONS:
+            params.setdefault("client", self.client)
+            params.setdefault("transaction", new_transaction_id())
+        is_safe = method in READS or method in TRANSACTIONS
+        reply = self.with_retries(
+            lambda seconds_left: service.request(method, params, deadline=seconds_left), deadline,
+            may_repeat=lambda error: error.is_temporary and (is_safe or error.is_unsent),
+        )
         return (reply.result, reply.attachments) if reply.attachments else reply.result
 
     def service_of(self, method: str) -> Service:
@@ -194,19 +209,30 @@ class Library:
             lambda seconds_left: service.request(method, params, attachments, seconds_left, on_notification), deadline
         )
 
-    def with_retries(self, function: Callable[[float], Result], deadline: float = 30.0) -> Result:
+    def with_retries(
+        self, function: Callable[[float], Result], deadline: float = 30.0, *, is_limited: bool = True,
+        may_repeat: Callable[[SafelightError], bool] = lambda error: error.is_temporary,
+    ) -> Result:
         """Returns the result of `function(seconds_left)`.
 
-        Calls it again after a temporary error, with growing delays, until the deadline in seconds.
+        Calls it again after a temporary error, with growing delays, until the deadline in seconds. Without a limit the
+        function gets infinity, and may take as long as it takes: the deadline is then for errors in a row.
         """
-        end = time.monotonic() + deadline
+        end = time.monotonic() + deadline if is_limited else math.inf
         delays = iter(RETRY_DELAYS)
         while True:
+            started = time.monotonic()
             try:
-                return function(max(0.1, end - time.monotonic()))
+                return function(max(0.1, end - started) if is_limited else math.inf)
             except SafelightError as error:
+                now = time.monotonic()
+                # A service that worked on the request for so long was not away, unless it waited for another service.
+                is_absence = isinstance(error, (UnavailableError, DeadlineExceededError))
+                is_other_row = now - started >= deadline and not is_absence
+                if not is_limited and (end == math.inf or is_other_row):
+                    end, delays = now + deadline, iter(RETRY_DELAYS)
                 delay = next(delays, RETRY_DELAYS[-1])
-                if not error.is_temporary or time.monotonic() + delay >= end:
+                if not may_repeat(error) or now + delay >= end:
                     raise
                 time.sleep(delay)
 
@@ -354,7 +380,8 @@ class Library:
 
         A transaction is recognized as the same one by its requests, or by the `digest` of them that the program passes.
         """
-        params = {"requests": list(requests), "client": self.client, "transaction": transaction or uuid.uuid4().hex}
+        transaction = transaction or new_transaction_id()
+        params = {"requests": list(requests), "client": self.client, "transaction": transaction}
         if digest:
             params["requestDigest"] = digest
         performed: JSON = self.request(self.catalog, "changes.perform", params, attachments, deadline).result
@@ -490,7 +517,8 @@ class Library:
     ) -> Reply:
         """Sends a request that may download originals, and passes on its progress.
 
-        With network access it has no deadline. An exception of the handler ends the request, and the download with it.
+        With network access it takes as long as the download; the deadline is then for errors in a row, such as those
+        of a service that is away. An exception of the handler ends the request, and the download with it.
         """
 
         def notified(name: str, values: JSON, attachments: List[bytes]) -> None:
@@ -500,9 +528,12 @@ class Library:
             elif on_notification:
                 on_notification(name, values, attachments)
 
-        if params.get("networkAccessAllowed"):
-            params, deadline = {**params, "credit": 1 << 24}, math.inf
-        return self.request(service, method, params, (), deadline, notified)
+        is_limited = not params.get("networkAccessAllowed")
+        sent = params if is_limited else {**params, "credit": 1 << 24}
+        return self.with_retries(
+            lambda seconds_left: service.request(method, sent, (), seconds_left, notified), deadline,
+            is_limited=is_limited,
+        )
 
     def _images(
         self, method: str, params: JSON, progress: Optional[ProgressHandler] = None
@@ -618,27 +649,27 @@ class Library:
 
     def copy_edits(
         self, source: Object, assets: Iterable[Object], *, mode: str = "replace", geometry: bool = True,
-        deadline: float = 600.0, network_access_allowed: bool = False,
+        transaction: Optional[str] = None, deadline: float = 600.0, network_access_allowed: bool = False,
     ) -> EditOutcome:
         """Applies the operations of one asset to others; without `geometry`, all but crop, rotation and the like."""
         params = {"from": identifier(source), "to": [identifier(one) for one in assets], "mode": mode,
                   "geometry": geometry, "networkAccessAllowed": network_access_allowed}
-        return self._commit_edit("edits.copy", params, None, deadline)
+        return self._commit_edit("edits.copy", params, transaction, deadline)
 
-    def undo(self, asset: Object, step: Optional[int] = None) -> EditOutcome:
+    def undo(self, asset: Object, step: Optional[int] = None, *, transaction: Optional[str] = None) -> EditOutcome:
         """Restores a step of an asset's history, 0 for the original; without one, the step before the last."""
         params = {"asset": identifier(asset), **({} if step is None else {"step": step})}
-        return self._commit_edit("edits.undo", params, None, 120.0)
+        return self._commit_edit("edits.undo", params, transaction, 120.0)
 
-    def revert(self, asset: Object) -> EditOutcome:
+    def revert(self, asset: Object, *, transaction: Optional[str] = None) -> EditOutcome:
         """Discards all edits of an asset."""
-        return self._commit_edit("edits.revert", {"asset": identifier(asset)}, None, 120.0)
+        return self._commit_edit("edits.revert", {"asset": identifier(asset)}, transaction, 120.0)
 
     def _commit_edit(
         self, method: str, params: JSON, transaction: Optional[str], deadline: float,
         progress: Optional[ProgressHandler] = None, downloads: Optional[ProgressHandler] = None,
     ) -> EditOutcome:
-        params.update(client=self.client, transaction=transaction or uuid.uuid4().hex)
+        params.update(client=self.client, transaction=transaction or new_transaction_id())
 
         def notified(name: str, count: JSON, _: List[bytes]) -> None:
             if progress and name == "edits.progress":
@@ -676,12 +707,13 @@ class Library:
         """Publishes edits, pairs of an asset and its `adjustments`, and yields what becomes of each.
 
         Edits of one asset are applied in their order. Each is applied exactly once, even if services are killed. With
-        an id of your own, of at most 40 characters, publishing the same edits again applies nothing twice.
+        an id of your own, publishing the same edits again applies nothing twice: an edit is the same one if asset,
+        adjustments and options are, whatever its place among the others.
         """
         options: JSON = {"mode": mode, **({"engine": engine} if engine else {})}
         if network_access_allowed:
             options["networkAccessAllowed"] = True
-        return Publisher(self, edits, options, transaction or uuid.uuid4().hex).run(deadline)
+        return Publisher(self, edits, options, transaction or new_transaction_id(), bool(transaction)).run(deadline)
 
     def publish_one(
         self, asset: Object, *operations: Any, mode: str = "replace", engine: Optional[str] = None,

@@ -311,13 +311,13 @@ class Asset(LibraryObject):
         """Returns the steps of its edits, the oldest first."""
         return self.library.history(self)
 
-    def undo(self, step: Optional[int] = None) -> "EditOutcome":
+    def undo(self, step: Optional[int] = None, *, transaction: Optional[str] = None) -> "EditOutcome":
         """Restores a step of the history, 0 for the original; without one, the step before the last."""
-        return self.library.undo(self, step)
+        return self.library.undo(self, step, transaction=transaction)
 
-    def revert(self) -> "EditOutcome":
+    def revert(self, *, transaction: Optional[str] = None) -> "EditOutcome":
         """Discards all edits."""
-        return self.library.revert(self)
+        return self.library.revert(self, transaction=transaction)
 
 
 class AssetCollection(LibraryObject):
@@ -332,8 +332,8 @@ class AssetCollection(LibraryObject):
     parent_key = optional_text("parentKey", "Its position in that folder.")
     creation_date = date("creationDate", "When it was created.")
     modification_date = date("modificationDate", "Last change of it or its members.")
-    start_date = optional_date("startDate", "Earliest capture date among the members.")
-    end_date = optional_date("endDate", "Latest capture date among the members.")
+    start_date = optional_date("startDate", "Earliest capture date among the members; smart albums have none.")
+    end_date = optional_date("endDate", "Latest capture date among the members; smart albums have none.")
     estimated_asset_count = integer("estimatedAssetCount", "Number of members.")
     key_asset = optional_text("keyAsset", "The identifier of the cover.")
     approximate_location = record("approximateLocation", Location, "Approximate location.")
@@ -362,8 +362,8 @@ class CollectionList(LibraryObject):
     parent_key = optional_text("parentKey", "Its position in that folder.")
     creation_date = date("creationDate", "When it was created.")
     modification_date = date("modificationDate", "Last change of it or its children.")
-    start_date = optional_date("startDate", "Earliest capture date below it.")
-    end_date = optional_date("endDate", "Latest capture date below it.")
+    start_date = optional_date("startDate", "Earliest capture date below a list of moments; folders have none.")
+    end_date = optional_date("endDate", "Latest capture date below a list of moments; folders have none.")
     child_count = integer("childCount", "Albums and folders directly in it.")
     _shown = ("id", "title", "subtype", "child_count")
 

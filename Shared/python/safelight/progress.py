@@ -1,9 +1,11 @@
 """Progress of transfers, and files that appear when they are complete."""
 
+import errno
 import os
+import stat
 import uuid
 from dataclasses import dataclass
-from typing import Callable, Iterable, Optional, Union
+from typing import IO, Callable, Iterable, Optional, Union
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -29,21 +31,65 @@ class Progress:
 ProgressHandler = Callable[[Progress], None]
 
 
+def save_bytes(path: Path, data: bytes) -> None:
+    """Writes a file that is complete at all times, also after a power cut: the old bytes, or the new ones."""
+    save_parts(path, [data], len(data))
+
+
 def save_parts(path: Path, parts: Iterable[bytes], total: float, progress: Optional[ProgressHandler] = None) -> None:
-    """Writes parts to a new file beside the path and renames it, so that the path is never half a file."""
+    """Writes parts to a new file beside the path and renames it, so that the path is never half a file.
+
+    The file is on the disk before it has its name: else an empty one could have the name after a power cut. A symbolic
+    link stays a link. A device or a pipe is written directly: only its owner may replace it.
+    """
     path = os.fspath(path)
-    temporary = os.path.join(os.path.dirname(path) or ".", f".safelight-{uuid.uuid4().hex}")
+
+    def write(file: IO[bytes]) -> None:
+        done = 0
+        for part in parts:
+            file.write(part)
+            done += len(part)
+            if progress:
+                progress(Progress(done, total, path))
+
+    if not is_replaceable(path):
+        with open(path, "wb") as file:
+            return write(file)
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    temporary = os.path.join(folder, f".safelight-{uuid.uuid4().hex}")
     # The kernel applies the umask, which a program cannot read without changing it for all its threads.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            done = 0
-            for part in parts:
-                file.write(part)
-                done += len(part)
-                if progress:
-                    progress(Progress(done, total, path))
-        os.replace(temporary, path)
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
         raise
+    sync_folder(folder)
+
+
+def is_replaceable(path: str) -> bool:
+    """Returns whether there is a file, or nothing yet, where a path leads."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return True
+
+
+def sync_folder(folder: str) -> None:
+    """Waits until the names in a folder are on the disk."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError:
+        return  # a folder in which files may be made, but not listed
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network disks cannot do it for folders
+            raise
+    finally:
+        os.close(descriptor)

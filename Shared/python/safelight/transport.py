@@ -256,7 +256,10 @@ class Pending:
             if self._on_notification:
                 self._on_notification(message["method"], values, frames[1:])
             if self._has_credit:
-                socket.send(encode_credit(self._number, sum(map(len, frames))))
+                try:
+                    socket.send(encode_credit(self._number, sum(map(len, frames))))
+                except zmq.Again:
+                    raise self.connection.state.lost(self._method) from None
         return None
 
 
@@ -353,7 +356,7 @@ class Service:
                 return connection
             except NotRunningError as error:
                 if self._was_reached:
-                    raise UnavailableError(message=error.message) from None
+                    raise UnavailableError(message=error.message, data={"isUnsent": True}) from None
                 if time.monotonic() >= end:
                     raise
                 time.sleep(0.05)

@@ -1,6 +1,7 @@
 """Tests of the parts of the package that need no services: fetches, adjustments, errors, members, presets, files."""
 
 import asyncio
+import contextlib
 import datetime
 import json
 import math
@@ -285,9 +286,28 @@ class UploadTests(unittest.TestCase):
         self.assertEqual((photo.id, library.begun, library.open), ("a1", 6, set()))
         self.assertEqual(library.deadlines, [30.0] * 3)
 
+    def test_a_new_asset_adds_and_removes_keywords_only_if_they_are_given(self):
+        library = ForgetfulLibrary(losses=0)
+        requests = []
+
+        def perform(listed, *_):
+            requests.extend(listed)
+            return {"placeholders": {}}
+
+        with mock.patch.object(library, "perform", perform), Changes(library) as changes:
+            changes.create_asset(b"1", keywords=["a"], add_keywords=("b", "c"), remove_keywords=["d"])
+            changes.create_asset(b"2")
+        members = ("set", "addKeywords", "removeKeywords")
+        self.assertEqual(
+            [{name: one[name] for name in members if name in one} for one in requests],
+            [{"set": {"keywords": ["a"]}, "addKeywords": ["b", "c"], "removeKeywords": ["d"]}, {}],
+        )
+
 
 class RestartingCatalog:
-    """A catalog that loses the second request; the others have the answers given."""
+    """A catalog that is killed or stopped during the second request; the others have the answers given."""
+
+    error = errors.ConnectionLostError(message="the connection to the catalog was lost")
 
     def __init__(self, *answers):
         self.answers = list(answers)
@@ -296,7 +316,7 @@ class RestartingCatalog:
     def request(self, method, params, attachments=(), deadline=30.0, on_notification=None):
         self.deadlines.append(deadline)
         if len(self.deadlines) == 2:
-            raise errors.ConnectionLostError(message="the connection to the catalog was lost")
+            raise self.error
         return Reply(self.answers.pop(0), [])
 
 
@@ -316,6 +336,13 @@ class RestartTests(unittest.TestCase):
         with mock.patch("time.sleep") as pause:
             states = [one.state for one in UploadJobs(library).follow([UploadJob(job("registered"))])]
         self.assertEqual((states, pause.call_count), (["pending", "succeeded"], 1))
+
+    def test_jobs_are_followed_while_the_catalog_is_stopped_and_started(self):
+        stopping = errors.UserCancelledError(
+            message="the service is stopping; send the request again", data={"isStopping": True}
+        )
+        with mock.patch.object(RestartingCatalog, "error", stopping):
+            self.test_jobs_are_followed_while_the_catalog_restarts()
 
     def test_jobs_are_listed_while_the_catalog_restarts(self):
         library = self.library({"jobs": [{"id": 1}], "next": 1}, {"jobs": [{"id": 2}]})
@@ -338,6 +365,18 @@ class RestartTests(unittest.TestCase):
                 mock.patch("time.monotonic", lambda: now[0]):
             states = [one.state for one in Publisher(library, [("a1", {})], {}, "t").run(600)]
         self.assertEqual((states, library.catalog.deadlines), (["applied"], [30.0] * 3))
+
+
+@contextlib.contextmanager
+def as_ordinary_user():
+    """Takes the rights of root away for a while: for root, everything can be read."""
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
 
 
 class FileTests(unittest.TestCase):
@@ -430,6 +469,41 @@ class FileTests(unittest.TestCase):
         )
         for file in imported:
             self.assertEqual(isinstance(file.error, errors.InvalidResourceError), file.asset is None)
+
+    def test_a_folder_that_cannot_be_read_is_in_the_list_and_ends_nothing(self):
+        def one(library, files, album, advance):
+            return ImportedFile(files, "a1", False, None)
+
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            os.makedirs(f"{folder}/closed/below")
+            os.makedirs(f"{folder}/names only")
+            for name in ["a.jpg", "closed/b.jpg", "names only/c.jpg", "z.jpg"]:
+                open(f"{folder}/{name}", "w").close()
+            os.chmod(f"{folder}/closed", 0o000)
+            # A folder that may be listed and not entered.
+            os.chmod(f"{folder}/names only", 0o444)
+            try:
+                with as_ordinary_user(), mock.patch("safelight.importing._import", one):
+                    imported = import_files(None, [folder, f"{folder}/closed"])
+                    with self.assertRaises(PermissionError):
+                        list(files_below([folder]))
+            finally:
+                os.chmod(f"{folder}/closed", 0o755)
+                os.chmod(f"{folder}/names only", 0o755)
+        self.assertEqual(
+            sorted((os.path.relpath(file.paths[0], folder), file.asset) for file in imported),
+            [("a.jpg", "a1"), ("closed", None), ("closed", None), ("names only/c.jpg", None), ("z.jpg", "a1")],
+        )
+        for file in imported:
+            self.assertEqual("Permission denied" in str(file.error), file.asset is None)
+
+    def test_an_import_without_services_says_so_at_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ["one.jpg", "two.jpg"]:
+                open(f"{folder}/{name}", "w").close()
+            with self.assertRaisesRegex(errors.NotRunningError, "start the services with: safelight up"):
+                Library("/nonexistent").import_files(folder)
 
     def test_a_file_appears_when_it_is_complete(self):
         def parts():

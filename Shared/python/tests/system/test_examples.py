@@ -16,6 +16,7 @@ import threading
 import unittest
 from unittest import mock
 
+import zmq
 from PIL import Image
 
 import safelight
@@ -90,6 +91,106 @@ class MirrorTests(unittest.TestCase):
             [[f"{other.id}-r2.jpg", "other.txt"], [f"{later.id}-r2.jpg", "other.txt"],
              [f"{later.id}-r2.jpg", "other.txt"]],
         )
+
+
+class AutoEditTests(unittest.TestCase):
+    def test_a_photo_is_edited_later_if_the_editor_is_away_or_does_not_run_yet(self):
+        later = mock.Mock(id="a1", original_filename="later.jpg", memberships=[mock.Mock(collection="c1")])
+        later.edit.side_effect = [
+            safelight.NotRunningError(), safelight.UnavailableError(),
+            safelight.UserCancelledError(data={"isStopping": True}), mock.Mock(),
+        ]
+        refused = mock.Mock(id="a2", original_filename="refused.jpg", memberships=later.memberships)
+        refused.edit.side_effect = [safelight.MissingResourceError()]
+        library = mock.Mock(token="ab.1")
+        library.albums.get.return_value = mock.Mock(id="c1")
+        library.changes.return_value = [
+            mock.Mock(token=f"ab.{number}", sequence=number, assets=[mock.Mock(id=asset.id, before=None, after=asset)])
+            for number, asset in ((2, later), (3, refused))
+        ]
+        positions = []
+        replace = os.replace
+
+        def traced_replace(source, target):
+            replace(source, target)
+            with open(target) as file:
+                positions.append((file.read(), later.edit.call_count, synced.call_count))
+
+        with tempfile.TemporaryDirectory() as folder:
+            with mock.patch("safelight.Library", return_value=library), \
+                    mock.patch("safelight.load_preset"), mock.patch("time.sleep"), \
+                    mock.patch("os.replace", traced_replace), mock.patch("os.fsync") as synced, \
+                    mock.patch("sys.argv", ["auto_edit_album.py", "Auto", "warm", f"{folder}/position"]), \
+                    contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.redirect_stderr(io.StringIO()):
+                runpy.run_path(f"{EXAMPLES}/auto_edit_album.py")
+        edited = [line for line in printed.getvalue().splitlines() if line.startswith("edited")]
+        self.assertEqual(edited, ["edited later.jpg"])
+        self.assertEqual({one.kwargs["transaction"] for one in later.edit.call_args_list}, {"auto-edit 2 a1"})
+        # The position is on the disk before it has its name, and the name after it.
+        self.assertEqual(positions, [("ab.1", 0, 1), ("ab.2", 4, 3), ("ab.3", 4, 5)])
+
+
+class PublishEditsTests(unittest.TestCase):
+    """`publish_edits.py` with a catalog, an editor and a feed in this program."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.environment = {**os.environ, "SAFELIGHT_RUN": folder.name}
+        context = zmq.Context()
+        self.addCleanup(context.destroy, 0)
+        self.catalog, self.editor, self.feed = map(context.socket, (zmq.ROUTER, zmq.PULL, zmq.PUB))
+        for socket, name in (self.catalog, "catalog"), (self.editor, "edits"), (self.feed, "feed"):
+            socket.bind(f"ipc://{folder.name}/{name}.sock")
+
+    def run_script(self, known, live, *lines):
+        """Runs the script with lines of its input. Edits that the catalog does not know are applied when they are
+        pushed, after the live messages. Returns the status, the output, the errors, and the ids that were pushed."""
+        program = subprocess.Popen(
+            [sys.executable, "-B", "-u", f"{EXAMPLES}/publish_edits.py"], env=self.environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        program.stdin.write("".join(json.dumps(line) + "\n" for line in lines))
+        program.stdin.close()
+        pushed = []
+        while program.poll() is None:
+            for change in live:
+                message = {"change": change, "sequence": 5}
+                self.feed.send_multipart([b"edit." + change["id"].encode(), json.dumps(message).encode()])
+            if self.editor.poll(20):
+                edit = json.loads(self.editor.recv())["params"]
+                pushed.append(edit["id"])
+                known[edit["id"]] = {"id": edit["id"], "asset": edit["asset"], "state": "applied", "sequence": 9}
+            if self.catalog.poll(20):
+                *envelope, body = self.catalog.recv_multipart()
+                ids = json.loads(body)["params"]["ids"]
+                unknown = [id for id in ids if id not in known]
+                result = {"edits": [known[id] for id in ids if id in known], "unknown": unknown}
+                self.catalog.send_multipart([*envelope, json.dumps({"id": 1, "result": result}).encode()])
+        with program.stdout, program.stderr:
+            return program.returncode, program.stdout.read(), program.stderr.read(), pushed
+
+    def line(self, id, asset):
+        return {"id": id, "asset": asset, "adjustments": {"version": 1, "operations": []}}
+
+    def test_an_id_of_an_edit_of_another_asset_is_reported_and_not_taken_for_this_edit(self):
+        known = {"best.0": {"id": "best.0", "asset": "a2", "state": "applied", "sequence": 3}}
+        status, output, _, pushed = self.run_script(known, [], self.line("best.0", "a1"), self.line("best.1", "a2"))
+        self.assertEqual((status, pushed), (1, ["best.1"]))
+        self.assertEqual(
+            sorted(line.strip() for line in output.splitlines()),
+            ["best.0 failed 3 id_reused an edit of a2 was published with this id before; use a new id for each edit",
+             "best.1 applied 9"],
+        )
+
+    def test_a_live_message_about_an_edit_of_another_client_is_ignored(self):
+        other = {"id": "one", "asset": "a2", "state": "applied"}
+        status, output, _, pushed = self.run_script({}, [other], self.line("one", "a1"))
+        self.assertEqual((status, output.split(), set(pushed)), (0, ["one", "applied", "9"], {"one"}))
+
+    def test_two_lines_with_one_id_are_refused(self):
+        status, output, problem, pushed = self.run_script({}, [], self.line("one", "a1"), self.line("one", "a2"))
+        self.assertEqual((status, output, problem, pushed), (1, "", "two lines have the id one\n", []))
 
 
 class ExampleTests(unittest.TestCase):

@@ -12,6 +12,7 @@ import unittest
 import safelight
 from safelight import Asset, AssetCollection, AssetResource, CollectionList, adjustments, errors
 from safelight.aio import AsyncLibrary
+from safelight.instances import READS, TRANSACTIONS
 from safelight.members import Member
 from services import Services
 
@@ -53,6 +54,16 @@ class LibraryTests(unittest.TestCase):
             known = {one.name for base in kind.__mro__ for one in vars(base).values() if isinstance(one, Member)}
             self.assertEqual(names - known - {"resources"}, set(), member)
             self.assertEqual(known - names, set(), member)
+
+    def test_the_methods_that_may_be_repeated_are_those_of_the_services(self):
+        library = self.library
+        methods = {
+            one["name"]: {param["name"] for param in one["params"]}
+            for service in (library.catalog, library.thumbnailer, library.editor, library.broker)
+            for one in service.call("rpc.discover")["methods"]
+        }
+        self.assertEqual({name for name, params in methods.items() if "transaction" in params}, TRANSACTIONS)
+        self.assertEqual(READS - set(methods), set())
 
     def test_the_version_is_that_of_the_services(self):
         self.assertEqual({one["version"] for one in self.library.health().values()}, {safelight.__version__})
@@ -119,6 +130,20 @@ class LibraryTests(unittest.TestCase):
         with self.assertRaises(errors.IdReusedError):
             with self.library.changing(transaction="import-once") as changes:
                 changes.create_asset(photo + b"other", filename="once.jpg")
+        with self.library.changing() as changes:
+            changes.delete(self.library.assets[asset.id])
+
+    def test_a_new_asset_has_other_keywords_than_its_file(self):
+        with open(f"{self.photos}/photo4.jpg", "rb") as file:
+            photo = file.read().replace(b"\xff\xd8", b"\xff\xd8\xff\xfe\x00\x07words", 1)
+        with self.library.changing() as changes:
+            asset = changes.create_asset(
+                photo, filename="words.jpg", keywords=["a", "b"], remove_keywords=["b", "x"], add_keywords=["c"]
+            )
+        self.assertEqual(self.library.assets[asset.id].keywords, ("a", "c"))
+        with self.library.changing() as changes:
+            changes.create_asset(photo, filename="words.jpg", remove_keywords=["a"], add_keywords=["d"])
+        self.assertEqual(self.library.assets[asset.id].keywords, ("c", "d"))
         with self.library.changing() as changes:
             changes.delete(self.library.assets[asset.id])
 

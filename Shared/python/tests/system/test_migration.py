@@ -1,13 +1,22 @@
 """Migrations from other programs: folders as they export them, imported by `compose/examples/migrate.py`."""
 
+import codecs
+import contextlib
+import io
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
+from unittest import mock
 
-from services import Services
+import yaml  # before the rights of root are taken away
+
+import safelight
+from services import Services, as_ordinary_user
 
 MIGRATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../compose/examples/migrate.py")
 
@@ -15,6 +24,97 @@ SIDECAR = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.
 <rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xmp="http://ns.adobe.com/xap/1.0/"
  xmp:Rating="4"><dc:description><rdf:Alt><rdf:li xml:lang="x-default">At the lake</rdf:li></rdf:Alt></dc:description>
 </rdf:Description></rdf:RDF></x:xmpmeta>"""
+
+
+class UnreadableTests(unittest.TestCase):
+    """What cannot be read is named, without services: by dry runs, and by a library that fails."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.closed = []
+        os.chmod(self.folder, 0o755)
+
+    def write(self, path, text=""):
+        os.makedirs(os.path.dirname(f"{self.folder}/{path}"), exist_ok=True)
+        with open(f"{self.folder}/{path}", "w") as file:
+            file.write(text)
+
+    def close(self, path):
+        self.addCleanup(os.chmod, f"{self.folder}/{path}", 0o755)
+        os.chmod(f"{self.folder}/{path}", 0o000)
+
+    def migrate(self, *arguments, library=None):
+        """Returns the status, the lines of the output without the folder, and what the errors are about."""
+        program = runpy.run_path(MIGRATE)
+        output, problems = io.TextIOWrapper(io.BytesIO(), write_through=True), io.StringIO()
+        with mock.patch("sys.argv", ["migrate.py", *arguments]), contextlib.redirect_stdout(output), \
+                contextlib.redirect_stderr(problems), mock.patch.dict(program["main"].__globals__, Library=library), \
+                as_ordinary_user():
+            try:
+                status = program["main"]()
+            except safelight.SafelightError as error:
+                status = error.name
+        lines = output.buffer.getvalue().decode().replace(f"{self.folder}/", "").splitlines()
+        named = [line.replace(f"{self.folder}/", "").split(": ")[0] for line in problems.getvalue().splitlines()]
+        return status, lines, named
+
+    def test_a_folder_that_cannot_be_read_is_named_once(self):
+        for name in ["a.jpg", "closed/b.jpg", "z.jpg"]:
+            self.write(f"photos/{name}")
+        self.close("photos/closed")
+        for source in ["google", "icloud", "apple", "immich", "photoprism"]:
+            self.assertEqual(
+                (source, *self.migrate(source, f"{self.folder}/photos", "--dry-run")),
+                (source, 1, ["photos/a.jpg", "photos/z.jpg"], ["photos/closed"]),
+            )
+
+    def test_a_photo_waits_until_its_description_of_google_can_be_read(self):
+        self.write("Photos from 2023/metadata.json", "{")
+        for name, text in [("a", "{}"), ("b", '{"favorited": true}'), ("c", "no JSON")]:
+            self.write(f"Photos from 2023/{name}.jpg")
+            self.write(f"Photos from 2023/{name}.jpg.json", text)
+        self.close("Photos from 2023/b.jpg.json")
+        status, lines, named = self.migrate("google", self.folder, "--dry-run")
+        self.assertEqual((status, lines), (1, ["Photos from 2023/a.jpg", "Photos from 2023/c.jpg"]))
+        self.assertEqual(sorted(named), [
+            "Photos from 2023/b.jpg.json", "Photos from 2023/c.jpg.json", "Photos from 2023/metadata.json",
+        ])
+
+    def test_nothing_of_icloud_is_imported_until_its_tables_can_be_read(self):
+        codecs.lookup("utf-8-sig")  # before the rights of root are taken away
+        self.write("Photos/a.jpg")
+        self.write("Photos/Photo Details.csv", "imgName,favorite\na.jpg,yes\n")
+        self.assertEqual(self.migrate("icloud", self.folder, "--dry-run"), (0, ["Photos/a.jpg is_favorite"], []))
+        self.close("Photos/Photo Details.csv")
+        with self.assertRaisesRegex(SystemExit, "Photo Details.csv: Permission denied"):
+            self.migrate("icloud", self.folder, "--dry-run")
+
+    def test_a_photo_waits_until_its_description_of_photoprism_can_be_read(self):
+        for name in ["a", "sub/b"]:
+            self.write(f"originals/{name}.jpg")
+            self.write(f"storage/sidecar/{name}.yml", "Favorite: true")
+        self.write("originals/c.jpg")
+        self.write("storage/albums/album/one.yml", "Title: One")
+        self.close("storage/sidecar/sub")
+        self.close("storage/albums")
+        self.assertEqual(self.migrate("photoprism", f"{self.folder}/originals", "--dry-run"), (
+            1, ["originals/a.jpg is_favorite", "originals/c.jpg"],
+            ["storage/albums/album", "storage/sidecar/sub/b.yml"],
+        ))
+
+    def test_the_last_line_says_what_is_done_also_if_a_service_goes_away(self):
+        for name in ["a.jpg", "b.jpg"]:
+            self.write(f"photos/{name}", name)
+        library = mock.MagicMock()
+        library.fetch.return_value = []
+        library.changing.side_effect = [mock.MagicMock(), mock.MagicMock(), safelight.UnavailableError()]
+        library.assets.__getitem__.return_value = mock.Mock(memberships=[])
+        status, lines, _ = self.migrate("immich", f"{self.folder}/photos", library=lambda **_: library)
+        self.assertEqual((status, lines), (
+            "unavailable", ["a.jpg", "1 imported, 0 already there, 0 edits kept, 0 albums, 0 failed"],
+        ))
 
 
 class MigrationTests(unittest.TestCase):

@@ -154,17 +154,18 @@ test: setup lint ## Check the format, build without warnings and run all tests (
 	echo "make test: passed in $$((done - $(STARTED))) s, of which $$((done - started)) s in the tests"
 
 # The system tests that `soak` runs with the library in PostgreSQL too.
-POSTGRESQL_SUITES := (MetadataPath|ImagePath|ReadYourWrites|Fault|Kill|Editing|Publishing|ObservedFetch)
+POSTGRESQL_SUITES := (MetadataPath|ImagePath|Supervisor|ReadYourWrites|Fault|Kill|Editing|Publishing|ObservedFetch)
 
 soak: setup ## Run the long tests: repeated kills, two minutes of fuzzing, hostile clients, an hour of mixed load
 	$(call install-packages,$(SOAK_PACKAGES) $(CLUSTER_PACKAGES))
 	$(SWIFT) build --build-tests
 	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --filter '^(PhotoModel|JSONValue|ChangeBroker|Catalog)Tests\.'
 	SAFELIGHT_STORE=postgresql $(SWIFT) test --skip-build --filter '^CatalogTests\.'
+	SAFELIGHT_SOAK=3 SAFELIGHT_STORE=postgresql $(SWIFT) test --skip-build --filter '^CatalogTests\.FetchDifferentialTests'
 	SAFELIGHT_STORE=postgresql $(SWIFT) test --skip-build --no-parallel --filter '^SystemTests\.$(POSTGRESQL_SUITES)Tests'
-	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --filter '^ThumbnailerTests\..*HostileVideoTests'
+	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --no-parallel \
+		--filter '^(Metadata|Messaging|Contracts|Editor|Thumbnailer|Imaging)Tests\.'
 	SAFELIGHT_SOAK=2 $(SWIFT) test --skip-build --no-parallel --filter '^PhotoKitTests\.'
-	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --no-parallel --filter '^ImagingTests\.(EnginePictureTests|EngineFormatTests)'
 	SAFELIGHT_SOAK=50 SAFELIGHT_FUZZ_SECONDS=120 $(SWIFT) test --skip-build --no-parallel --filter '^SystemTests\.'
 	$(SWIFT) build -c release
 	SAFELIGHT_EXECUTABLES=.build/release SAFELIGHT_FUZZ_SECONDS=120 $(SWIFT) test --skip-build --no-parallel \

@@ -284,14 +284,24 @@ struct AdjustmentPlaceTests {
     }
 
     @Test func `previews of every operation resemble the scaled full render`() throws {
-        let bytes = TestImages.png(width: 640, height: 480) { x, y in
+        let soft = TestImages.png(width: 640, height: 480) { x, y in
             (UInt8(128 + 100 * sin(Double(x) / 60)), UInt8(128 + 100 * cos(Double(y) / 50)), UInt8((x + y) / 5), 255)
         }
+        // With noise and a border of one colour, for the operations that leave a soft picture as it is.
+        let rough = TestImages.png(width: 640, height: 480) { x, y in
+            guard (40..<600).contains(x), (40..<440).contains(y) else { return (200, 200, 200, 255) }
+            let noise = Double((x &* 7919 &+ y &* 104_729) % 25) - 12
+            let (red, green) = (128 + 100 * sin(Double(x) / 60) + noise, 128 + 100 * cos(Double(y) / 50) + noise)
+            return (UInt8(red), UInt8(green), UInt8(max(0, Double(x + y) / 5 + noise)), 255)
+        }
+        let pixels = try (soft: TestPixels(soft), rough: TestPixels(rough))
         for kind in AdjustmentKind.all where kind != .pictureWatermark {
+            let isRough = [.noiseReduction, .median, .trim].contains(kind)
+            let bytes = isRough ? rough : soft
             var members = JSONObject()
             for parameter in kind.parameters {
                 guard !parameter.isShape, case .number(let range) = parameter.domain, parameter.neutral != nil,
-                    kind != .crop, kind != .perspective, kind != .levels
+                    kind != .perspective
                 else { continue }
                 members[parameter.name] = .double(range.lowerBound < 0 ? range.lowerBound / 2 : range.upperBound / 2)
             }
@@ -301,9 +311,17 @@ struct AdjustmentPlaceTests {
             if kind == .textWatermark { members["text"] = "Safelight" }
             if kind == .timeRange { members = ["start": 1] }
             if kind == .straighten { members["value"] = 7 }
-            let list = AdjustmentList(operations: [try step(kind, members)])
+            // These need several values that go together, or a table.
+            let isComposed = [.crop, .levels, .curve, .lut].contains(kind)
+            let list = AdjustmentList(
+                operations: [isComposed ? try EngineFixtures.cases(kind)[1] : try step(kind, members)]
+            )
             // TIFF, because compressing PNG would take most of the time.
             let full = try AdjustmentRendering.render(bytes, list, format: .tiff)
+            // Otherwise a preview that forgets the operation would resemble it too.
+            let isForVideos = [.timeRange, .speed, .volume].contains(kind)
+            let isUnchanged = try TestPixels(full.bytes) == (isRough ? pixels.rough : pixels.soft)
+            #expect(isUnchanged == isForVideos, "\(kind)")
             let small = try RenditionRenderer.render(
                 full.bytes,
                 RenditionOptions(target: .size(width: 160, height: 160), resizeMode: .exact, format: .tiff)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Profiles are recognized by what they say about colours, not by their names.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(2))))
 struct ColourProfileTests {
     /// Returns a profile whose values are proportional to light, under the same name.
     private func linear(_ profile: [UInt8]) -> [UInt8] {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// JPEGs with an end marker whose image data is damaged: they are shown as far as they can be decoded.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(5))))
 struct DamagedJPEGTests {
     private let whole = TestImages.jpeg(width: 640, height: 480)
 

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Silent errors of decoders, each reproduced by a file; found by measuring other software.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(3))))
 struct DecoderPitfallTests {
     private let small = RenditionOptions(target: .size(width: 24, height: 24), resizeMode: .exact, format: .png)
 

@@ -47,8 +47,22 @@ struct EnginePictureTests {
         var input: String
     }
 
+    /// The pictures for all tests; making them takes seconds.
+    private static let made = Result {
+        let folder = try TemporaryFolder("pictures")
+        folder.removeAtExit()
+        return (folder: folder, pictures: try makePictures(folder))
+    }
+
+    private static func pictures() throws -> [Picture] {
+        // Without the program or the photos each of the tests is skipped.
+        _ = try Needed.program("convert")
+        try Needed.photographs()
+        return try made.get().pictures
+    }
+
     /// Makes the pictures: 26 sorts, and four photos that are scaled down.
-    private static func pictures(_ folder: TemporaryFolder) throws -> [Picture] {
+    private static func makePictures(_ folder: TemporaryFolder) throws -> [Picture] {
         let convert = try Needed.program("convert")
         let profile = folder.file("p3.icc")
         try Data(ColourProfile.displayP3).write(to: URL(filePath: profile))
@@ -164,7 +178,7 @@ struct EnginePictureTests {
 
     @Test func `every operation means the same to both engines and to convert`() throws {
         let folder = try TemporaryFolder("pictures")
-        let pictures = try Self.pictures(folder)
+        let pictures = try Self.pictures()
         #expect(pictures.count == 30)
         var all = Distances()
         let only = TestEnvironment.text("SAFELIGHT_OPERATIONS")?.split(separator: ",").map(String.init)
@@ -187,7 +201,7 @@ struct EnginePictureTests {
     /// into a large one: lists with effects are compared with `convert` only.
     @Test func `random lists mean the same to both engines and to convert`() throws {
         let folder = try TemporaryFolder("pictures")
-        let pictures = try Self.pictures(folder)
+        let pictures = try Self.pictures()
         var random = SeededRandom(seed: TestEnvironment.text("SAFELIGHT_SEED").flatMap(UInt64.init) ?? 29)
         var all = Distances()
         for round in 0..<(Self.isLong ? 50 : 4) {

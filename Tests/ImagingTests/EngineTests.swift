@@ -8,7 +8,7 @@ import Testing
 import ImageFormats
 
 /// Both engines have one meaning: what they make of the same list differs by less than one sees.
-@Suite(.serialized, .timeLimit(.minutes(10)))
+@Suite(.serialized, .timeLimit(.minutes(TestEnvironment.rounds(10))))
 struct EngineTests {
     static func render(
         _ bytes: [UInt8],

@@ -6,7 +6,7 @@ import Testing
 @testable import Imaging
 
 /// Gain maps from untrusted bytes, and files that are written with one.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(5))))
 struct GainMapTests {
     /// An image with a map that has a step, which the library's own writer made.
     private static func file() throws -> [UInt8] {

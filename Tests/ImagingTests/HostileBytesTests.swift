@@ -186,10 +186,9 @@ struct HostileBytesTests {
         for seed in UInt64(1)...25 {
             var numbers = SeededRandom(seed: seed)
             for start in starts {
-                let noise = (0..<Int.random(in: 0...600, using: &numbers)).map { _ in
-                    UInt8.random(in: 0...255, using: &numbers)
-                }
-                if let error = error(start + noise) { #expect(!error.message.isEmpty, "seed \(seed)") }
+                let noise = numbers.bytes(Int.random(in: 0...600, using: &numbers))
+                let error = error(start + noise)
+                #expect(error?.message.isEmpty == false, "seed \(seed) after \(start.prefix(8))")
             }
         }
     }

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Compares JPEG XL with the files of `cjxl` and the output of `djxl`.
-@Suite(.timeLimit(.minutes(3)), .needs("cjxl of libjxl-tools") { TestJXL.isThere })
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(3))), .needs("cjxl of libjxl-tools") { TestJXL.isThere })
 struct JPEGXLTests {
     private static let quadrants: [Quadrant] = [.red, .green, .blue, .yellow]
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Photoshop, TGA, ICO and portable maps, compared with Pillow.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(TestEnvironment.rounds(5))))
 struct OtherFormatTests {
     private static let formats: [String: ImageFormat] = [
         "ppm": .pnm, "pgm": .pnm, "pbm": .pnm, "pam": .pnm, "tga": .tga, "ico": .ico,
@@ -46,16 +46,17 @@ struct OtherFormatTests {
             #expect((info.pixelWidth, info.pixelHeight) == (file.width, file.height), "\(file.name)")
             let image = try decoded(file.bytes)
             #expect((image.width, image.height) == (file.width, file.height), "\(file.name)")
-            var worst = 0
+            var (worst, otherOpacities) = (0, 0)
             for pixel in stride(from: 0, to: file.pixels.count, by: 4) {
                 let opacity = file.pixels[pixel + 3]
-                #expect(image.pixels[pixel + 3] == opacity, "\(file.name)")
+                if image.pixels[pixel + 3] != opacity { otherOpacities += 1 }
                 // The colour of what is not seen does not count.
                 guard opacity > (file.tolerance < 0 ? 100 : 0) else { continue }
                 for channel in 0..<3 {
                     worst = max(worst, abs(Int(image.pixels[pixel + channel]) - Int(file.pixels[pixel + channel])))
                 }
             }
+            #expect(otherOpacities == 0, "\(file.name)")
             #expect(worst <= (file.tolerance < 0 ? 3 : file.tolerance), "\(file.name): \(worst)")
         }
     }

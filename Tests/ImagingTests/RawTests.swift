@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Camera raw files: the preview if it is large enough, otherwise the developed sensor data.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(3))))
 struct RawTests {
     private static func preview(_ width: Int, _ height: Int, orientation: Int = 1) -> [UInt8] {
         TestImages.jpeg(width: width, height: height, orientation: orientation, exif: nil)

@@ -2,7 +2,7 @@ import ImageFormats
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct ImageDataTests {
     @Test func `cut and damaged files have no image data, or parts within the file`() throws {
         var random = SeededRandom(named: "damaged image data")

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The metadata of JPEG XL files, in boxes written by `cjxl`.
-@Suite(.timeLimit(.minutes(1)), .needs("cjxl of libjxl-tools") { TestJXL.isThere })
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))), .needs("cjxl of libjxl-tools") { TestJXL.isThere })
 struct JPEGXLTests {
     private static let xmp = """
         <x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">

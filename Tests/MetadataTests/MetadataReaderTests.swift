@@ -219,7 +219,7 @@ struct MetadataReaderTests {
         #expect(throws: MetadataError.truncated) { try MetadataReader.facts(of: [0xFF, 0xD8, 0xFF]) }
         for seed in UInt64(1)...300 {
             var numbers = SeededRandom(seed: seed)
-            let noise = (0..<200).map { _ in UInt8.random(in: 0...255, using: &numbers) }
+            let noise = numbers.bytes(200)
             for start: [UInt8] in [
                 [], [0xFF, 0xD8, 0xFF], Array("GIF89a".utf8), Array("II*\0".utf8), Array("RIFF1234WEBPVP8X".utf8),
                 Array("\0\0\0\u{18}ftypheic\0\0\0\0mif1heic\0\0\0\u{C8}meta".utf8),

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 /// Videos inside the files of photos.
+@Suite(.timeLimit(.minutes(2)))
 struct MotionPhotoTests {
     @Test(.spec("T-47"), arguments: TestMotionPhotos.Kind.allCases)
     func `the video of a motion photo is found`(_ kind: TestMotionPhotos.Kind) throws {
@@ -56,7 +57,7 @@ struct MotionPhotoTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(2)), arguments: TestMotionPhotos.Kind.allCases)
+    @Test(arguments: TestMotionPhotos.Kind.allCases)
     func `damaged positions lead nowhere outside the file`(_ kind: TestMotionPhotos.Kind) throws {
         var random = SeededRandom(named: "motion photos \(kind)")
         let photo = TestMotionPhotos.jpeg(kind, video: TestVideos.video(brand: "mp42"), width: 48, height: 32)

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The metadata in the text chunks of a PNG, plain, compressed and in hexadecimal digits.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(2))))
 struct PNGTextTests {
     private static let exif: [UInt8] = {
         var exif = ExifBlock()

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The first bytes of a format followed by random ones are not an image of that format.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct RandomBytesTests {
     private static let beginnings: [[UInt8]] = [
         [0xFF, 0x0A], [0xFF, 0xD8, 0xFF, 0xE0], [0xFF, 0xD8, 0xFF, 0xC0], Array("BM".utf8), Array("GIF89a".utf8),
@@ -21,7 +21,7 @@ struct RandomBytesTests {
         var random = SeededRandom(named: "random bytes after \(beginning.prefix(4))")
         for _ in 0..<TestEnvironment.rounds(300) {
             let count = Int.random(in: 100...3000, using: &random)
-            let bytes = beginning + (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
+            let bytes = beginning + random.bytes(count)
             #expect(throws: MetadataError.self) { try MetadataReader.requireWhole(bytes) }
         }
     }

@@ -6,7 +6,7 @@ import SamplePhotos
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(2))))
 struct VideoAndSidecarTests {
     private func facts(_ bytes: [UInt8]) throws -> PhotoMetadata? {
         try MetadataReader.video(size: bytes.count) { offset, count in Array(bytes.dropFirst(offset).prefix(count)) }

@@ -49,6 +49,37 @@ public enum FFmpegVideos {
         return try Data(contentsOf: URL(fileURLWithPath: output))
     }
 
+    /// Returns the frames at some times as rows of red, green and blue, decoded by the `ffmpeg` program in one pass.
+    ///
+    /// - Parameters:
+    ///   - times: in seconds, ascending
+    ///   - duration: how long each frame is shown, in seconds
+    ///   - filter: appended to the selection, for example "scale=160:120"
+    public static func frames(
+        of path: String,
+        at times: [Double],
+        duration: Double,
+        filter: String
+    ) throws -> [Data] {
+        let output = path + ".raw"
+        defer { try? FileManager.default.removeItem(atPath: output) }
+        // The timestamps of containers are rounded.
+        let rounding = 0.001
+        let selected = times.map { "between(t,\($0 - rounding),\($0 + duration - 1.5 * rounding))" }.joined(
+            separator: "+"
+        )
+        try ffmpeg(
+            ["-i", path, "-fps_mode", "passthrough", "-vf", "select='\(selected)',\(filter)"]
+                + ["-f", "rawvideo", "-pix_fmt", "rgb24", output]
+        )
+        let data = try Data(contentsOf: URL(fileURLWithPath: output))
+        let size = data.count / max(1, times.count)
+        guard size > 0, size * times.count == data.count else {
+            throw Failure(description: "ffmpeg has not \(times.count) frames of \(path), but \(data.count) bytes")
+        }
+        return times.indices.map { data.subdata(in: $0 * size..<($0 + 1) * size) }
+    }
+
     /// Returns what `ffprobe` says about a file, as JSON.
     public static func probe(_ path: String) throws -> String {
         let run = try RunningProgram.run(

@@ -41,6 +41,22 @@ public struct SeededRandom: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 
+    /// Returns random bytes.
+    ///
+    /// They are made here, because this module is optimised in debug builds too.
+    public mutating func bytes(_ count: Int) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        while bytes.count < count {
+            var number = next()
+            for _ in 0..<min(8, count - bytes.count) {
+                bytes.append(UInt8(truncatingIfNeeded: number))
+                number >>= 8
+            }
+        }
+        return bytes
+    }
+
     /// Returns true with a probability of 1 in `count`.
     public mutating func one(in count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
 

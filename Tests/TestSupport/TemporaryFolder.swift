@@ -1,4 +1,5 @@
 public import Foundation
+import Synchronization
 
 /// A temporary folder for one test, removed with its content on deinitialization.
 ///
@@ -32,10 +33,25 @@ public final class TemporaryFolder: Sendable {
         return path
     }
 
-    deinit {
+    /// The folders that are removed when the process exits.
+    private static let shared = Mutex<[String]>([])
+
+    /// Removes the folder when the process exits: for one that tests share, which nothing releases before.
+    public func removeAtExit() {
+        Self.shared.withLock { paths in
+            if paths.isEmpty {
+                atexit { for path in TemporaryFolder.shared.withLock({ $0 }) { TemporaryFolder.remove(path) } }
+            }
+            paths.append(path)
+        }
+    }
+
+    private static func remove(_ path: String) {
         guard ProcessInfo.processInfo.environment["KEEP_TEST_FOLDERS"] == nil else { return }
         try? FileManager.default.removeItem(atPath: path)
     }
+
+    deinit { Self.remove(path) }
 }
 
 /// Paths on the machine that runs the tests.

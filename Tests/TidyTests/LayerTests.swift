@@ -32,7 +32,7 @@ struct LayerTests {
         "CCrypto": ["Basics"],
         "CCurl": ["ObjectStorage"],
         "CPQ": ["PostgreSQL"],
-        "CProcess": ["Hosting", "Storage"],
+        "CProcess": ["Hosting", "Storage", "CommandLine"],
         "CAcceptLimit": ["Hosting"],
         "CWriteAheadLog": ["Storage"],
     ]

@@ -125,13 +125,6 @@ struct SourceRuleTests {
         }
     }
 
-    @Test func `every suite has a time limit`() throws {
-        let suites = tree.files.filter { $0.module.hasSuffix("Tests") && $0.source.code.contains(/@Test\b/) }
-        for file in suites where !file.source.code.contains(/\bextension\b/) {
-            #expect(file.source.code.contains(".timeLimit("), "\(file.path): give its suites a .timeLimit")
-        }
-    }
-
     @Test func `every public target of the Makefile is documented`() throws {
         let text = try String(contentsOf: tree.root.appending(path: "Makefile"), encoding: .utf8)
         let phony = text.matches(of: /(?m)^\.PHONY:(.*)$/).flatMap { $0.1.split(separator: " ").map(String.init) }

@@ -53,13 +53,8 @@ final class VideoFixture {
         return (pixels, time)
     }
 
-    /// Returns the peak signal-to-noise ratio of two images in dB; 99 if they are equal.
+    /// Returns the peak signal-to-noise ratio of two images in dB; infinite if they are equal, 0 if they are empty.
     static func psnr(_ one: some Collection<UInt8>, _ other: some Collection<UInt8>) -> Double {
-        guard one.count == other.count, !one.isEmpty else { return 0 }
-        let squares = zip(one, other).reduce(0.0) { sum, pair in
-            let difference = Double(pair.0) - Double(pair.1)
-            return sum + difference * difference
-        }
-        return squares == 0 ? 99 : 10 * log10(255 * 255 * Double(one.count) / squares)
+        one.isEmpty ? 0 : PixelDistance.psnr(Array(one), Array(other))
     }
 }

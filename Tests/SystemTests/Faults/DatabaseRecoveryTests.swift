@@ -8,8 +8,8 @@ import Testing
 
 /// Database files damaged below the database (fault F16): no acknowledged transaction is lost silently.
 ///
-/// Each round works in place on the files that a killed catalog left: in a copy the library would begin a new history
-/// for that reason alone. `SAFELIGHT_SOAK` runs more random rounds.
+/// Each round works in place on the files that a killed catalog left, with the content that they had then: in a copy the
+/// library would begin a new history for that reason alone. `SAFELIGHT_SOAK` runs more random rounds.
 @Suite(.serialized, .timeLimit(.minutes(20)))
 struct DatabaseRecoveryTests {
     private static let transactions = 12
@@ -19,6 +19,26 @@ struct DatabaseRecoveryTests {
         let folder: TemporaryFolder
         let library: String
         let tokens: [ChangeToken]
+        /// The content of the database's files and of the head file, by their names.
+        private let content: [String: Data]
+
+        private static let names = ["library.sqlite", "library.sqlite-wal", "library.sqlite-shm", "head"]
+
+        init(_ folder: TemporaryFolder, _ tokens: [ChangeToken]) throws {
+            (self.folder, self.tokens, library) = (folder, tokens, folder.file("library"))
+            var content: [String: Data] = [:]
+            for name in Self.names { content[name] = try Data(contentsOf: URL(filePath: "\(library)/\(name)")) }
+            self.content = content
+            try #require(link(library + "/head", folder.file("head")) == 0)
+        }
+
+        /// Puts back what the killed catalog left, into the same files.
+        func restore() throws {
+            // A start replaces the head file by another one.
+            unlink(library + "/head")
+            try #require(link(folder.file("head"), library + "/head") == 0)
+            for (name, bytes) in content { try bytes.write(to: URL(filePath: "\(library)/\(name)")) }
+        }
     }
 
     private static func remains() async throws -> Remains {
@@ -33,7 +53,7 @@ struct DatabaseRecoveryTests {
         }
         services.killHard(.catalog)
         await library.close()
-        return Remains(folder: services.folder, library: services.folder.file("library"), tokens: tokens)
+        return try Remains(services.folder, tokens)
     }
 
     private static func log(_ remains: Remains) throws -> [UInt8] {
@@ -59,9 +79,10 @@ struct DatabaseRecoveryTests {
     @discardableResult
     private static func check(
         _ what: String,
+        _ remains: Remains,
         _ operate: (_ database: String, _ log: [UInt8]) throws -> Void
     ) async throws -> Bool {
-        let remains = try await remains()
+        try remains.restore()
         let copy = remains.library
         let services = try SafelightFixture("f16-next", environment: ["SAFELIGHT_LIBRARY": copy])
         try operate(copy + "/library.sqlite", try Self.log(remains))
@@ -115,7 +136,8 @@ struct DatabaseRecoveryTests {
         async throws
     {
         var random = SeededRandom(named: "F16")
-        let size = try Self.log(try await Self.remains()).count
+        let remains = try await Self.remains()
+        let size = try Self.log(remains).count
         #expect(size > 32 + Self.transactions * 4120, "the WAL contains the transactions")
         func write(_ bytes: [UInt8], _ database: String) throws {
             try Data(bytes).write(to: URL(filePath: database + "-wal"))
@@ -133,14 +155,14 @@ struct DatabaseRecoveryTests {
             ("bytes after the log's end", { path, log in try write(log + [1, 2, 3], path) }),
         ]
         for (what, operate) in untouched {
-            let goesOn = try await Self.check(what, operate)
+            let goesOn = try await Self.check(what, remains, operate)
             #expect(goesOn, "\(what)")
         }
         for (what, operate) in [
             ("without -wal", { path, _ in unlink(path + "-wal") }),
             ("an empty log", { path, _ in try write([], path) }),
         ] as [(String, (String, [UInt8]) throws -> Void)] {
-            let goesOn = try await Self.check(what, operate)
+            let goesOn = try await Self.check(what, remains, operate)
             #expect(!goesOn, "\(what)")
         }
         // A WAL has a header of 32 bytes; each frame is a header of 24 bytes and a page of 4,096.
@@ -149,7 +171,7 @@ struct DatabaseRecoveryTests {
         cuts += (0..<rounds).map { _ in Int.random(in: 1..<size, using: &random) }
         var (went, new) = (0, 0)
         for cut in cuts {
-            let goesOn = try await Self.check("WAL cut at \(cut) of \(size)") { path, log in
+            let goesOn = try await Self.check("WAL cut at \(cut) of \(size)", remains) { path, log in
                 try write(Array(log.prefix(cut)), path)
             }
             if goesOn { went += 1 } else { new += 1 }
@@ -157,7 +179,7 @@ struct DatabaseRecoveryTests {
         for _ in 0..<rounds {
             let place = Int.random(in: 0..<size, using: &random)
             let bit = Int.random(in: 0..<8, using: &random)
-            let goesOn = try await Self.check("bit \(bit) of byte \(place) of \(size)") { path, log in
+            let goesOn = try await Self.check("bit \(bit) of byte \(place) of \(size)", remains) { path, log in
                 var bytes = log
                 bytes[min(place, bytes.count - 1)] ^= 1 << bit
                 try write(bytes, path)
@@ -169,8 +191,9 @@ struct DatabaseRecoveryTests {
     }
 
     @Test func `F16: if one of the two slots of the head file is damaged the other is used`() async throws {
+        let remains = try await Self.remains()
         for slot in [0, 4096] {
-            let goesOn = try await Self.check("head's slot at \(slot)") { database, _ in
+            let goesOn = try await Self.check("head's slot at \(slot)", remains) { database, _ in
                 let path = (database as NSString).deletingLastPathComponent + "/head"
                 var bytes = try Data(contentsOf: URL(filePath: path))
                 bytes[slot + 40] ^= 0xFF

@@ -122,10 +122,14 @@ struct DiskFaultTests {
 
         var (titles, refused, ended, acknowledged) = (["first"], 0, 0, 0)
         let calls = 12 * TestEnvironment.rounds(1)
+        // The first calls are those of a new log, so they fail in a catalog that has just begun on a whole database. The
+        // later ones fail in the catalog that was started and checked after the fault before.
+        let firstCalls = 4
+        var goesOn = false
         for call in 1...calls {
             for stays in [false, true] where stays == false || call % 4 == 1 {
                 let what = "\(kind.rawValue) at call \(call)\(stays ? " and after" : "")"
-                try faulty.start([.catalog])
+                if !goesOn { try faulty.start([.catalog]) }
                 _ = try await library.catalog.health()
                 try tools.write("\(call) \(kind.number) \(stays ? 1 : 0)\n".utf8, to: "trigger")
                 // Several requests, so that later calls are reached; each is sent once.
@@ -146,7 +150,8 @@ struct DiskFaultTests {
                 if faulty.program(.catalog)?.isRunning == false { ended += 1 }
                 // Power fails as well: only what is on the disk counts.
                 faulty.killHard(.catalog)
-                try whole.start([.catalog])
+                goesOn = call > firstCalls
+                try (goesOn ? faulty : whole).start([.catalog])
                 let kept = try await Self.titles(library)
                 #expect(Set(kept).count == kept.count, "\(what): an album exists twice")
                 #expect(kept.starts(with: titles), "\(what): earlier albums are missing or out of order")
@@ -161,9 +166,10 @@ struct DiskFaultTests {
                     "\(what)"
                 )
                 #expect(try await library.currentToken().token.sequence == Int64(titles.count), "\(what)")
-                #expect(whole.stop() == [], "\(what)")
+                if !goesOn { #expect(whole.stop() == [], "\(what)") }
             }
         }
+        #expect(faulty.stop() == [])
         TestPaths.report(
             "\(kind.rawValue): \(acknowledged) acknowledged, \(refused) refused, the catalog ended \(ended) times"
         )

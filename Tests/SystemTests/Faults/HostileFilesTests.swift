@@ -8,9 +8,9 @@ import TestSupport
 import Testing
 
 /// Malicious files, from `safelight import` to the image and the edit, through the real executables.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(TestEnvironment.rounds(1) > 1 ? 60 : 5)))
 struct HostileFilesTests {
-    private static let rounds = ProcessInfo.processInfo.environment["SAFELIGHT_SOAK"].flatMap(Int.init) ?? 1
+    private static let rounds = TestEnvironment.rounds(1)
 
     @Test func `each hostile file is a named error or a correct import, and harms no other work`() async throws {
         let started = ContinuousClock().now
@@ -47,14 +47,19 @@ struct HostileFilesTests {
 
         var outcomes: [String: Int] = [:]
         var slowest = (time: Duration.zero, file: "")
-        for (id, file) in assets {
-            let begun = ContinuousClock().now
-            for (what, outcome) in await [("picture", image(id, library)), ("edit", edit(id, library))] {
-                #expect(outcome.map(Self.isNamed) ?? true, "\(what) of \(file): \(outcome ?? "")")
-                outcomes["\(what) \(outcome ?? "made")", default: 0] += 1
+        // Four at a time, which shows no less and leaves no processor idle.
+        let lanes = (0..<4).map { lane in assets.indices.filter { $0 % 4 == lane }.map { assets[$0] } }
+        await withTaskGroup(of: [Ending].self) { group in
+            for lane in lanes { group.addTask { await self.endings(of: lane, library) } }
+            for await endings in group {
+                for ending in endings {
+                    for (what, outcome) in [("picture", ending.image), ("edit", ending.edit)] {
+                        #expect(outcome.map(Self.isNamed) ?? true, "\(what) of \(ending.file): \(outcome ?? "")")
+                        outcomes["\(what) \(outcome ?? "made")", default: 0] += 1
+                    }
+                    if ending.time > slowest.time { slowest = (ending.time, ending.file) }
+                }
             }
-            let time = ContinuousClock().now - begun
-            if time > slowest.time { slowest = (time, file) }
         }
         TestPaths.report("then: \(outcomes)")
         #expect(slowest.time < .seconds(30), "\(slowest.file)")
@@ -86,6 +91,119 @@ struct HostileFilesTests {
         #expect(services.stop() == [])
     }
 
+    // MARK: Requests
+
+    /// The errors of an image and of an edit, nil if they were made, and how long both took.
+    private struct Ending {
+        let file: String
+        let image: String?
+        let edit: String?
+        let time: Duration
+    }
+
+    /// Asks for the image and the edit of each of some assets, one after the other.
+    private func endings(of assets: [(id: ObjectID, file: String)], _ library: PhotoLibrary) async -> [Ending] {
+        var endings: [Ending] = []
+        for (id, file) in assets {
+            let begun = ContinuousClock().now
+            let (made, edited) = await (image(id, library), edit(id, library))
+            endings.append(Ending(file: file, image: made, edit: edited, time: ContinuousClock().now - begun))
+        }
+        return endings
+    }
+
+    private static func isNamed(_ name: String) -> Bool {
+        let faults: [ErrorCode] = [.internalError, .connectionLost, .deadlineExceeded, .unavailable, .busy]
+        return ErrorCode(rawValue: name).map { !faults.contains($0) } ?? false
+    }
+
+    fileprivate func image(_ id: ObjectID, _ library: PhotoLibrary) async -> String? {
+        do throws(RPCError) {
+            let answer = try await library.thumbnailer.ask(
+                ImageRequest(asset: id, targetSize: .size(width: 128, height: 128))
+            )
+            return answer.attachments.first?.isEmpty == false ? nil : "no picture"
+        } catch {
+            return error.name
+        }
+    }
+
+    fileprivate func edit(_ id: ObjectID, _ library: PhotoLibrary) async -> String? {
+        do throws(RPCError) {
+            _ = try await library.editor.ask(
+                ApplyEdit(asset: id, adjustments: AdjustmentList(operations: [.exposure(0.5)]))
+            )
+            return nil
+        } catch {
+            return error.name
+        }
+    }
+
+    fileprivate func asset(_ path: String, _ library: PhotoLibrary) async throws -> ObjectID {
+        let result = try await library.perform([
+            .createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))
+        ])
+        return try #require(result.id("a"))
+    }
+
+    // MARK: The files
+
+    fileprivate func plant(in folder: TemporaryFolder) throws -> [String] {
+        var random = SeededRandom(named: "hostile files")
+        var files: [String] = []
+        func add(_ name: String, _ bytes: some Sequence<UInt8>) throws {
+            files.append(try folder.write(bytes, to: "evil/" + name))
+        }
+
+        for (name, text) in HostileImages.texts { try add(name, text.utf8) }
+        try add("claims.png", HostileImages.hugePNG(width: 60_000, height: 60_000))
+        try add("claims less.png", HostileImages.hugePNG(width: 9000, height: 9000))
+        try add("claims.bmp", HostileImages.hugeBMP(side: 60_000))
+        try add("loop.tif", HostileImages.loopingTIFF)
+        try add("frames.gif", TestImages.gif(frames: 100_000))
+        for chunk in ["zTXt", "iTXt", "iCCP"] {
+            try add("\(chunk).png", HostileImages.textBomb(chunk, bytes: 400_000_000))
+        }
+        for depth in [10, 1000, 100_000] { try add("nested \(depth).heic", HostileImages.nestedBoxes(depth: depth)) }
+
+        let photo = TestImages.jpeg(width: 640, height: 480, date: "2024:06:01 12:30:00", latitude: 1, longitude: 2)
+        for name in ["ephemeral:x.jpg", "@list.jpg", "-help.jpg", "a\nb\u{1B}[2J.jpg", "%d.jpg", "x.jpg[0-99999]"] {
+            try add(name, TestImages.jpeg(seed: UInt64(files.count)))
+        }
+        for _ in 0..<(20 * Self.rounds) {
+            try add("cut \(files.count).jpg", photo.prefix(Int.random(in: 0..<photo.count, using: &random)))
+            // Truncated inside but with an end marker, as memory cards and recovery programs leave them.
+            let cut = Int.random(in: 1000..<photo.count - 2, using: &random)
+            try add("mended \(files.count).jpg", Array(photo.prefix(cut)) + [0xFF, 0xD9])
+            var mutated = photo
+            for _ in 0..<Int.random(in: 1...20, using: &random) {
+                mutated[Int.random(in: 2..<mutated.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+            }
+            try add("mutated \(files.count).jpg", mutated)
+        }
+        for start: [UInt8] in [[], [0xFF, 0xD8, 0xFF], Array(TestImages.pngStart(width: 100, height: 100))] {
+            for count in [0, 1, 100, 100_000] { try add("noise \(files.count).jpg", start + random.bytes(count)) }
+        }
+        let invalid = SharedPhotos.files(["jpg"], below: "exif-samples/jpg/invalid")
+        let heic = SharedPhotos.files(["heic"], below: "exif-samples/heic")
+        if invalid.isEmpty { try Needed.missingPart("photographs: broken real files") }
+        for file in invalid { try add(file.lastPathComponent, SharedPhotos.bytes(file)) }
+        for file in heic.prefix(1) {
+            let bytes = SharedPhotos.bytes(file)
+            for part in [0.001, 0.01, 0.5, 0.99] {
+                try add("cut \(part).heic", bytes.prefix(Int(Double(bytes.count) * part)))
+            }
+        }
+        return files
+    }
+}
+
+/// Further hostile files: their names, and workers that are killed meanwhile. No time and no memory is limited, so these
+/// tests need not run alone.
+@Suite(.serialized, .timeLimit(.minutes(TestEnvironment.rounds(1) > 1 ? 60 : 10)))
+struct KilledWorkerTests {
+    private let hostile = HostileFilesTests()
+
     @Test func `no file name sends control characters to the terminal`() async throws {
         let services = try SafelightFixture("names")
         try services.start([.catalog])
@@ -94,7 +212,7 @@ struct HostileFilesTests {
         let good = try services.folder.write(TestImages.jpeg(seed: 1), to: "p/" + name)
         try services.folder.write(Array("nothing".utf8), to: "p/broken " + name)
         let library = try services.library()
-        let id = try await asset(good, library)
+        let id = try await hostile.asset(good, library)
         for arguments in [
             ["import", "-v", services.folder.file("p")], ["import", "--dry-run", services.folder.file("p")],
             ["fetch"], ["show", id.text], ["import", good + "\n.not there"],
@@ -112,8 +230,6 @@ struct HostileFilesTests {
         #expect(services.stop() == [])
     }
 
-    // MARK: Killed workers
-
     /// Returns the outcomes of each file's import, image and edit, by path.
     private func outcomes(_ files: [String], _ services: SafelightFixture, _ library: PhotoLibrary) async throws
         -> [String: [String]]
@@ -130,8 +246,8 @@ struct HostileFilesTests {
         }
         #expect(outcomes.count == files.count, "\(imported.errors)")
         for (file, id) in assets {
-            async let image = repeated { await self.image(id, library) }
-            async let edit = repeated { await self.edit(id, library) }
+            async let image = repeated { await hostile.image(id, library) }
+            async let edit = repeated { await hostile.edit(id, library) }
             outcomes[file]? += [await image ?? "made", await edit ?? "made"]
         }
         return outcomes
@@ -154,7 +270,7 @@ struct HostileFilesTests {
         let undisturbed = try SafelightFixture("still")
         try undisturbed.start()
         let quiet = try undisturbed.library()
-        let files = try plant(in: undisturbed.folder).shuffled(using: &random).prefix(40).map { $0 }
+        let files = try hostile.plant(in: undisturbed.folder).shuffled(using: &random).prefix(40).map { $0 }
         let expected = try await outcomes(files, undisturbed, quiet)
         await quiet.close()
         #expect(undisturbed.stop() == [])
@@ -199,94 +315,6 @@ struct HostileFilesTests {
         )
         await library.close()
         #expect(services.stop() == [])
-    }
-
-    // MARK: Requests
-
-    private static func isNamed(_ name: String) -> Bool {
-        let faults: [ErrorCode] = [.internalError, .connectionLost, .deadlineExceeded, .unavailable, .busy]
-        return ErrorCode(rawValue: name).map { !faults.contains($0) } ?? false
-    }
-
-    private func image(_ id: ObjectID, _ library: PhotoLibrary) async -> String? {
-        do throws(RPCError) {
-            let answer = try await library.thumbnailer.ask(
-                ImageRequest(asset: id, targetSize: .size(width: 128, height: 128))
-            )
-            return answer.attachments.first?.isEmpty == false ? nil : "no picture"
-        } catch {
-            return error.name
-        }
-    }
-
-    private func edit(_ id: ObjectID, _ library: PhotoLibrary) async -> String? {
-        do throws(RPCError) {
-            _ = try await library.editor.ask(
-                ApplyEdit(asset: id, adjustments: AdjustmentList(operations: [.exposure(0.5)]))
-            )
-            return nil
-        } catch {
-            return error.name
-        }
-    }
-
-    private func asset(_ path: String, _ library: PhotoLibrary) async throws -> ObjectID {
-        let result = try await library.perform([
-            .createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))
-        ])
-        return try #require(result.id("a"))
-    }
-
-    // MARK: The files
-
-    private func plant(in folder: TemporaryFolder) throws -> [String] {
-        var random = SeededRandom(named: "hostile files")
-        var files: [String] = []
-        func add(_ name: String, _ bytes: some Sequence<UInt8>) throws {
-            files.append(try folder.write(bytes, to: "evil/" + name))
-        }
-        func noise(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) } }
-
-        for (name, text) in HostileImages.texts { try add(name, text.utf8) }
-        try add("claims.png", HostileImages.hugePNG(width: 60_000, height: 60_000))
-        try add("claims less.png", HostileImages.hugePNG(width: 9000, height: 9000))
-        try add("claims.bmp", HostileImages.hugeBMP(side: 60_000))
-        try add("loop.tif", HostileImages.loopingTIFF)
-        try add("frames.gif", TestImages.gif(frames: 100_000))
-        for chunk in ["zTXt", "iTXt", "iCCP"] {
-            try add("\(chunk).png", HostileImages.textBomb(chunk, bytes: 400_000_000))
-        }
-        for depth in [10, 1000, 100_000] { try add("nested \(depth).heic", HostileImages.nestedBoxes(depth: depth)) }
-
-        let photo = TestImages.jpeg(width: 640, height: 480, date: "2024:06:01 12:30:00", latitude: 1, longitude: 2)
-        for name in ["ephemeral:x.jpg", "@list.jpg", "-help.jpg", "a\nb\u{1B}[2J.jpg", "%d.jpg", "x.jpg[0-99999]"] {
-            try add(name, TestImages.jpeg(seed: UInt64(files.count)))
-        }
-        for _ in 0..<(20 * Self.rounds) {
-            try add("cut \(files.count).jpg", photo.prefix(Int.random(in: 0..<photo.count, using: &random)))
-            // Truncated inside but with an end marker, as memory cards and recovery programs leave them.
-            let cut = Int.random(in: 1000..<photo.count - 2, using: &random)
-            try add("mended \(files.count).jpg", Array(photo.prefix(cut)) + [0xFF, 0xD9])
-            var mutated = photo
-            for _ in 0..<Int.random(in: 1...20, using: &random) {
-                mutated[Int.random(in: 2..<mutated.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
-            }
-            try add("mutated \(files.count).jpg", mutated)
-        }
-        for start: [UInt8] in [[], [0xFF, 0xD8, 0xFF], Array(TestImages.pngStart(width: 100, height: 100))] {
-            for count in [0, 1, 100, 100_000] { try add("noise \(files.count).jpg", start + noise(count)) }
-        }
-        let invalid = SharedPhotos.files(["jpg"], below: "exif-samples/jpg/invalid")
-        let heic = SharedPhotos.files(["heic"], below: "exif-samples/heic")
-        if invalid.isEmpty { try Needed.missingPart("photographs: broken real files") }
-        for file in invalid { try add(file.lastPathComponent, SharedPhotos.bytes(file)) }
-        for file in heic.prefix(1) {
-            let bytes = SharedPhotos.bytes(file)
-            for part in [0.001, 0.01, 0.5, 0.99] {
-                try add("cut \(part).heic", bytes.prefix(Int(Double(bytes.count) * part)))
-            }
-        }
-        return files
     }
 }
 

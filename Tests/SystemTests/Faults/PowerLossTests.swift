@@ -135,7 +135,7 @@ struct PowerLossTests {
 
     /// The transactions that were acknowledged: titles of albums and digests of photos.
     private final class Acknowledged: Sendable {
-        let titles = Mutex<Set<String>>([])
+        let titles = AwaitableValue<Set<String>>([])
         let photos = Mutex<[ObjectID: [UInt8]]>([:])
     }
 
@@ -184,13 +184,21 @@ struct PowerLossTests {
             let done = Acknowledged()
             let wanted = Int.random(in: 20...120, using: &random)
             await withTaskGroup(of: Void.self) { group in
-                for number in 0..<6 { group.addTask { await Self.work(number, library, done) } }
                 group.addTask {
-                    while done.titles.withLock({ $0.count }) < wanted { await Task.yield() }
+                    await withTaskGroup(of: Void.self) { workers in
+                        for number in 0..<6 { workers.addTask { await Self.work(number, library, done) } }
+                    }
+                }
+                group.addTask {
+                    await done.titles.wait { $0.count >= wanted }
                     services.killHard(.catalog)
                     await library.close()
                 }
+                // If all workers have failed, nothing is left to wait for.
+                _ = await group.next()
+                group.cancelAll()
             }
+            #expect(done.titles.current.count >= wanted, "the catalog failed before it was killed")
             let inode = try #require(
                 try FileManager.default.attributesOfItem(atPath: place)[.systemFileNumber] as? NSNumber
             )
@@ -218,7 +226,7 @@ struct PowerLossTests {
                 }
             }
             try await Self.check(left, done, "round \(round)")
-            let (titles, photos) = (done.titles.withLock { $0.count }, done.photos.withLock { $0.count })
+            let (titles, photos) = (done.titles.current.count, done.photos.withLock { $0.count })
             TestPaths.report("power failed after \(titles) albums and \(photos) photos were acknowledged")
         }
     }
@@ -254,7 +262,7 @@ struct PowerLossTests {
             titles.formUnion(page.collections.compactMap(\.title))
             count += page.collections.count
         }
-        return done.titles.withLock { $0 }.subtracting(titles)
+        return done.titles.current.subtracting(titles)
     }
 
     private static var albums: FetchDescription {

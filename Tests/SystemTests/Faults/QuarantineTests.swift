@@ -26,6 +26,16 @@ struct QuarantineTests {
         try await client.metrics()["workers"]?[name]?.intValue ?? 0
     }
 
+    /// Returns how many workers a service has started, and how their jobs have ended, once all are idle.
+    private func jobs(_ client: ServiceClient) async throws -> [Int64] {
+        _ = try await workers(client)
+        var numbers: [Int64] = []
+        for name in ["started", "completed", "refused", "crashed", "timedOut", "cancelled"] {
+            numbers.append(try await number(name, client))
+        }
+        return numbers
+    }
+
     private func asset(_ services: SafelightFixture, _ library: PhotoLibrary, seed: UInt64) async throws -> ObjectID {
         let path = try services.folder.write(TestImages.jpeg(seed: seed), to: "p\(seed).jpg")
         let result = try await library.perform([
@@ -170,9 +180,11 @@ struct QuarantineTests {
         let list = try services.safelight(["quarantine", "list"])
         #expect(list.output.contains(id.text) && list.output.contains("thumbnailer"), "\(list.output)")
 
-        // Importing the same bytes again reports the reason, and no worker opens them.
+        // The same bytes are in the library, so to import them again is no job for a worker.
+        let jobs = try await jobs(library.catalog)
         let again = try services.safelight(["import", services.folder.file("slow.png")])
         #expect(again.status == 0 || again.errors.contains("quarantined"), "\(again.errors)")
+        #expect(try await self.jobs(library.catalog) == jobs)
 
         #expect(try services.safelight(["quarantine", "lift", id.text]).output.contains("1 file"))
         // With more time the same bytes are decoded.

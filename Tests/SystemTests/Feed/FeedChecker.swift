@@ -3,6 +3,7 @@ import Foundation
 import JSONValue
 import PhotoClient
 import PhotoModel
+import Synchronization
 import TestSupport
 import Testing
 
@@ -39,14 +40,36 @@ struct SubscriberLog: Sendable {
 /// Compares what subscribers received with the catalog's change table, read from the database file itself and so
 /// independently of the catalog, the broker and the clients.
 enum FeedChecker {
+    /// Libraries that were generated in this process, by their number of assets.
+    private static let generated = Mutex<[Int: TemporaryFolder]>([:])
+
+    /// Gives the services a generated library. Each is made once and copied; the catalog begins a new history in a copy.
+    private static func copyLibrary(assets: Int, to services: SafelightFixture) throws {
+        guard !TestStore.isPostgreSQL else { return try services.generateLibrary(assets: assets) }
+        try generated.withLock { folders in
+            let library = services.folder.file("library")
+            if let made = folders[assets] {
+                return try FileManager.default.copyItem(atPath: made.file("library"), toPath: library)
+            }
+            try services.generateLibrary(assets: assets)
+            let kept = try TemporaryFolder("generated")
+            kept.removeAtExit()
+            try FileManager.default.copyItem(atPath: library, toPath: kept.file("library"))
+            folders[assets] = kept
+        }
+    }
+
     /// Runs the body with a catalog and a broker over a generated library.
+    ///
+    /// - Parameter arguments: flags of single services
     static func withServices(
         assets: Int = 50,
         environment: [String: String] = [:],
+        arguments: [SafelightFixture.Service: [String]] = [:],
         _ body: (SafelightFixture, PhotoLibrary, [ObjectID]) async throws -> Void
     ) async throws {
-        let services = try SafelightFixture("faults", environment: environment)
-        try services.generateLibrary(assets: assets)
+        let services = try SafelightFixture("faults", environment: environment, arguments: arguments)
+        try copyLibrary(assets: assets, to: services)
         try services.start([.catalog, .changeBroker])
         let library = try services.library()
         let ids = try await library.assets(FetchDescription(.assets), count: 1000).assets.map(\.id)
@@ -61,7 +84,7 @@ enum FeedChecker {
             for lane in 0..<lanes {
                 group.addTask {
                     for number in stride(from: lane, to: count, by: lanes) {
-                        let patch = AssetPatch(caption: .some("\(number) \(Int.random(in: 0..<1_000_000))"))
+                        let patch = AssetPatch(caption: .some("\(number) \(UUID().uuidString.prefix(8))"))
                         _ = try await library.perform([
                             .updateAsset(.init(id: .id(ids[number % ids.count]), set: patch))
                         ])

@@ -7,7 +7,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Faults of the feed against the real processes: kills, stopped processes, floods, old copies, duplicate brokers.
+/// Faults of the feed against the real processes, within limits of time and memory: kills, and a stopped subscriber.
 ///
 /// Afterwards each subscriber's changes are compared with the catalog's change table. Short by default;
 /// `SAFELIGHT_SOAK` makes the tests long.
@@ -47,6 +47,92 @@ struct FeedFaultTests {
         }
     }
 
+    @Test func `a stopped subscriber costs the broker little memory, delays no other, and is complete later`()
+        async throws
+    {
+        let python = try Needed.python()
+        // Records in the broker's own memory are not counted here.
+        try await FeedChecker.withServices(arguments: [.changeBroker: ["--ring-memory", "1"]]) {
+            services,
+            library,
+            ids in
+            let start = try await library.currentToken().token
+            let changed = Array(ids.prefix(25))
+            let stopped = try RunningProgram(
+                python,
+                ["-u", "-c", Self.followerOfAssets()] + changed.map(FeedTopic.object),
+                environment: services.environment
+            )
+            defer { stopped.killHard() }
+            _ = try await library.perform([.updateAsset(.init(id: .id(ids[0]), set: AssetPatch(caption: .some("a"))))])
+            #expect(stopped.waitForOutput("\(start.sequence + 1) "), "\(stopped.errorText)")
+            let listeners = try services.library("listener")
+            let readers = (0..<2).map { _ in SubscriberLog(listeners, since: start) }
+            let before = FeedChecker.resident(services)
+            stopped.signal(SIGSTOP)
+            // Each change is a message to all and one to the subscribers of each asset: 2,600 messages of 35 MiB in all.
+            // The stopped subscriber may have a thousand of them in its queue, which are less than 14 MiB.
+            for round in 0..<min(40, TestEnvironment.rounds(10)) {
+                let committed = try await Self.changeCaptions(of: changed, times: 10, round, library)
+                try await FeedChecker.until("the others have received round \(round)") {
+                    readers.allSatisfy { $0.received.current[committed.sequence] != nil }
+                }
+            }
+            try await FeedChecker.expectComplete(readers, services, after: start)
+            let grown = FeedChecker.resident(services) - before
+            #expect(grown < 16 << 10 + 8 << 10, "the broker grew by \(grown) KiB")
+            stopped.signal(SIGCONT)
+            let head = try await library.currentToken().token.sequence
+            #expect(stopped.waitForOutput("\n\(head) ", seconds: 60))
+            let received = stopped.outputText.split(separator: "\n").compactMap { Int64($0.prefix { $0.isNumber }) }
+            #expect(Array(received.drop { $0 <= start.sequence }) == Array(start.sequence + 1...head))
+            TestPaths.report(
+                "a stopped subscriber during \(head - start.sequence) changes: the broker grew by \(grown) KiB"
+            )
+            await listeners.close()
+        }
+    }
+
+    /// Changes the captions of some assets in each of some transactions; a message about one asset has 7 KiB then.
+    ///
+    /// - Returns: the token of the last transaction
+    private static func changeCaptions(
+        of ids: [ObjectID],
+        times: Int,
+        _ round: Int,
+        _ library: PhotoLibrary
+    ) async throws -> ChangeToken {
+        for number in 0..<times {
+            let caption = "\(round) \(number) " + String(repeating: "x", count: 2600)
+            _ = try await library.perform(
+                ids.map { .updateAsset(.init(id: .id($0), set: AssetPatch(caption: .some(caption)))) }
+            )
+        }
+        return try await library.currentToken().token
+    }
+
+    /// The example that follows all changes, which here also subscribes to the topics in its arguments, as a program with
+    /// many messages does, and prints sequences only.
+    private static func followerOfAssets() throws -> String {
+        let example = TestPaths.package + "/compose/examples/follow_changes.py"
+        var script = try String(contentsOfFile: example, encoding: .utf8)
+        let (subscribing, reading) = ("feed.subscribe(\"head\")\n", "    message = json.loads(body)\n")
+        for (part, other) in [
+            (subscribing, subscribing + "for topic in sys.argv[1:]: feed.subscribe(topic)\n"),
+            (reading, "    if topic.startswith(b\"asset.\"): continue\n" + reading),
+            (", json.dumps(change)", ", \"\""),
+        ] {
+            #expect(script.contains(part), "the example no longer has \(part)")
+            script = script.replacing(part, with: other)
+        }
+        return script
+    }
+}
+
+/// Further faults of the feed: stopped processes, floods, old copies, duplicate brokers. They limit neither times nor
+/// memory, so they need not run alone.
+@Suite(.serialized, .timeLimit(.minutes(TestEnvironment.rounds(4))))
+struct FeedRecoveryTests {
     @Test func `requests wait for a change-broker's first contact with the catalog`() async throws {
         let services = try SafelightFixture("contact")
         try services.start([.changeBroker])
@@ -62,37 +148,6 @@ struct FeedFaultTests {
         #expect(try await observed.result.topic.isEmpty == false)
         await library.close()
         #expect(services.stop() == [])
-    }
-
-    @Test func `a stopped subscriber costs the broker little memory, delays no other, and is complete later`()
-        async throws
-    {
-        let python = try Needed.python()
-        try await FeedChecker.withServices { services, library, ids in
-            let start = try await library.currentToken().token
-            let script = TestPaths.package + "/compose/examples/follow_changes.py"
-            let stopped = try RunningProgram(python, ["-u", script], environment: services.environment)
-            defer { stopped.killHard() }
-            _ = try await library.perform([.updateAsset(.init(id: .id(ids[0]), set: AssetPatch(caption: .some("a"))))])
-            #expect(stopped.waitForOutput("\(start.sequence + 1) "), "\(stopped.errorText)")
-            let listeners = try services.library("listener")
-            let readers = (0..<5).map { _ in SubscriberLog(listeners, since: start) }
-            let before = FeedChecker.resident(services)
-            stopped.signal(SIGSTOP)
-            try await FeedChecker.commit(TestEnvironment.rounds(400), ids, library)
-            try await FeedChecker.expectComplete(readers, services, after: start)
-            let grown = FeedChecker.resident(services) - before
-            #expect(grown < 16 << 10 + 8 << 10, "the broker grew by \(grown) KiB")
-            stopped.signal(SIGCONT)
-            let head = try await library.currentToken().token.sequence
-            #expect(stopped.waitForOutput("\n\(head) ", seconds: 60))
-            let received = stopped.outputText.split(separator: "\n").compactMap { Int64($0.prefix { $0.isNumber }) }
-            #expect(Array(received.drop { $0 <= start.sequence }) == Array(start.sequence + 1...head))
-            TestPaths.report(
-                "a stopped subscriber during \(head - start.sequence) changes: the broker grew by \(grown) KiB"
-            )
-            await listeners.close()
-        }
     }
 
     @Test func `a broker and catalog that are stopped for a while continue, and every subscriber is complete`()
@@ -116,9 +171,14 @@ struct FeedFaultTests {
         }
     }
 
+    /// The limits of a broker are 10,000 observations of one identity, and 8,192 topics of one connection. The short form
+    /// has a twentieth of them, which are settings of the same checks.
     @Test func `floods of subscriptions, observations, connections and absurd numbers reach their limits`() async throws
     {
-        try await FeedChecker.withServices { services, library, ids in
+        let isLong = TestEnvironment.rounds(1) > 1
+        let (topics, observations) = isLong ? (100_000, 10_100) : (5000, 600)
+        let limits = isLong ? [] : ["--max-fetches-per-identity", "500", "--max-topics-per-connection", "410"]
+        try await FeedChecker.withServices(arguments: [.changeBroker: limits]) { services, library, ids in
             let start = try await library.currentToken().token
             let reader = SubscriberLog(library, since: start)
             let context = zmq_ctx_new()
@@ -127,7 +187,7 @@ struct FeedFaultTests {
             var zero: Int32 = 0
             zmq_setsockopt(flood, ZMQ_LINGER, &zero, MemoryLayout<Int32>.size)
             zmq_connect(flood, "ipc://" + services.folder.file("run") + "/feed.sock")
-            for number in 0..<100_000 {
+            for number in 0..<topics {
                 let topic = "asset.\(number)"
                 _ = topic.utf8CString.withUnsafeBufferPointer {
                     zmq_setsockopt(flood, ZMQ_SUBSCRIBE, $0.baseAddress, topic.utf8.count)
@@ -142,12 +202,18 @@ struct FeedFaultTests {
             var (taken, limited) = (0, 0)
             try await withThrowingTaskGroup(of: Bool.self) { group in
                 for lane in 0..<8 {
-                    group.addTask { try await Self.observe(broker, stride(from: lane, to: 10_100, by: 8)) }
+                    group.addTask { try await Self.observe(broker, stride(from: lane, to: observations, by: 8)) }
                 }
                 for try await isLimited in group { if isLimited { limited += 1 } else { taken += 1 } }
             }
             #expect(limited > 0, "\(taken) lanes reached no limit")
             await broker.close()
+            if !isLong {
+                // The subscriber sends at least a thousand topics at once.
+                try await FeedChecker.until("the flood of topics has ended its connection") {
+                    try await library.changeBroker.metrics()["publisher"]?["connectionsEnded"]?.intValue ?? 0 > 0
+                }
+            }
             let sockets = (0..<300).map { _ in zmq_socket(context, ZMQ_DEALER) }
             for socket in sockets {
                 zmq_setsockopt(socket, ZMQ_LINGER, &zero, MemoryLayout<Int32>.size)

@@ -9,8 +9,8 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Faults of the feed in which messages are lost, readers are slow, or history is trimmed, against the real processes
-/// and compared with the catalog's change table.
+/// Slow readers and many connections, within limits of time and memory, against the real processes and compared with the
+/// catalog's change table.
 @Suite(.serialized, .timeLimit(.minutes(TestEnvironment.rounds(4))))
 struct FeedLossTests {
     @Test(.spec("T-38"))
@@ -49,7 +49,6 @@ struct FeedLossTests {
                     + "\(clock.now - begun) with \(repairs) requests; the broker grew by \(grown) KiB"
             )
             #expect(lag < .seconds(2))
-            #expect(grown < lagging.count * 16 << 10)
             await slow.close()
             await listeners.close()
         }
@@ -60,6 +59,58 @@ struct FeedLossTests {
         try await library.changeBroker.metrics()["requests"]?["requests"]?.intValue ?? 0
     }
 
+    @Test func `thousands of connections, silent and short-lived ones among them, leave readers complete`() async throws
+    {
+        let wanted = min(9000, TestEnvironment.rounds(2000))
+        let limit = TestPaths.raiseDescriptors(to: 20_000)
+        let count = min(wanted, limit - 2000)
+        if count < wanted { TestPaths.report("only \(count) connections: this process may open \(limit) files") }
+        try await FeedChecker.withServices { services, library, ids in
+            let start = try await library.currentToken().token
+            let reader = SubscriberLog(library, since: start)
+            let path = services.folder.file("run/feed.sock")
+            try await FeedChecker.commit(20, ids, library)
+            let before = FeedChecker.resident(services)
+            // A third subscribes and never reads, a third stops within the ZMTP greeting, a third sends nothing.
+            let peers = try (0..<count).map { _ in try RawZMTP(path: path) }
+            for (number, peer) in peers.enumerated() where number % 3 != 0 {
+                if number % 3 == 1 { peer.subscribe("changes") } else { peer.send([0xFF, 0, 0]) }
+            }
+            try await FeedChecker.commit(100, ids, library)
+            try await FeedChecker.until("the reader keeps up") { reader.received.current.count >= 120 }
+            let held = FeedChecker.resident(services) - before
+            let silent = peers.enumerated().filter { $0.offset % 3 != 1 }
+            let ended = silent.count { $0.element.waitForEnd(seconds: 20) }
+            #expect(ended == silent.count, "connections that never greet are closed after the handshake timeout")
+            let clock = ContinuousClock()
+            let end = clock.now + .seconds(TestEnvironment.rounds(1) > 1 ? 60 : 2)
+            var churn = 0
+            while clock.now < end {
+                // They are closed when they go out of scope.
+                for number in 0..<50 {
+                    let peer = try RawZMTP(path: path)
+                    if number % 2 == 0 { peer.subscribe("changes") }
+                }
+                churn += 50
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            try await FeedChecker.commit(50, ids, library)
+            try await FeedChecker.expectComplete([reader], services, after: start)
+            let health = try await library.changeBroker.health(deadline: .seconds(10))
+            #expect(health.isHealthy)
+            TestPaths.report(
+                "\(count) connections held \(held) KiB, \(ended) silent ones closed, \(churn) short-lived ones; "
+                    + "\(FeedChecker.resident(services) - before) KiB more at the end"
+            )
+            #expect(held < count * 128)
+            withExtendedLifetime(peers) {}
+        }
+    }
+}
+
+/// Further losses, which are repaired in whatever time and memory it takes; these tests need not run alone.
+@Suite(.serialized, .timeLimit(.minutes(TestEnvironment.rounds(4))))
+struct FeedRepairTests {
     @Test(.spec("T-38", "P-07"))
     func `what the live path loses in a burst is noticed at the next message or head, and repaired`() async throws {
         try await FeedChecker.withServices { services, library, ids in
@@ -158,54 +209,6 @@ struct FeedLossTests {
             #expect(error?.errorCode == .tokenExpired && error?.data["oldest"]?.stringValue != nil)
             reader.task.cancel()
             late.task.cancel()
-        }
-    }
-
-    @Test func `thousands of connections, silent and short-lived ones among them, leave readers complete`() async throws
-    {
-        let wanted = min(9000, TestEnvironment.rounds(2000))
-        let limit = TestPaths.raiseDescriptors(to: 20_000)
-        let count = min(wanted, limit - 2000)
-        if count < wanted { TestPaths.report("only \(count) connections: this process may open \(limit) files") }
-        try await FeedChecker.withServices { services, library, ids in
-            let start = try await library.currentToken().token
-            let reader = SubscriberLog(library, since: start)
-            let path = services.folder.file("run/feed.sock")
-            try await FeedChecker.commit(20, ids, library)
-            let before = FeedChecker.resident(services)
-            // A third subscribes and never reads, a third stops within the ZMTP greeting, a third sends nothing.
-            let peers = try (0..<count).map { _ in try RawZMTP(path: path) }
-            for (number, peer) in peers.enumerated() where number % 3 != 0 {
-                if number % 3 == 1 { peer.subscribe("changes") } else { peer.send([0xFF, 0, 0]) }
-            }
-            try await FeedChecker.commit(100, ids, library)
-            try await FeedChecker.until("the reader keeps up") { reader.received.current.count >= 120 }
-            let held = FeedChecker.resident(services) - before
-            let silent = peers.enumerated().filter { $0.offset % 3 != 1 }
-            let ended = silent.count { $0.element.waitForEnd(seconds: 20) }
-            #expect(ended == silent.count, "connections that never greet are closed after the handshake timeout")
-            let clock = ContinuousClock()
-            let end = clock.now + .seconds(TestEnvironment.rounds(1) > 1 ? 60 : 2)
-            var churn = 0
-            while clock.now < end {
-                // They are closed when they go out of scope.
-                for number in 0..<50 {
-                    let peer = try RawZMTP(path: path)
-                    if number % 2 == 0 { peer.subscribe("changes") }
-                }
-                churn += 50
-                try await Task.sleep(for: .milliseconds(20))
-            }
-            try await FeedChecker.commit(50, ids, library)
-            try await FeedChecker.expectComplete([reader], services, after: start)
-            let health = try await library.changeBroker.health(deadline: .seconds(10))
-            #expect(health.isHealthy)
-            TestPaths.report(
-                "\(count) connections held \(held) KiB, \(ended) silent ones closed, \(churn) short-lived ones; "
-                    + "\(FeedChecker.resident(services) - before) KiB more at the end"
-            )
-            #expect(held < count * 128)
-            withExtendedLifetime(peers) {}
         }
     }
 

@@ -7,19 +7,15 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// The limits on subscriptions at the real broker, and the treatment of subscribers beyond them.
-@Suite(.serialized, .timeLimit(.minutes(3)))
-struct FeedSubscriptionTests {
-    private func metrics(_ library: PhotoLibrary) async throws -> JSON {
-        try await library.changeBroker.metrics()["publisher"] ?? .null
-    }
-
-    private func figure(_ name: String, _ library: PhotoLibrary) async throws -> Int {
-        Int(try await metrics(library)[name]?.intValue ?? -1)
+/// The broker's view of its subscribers, and one that is written byte by byte.
+private enum FeedPeer {
+    /// Returns a figure of the broker's publisher; -1 if there is none.
+    static func figure(_ name: String, _ library: PhotoLibrary) async throws -> Int {
+        Int(try await library.changeBroker.metrics()["publisher"]?[name]?.intValue ?? -1)
     }
 
     /// A subscriber whose hands are shaken, as libzmq does it.
-    private func subscriber(_ services: SafelightFixture) throws -> RawZMTP {
+    static func subscriber(_ services: SafelightFixture) throws -> RawZMTP {
         let peer = try RawZMTP(path: services.folder.file("run/feed.sock"))
         peer.greet(as: "SUB")
         // The greeting, and READY.
@@ -27,89 +23,11 @@ struct FeedSubscriptionTests {
         #expect(peer.read(Int(try #require(head)[1])) != nil)
         return peer
     }
+}
 
-    /// The slowest of some answers of the broker while a body runs.
-    private func slowest(_ library: PhotoLibrary, while body: @escaping @Sendable () -> Void) async throws -> Duration {
-        let isDone = AwaitableValue<Bool>(false)
-        Thread.detachNewThread {
-            body()
-            isDone.withLock { $0 = true }
-        }
-        var slowest = Duration.zero
-        repeat {
-            let begun = ContinuousClock.now
-            _ = try await library.changeBroker.ask(FeedHeadRequest(), deadline: .seconds(30))
-            slowest = max(slowest, .now - begun)
-        } while !isDone.current
-        return slowest
-    }
-
-    @Test func `a thousand topics of 64 KiB end their connection at the first, and cost the broker nothing`()
-        async throws
-    {
-        try await FeedChecker.withServices { services, library, ids in
-            let reader = SubscriberLog(library, since: try await library.currentToken().token)
-            let before = FeedChecker.resident(services)
-            let peer = try subscriber(services)
-            let slowest = try await slowest(library) {
-                for number in 0..<1000 {
-                    var topic = [UInt8](repeating: 120, count: 64 << 10)
-                    topic.replaceSubrange(0..<8, with: Array(String(10_000_000 + number).utf8))
-                    guard peer.send(RawZMTP.head(length: UInt64(topic.count + 1), more: false) + [1] + topic) else {
-                        return
-                    }
-                }
-            }
-            #expect(peer.waitForEnd(seconds: 10))
-            let grown = FeedChecker.resident(services) - before
-            TestPaths.report("1,000 topics of 64 KiB: the broker grew by \(grown) KiB, slowest answer \(slowest)")
-            #expect(grown < 32 << 10)
-            #expect(slowest < .seconds(2))
-            try await FeedChecker.commit(5, ids, library)
-            try await FeedChecker.until("the others have received them") { reader.received.current.count == 5 }
-            #expect(try await figure("connectionsEnded", library) == 0, "libzmq ends it")
-            #expect(services.program(.changeBroker)?.isRunning == true)
-            reader.task.cancel()
-        }
-    }
-
-    @Test func `whoever subscribes without end is disconnected, and nobody waits for it`() async throws {
-        try await FeedChecker.withServices { services, library, ids in
-            let reader = SubscriberLog(library, since: try await library.currentToken().token)
-            try await FeedChecker.until("the reader is there") { try await figure("subscriptions", library) == 2 }
-            let before = FeedChecker.resident(services)
-            let sent = AwaitableValue<Int>(0)
-            let peer = try subscriber(services)
-            let slowest = try await slowest(library) {
-                // Half a million topics of 64 bytes, as fast as they are taken.
-                for block in 0..<1000 {
-                    var bytes: [UInt8] = []
-                    for number in 0..<500 {
-                        let name = String(10_000_000 + (block * 500 + number) &* 7919 % 90_000_000)
-                        let topic = Array(name.utf8) + [UInt8](repeating: 120, count: 56)
-                        bytes += [0, UInt8(topic.count + 1), 1] + topic
-                    }
-                    guard peer.send(bytes) else { return }
-                    sent.withLock { $0 += 500 }
-                }
-            }
-            #expect(peer.waitForEnd(seconds: 10))
-            let grown = FeedChecker.resident(services) - before
-            TestPaths.report(
-                "\(sent.current) topics were sent, the broker grew by \(grown) KiB, slowest answer \(slowest)"
-            )
-            #expect(sent.current < 100_000)
-            #expect(grown < 128 << 10)
-            // Most of it is libzmq's: it takes the topics out one by one when the connection has ended.
-            #expect(slowest < .seconds(2))
-            #expect(try await figure("connectionsEnded", library) == 1)
-            try await FeedChecker.until("only the reader is left") { try await figure("subscriptions", library) == 2 }
-            try await FeedChecker.commit(5, ids, library)
-            try await FeedChecker.until("the others have received them") { reader.received.current.count == 5 }
-            reader.task.cancel()
-        }
-    }
-
+/// The limits on subscriptions at the real broker, and the treatment of subscribers beyond them.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct FeedSubscriptionTests {
     @Test func `the count of subscriptions is right after readers came, left and were killed`() async throws {
         try await FeedChecker.withServices { services, library, ids in
             let topic = FeedTopic.object(ids[0])
@@ -120,16 +38,18 @@ struct FeedSubscriptionTests {
             for _ in 0..<20 {
                 var peers = (0..<5).map { _ in ScriptSocket(ZMQ_SUB, services, "feed") }
                 for peer in peers { for name in [topic, FeedTopic.changes, FeedTopic.head] { peer.subscribe(name) } }
-                let raw = try subscriber(services)
+                let raw = try FeedPeer.subscriber(services)
                 raw.send([0, UInt8(1 + topic.utf8.count), 1] + Array(topic.utf8))
                 try await FeedChecker.until("all are counted") {
-                    try await figure("subscriptions", library) == 2 + 15 + 1
+                    try await FeedPeer.figure("subscriptions", library) == 2 + 15 + 1
                 }
                 withExtendedLifetime(raw) {}
                 peers = []
             }
-            try await FeedChecker.until("one reader is left") { try await figure("subscriptions", library) == 2 }
-            #expect(try await figure("connections", library) == 1)
+            try await FeedChecker.until("one reader is left") {
+                try await FeedPeer.figure("subscriptions", library) == 2
+            }
+            #expect(try await FeedPeer.figure("connections", library) == 1)
             // Its topics are still published.
             try await FeedChecker.commit(1, ids, library)
             var received: [String] = []
@@ -167,14 +87,104 @@ struct FeedSubscriptionTests {
                 if number < 2 {
                     let wanted = number == 0 ? 6 : 14
                     try await FeedChecker.until("they are counted") {
-                        try await figure("subscriptions", library) == wanted
+                        try await FeedPeer.figure("subscriptions", library) == wanted
                     }
                 }
             }
             peers[2].send("\u{1}asset.one more")
-            try await FeedChecker.until("one has gone") { try await figure("connectionsEnded", library) == 1 }
-            try await FeedChecker.until("two are left") { try await figure("connections", library) == 2 }
-            #expect(try await figure("subscriptions", library) == 13)
+            try await FeedChecker.until("one has gone") { try await FeedPeer.figure("connectionsEnded", library) == 1 }
+            try await FeedChecker.until("two are left") { try await FeedPeer.figure("connections", library) == 2 }
+            #expect(try await FeedPeer.figure("subscriptions", library) == 13)
+        }
+    }
+}
+
+/// Floods of subscriptions, in which the broker must stay small and answer soon.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct FeedFloodTests {
+    /// The slowest of some answers of the broker while a body runs.
+    private func slowest(_ library: PhotoLibrary, while body: @escaping @Sendable () -> Void) async throws -> Duration {
+        let isDone = AwaitableValue<Bool>(false)
+        Thread.detachNewThread {
+            body()
+            isDone.withLock { $0 = true }
+        }
+        var slowest = Duration.zero
+        repeat {
+            let begun = ContinuousClock.now
+            _ = try await library.changeBroker.ask(FeedHeadRequest(), deadline: .seconds(30))
+            slowest = max(slowest, .now - begun)
+        } while !isDone.current
+        return slowest
+    }
+
+    @Test func `a thousand topics of 64 KiB end their connection at the first, and cost the broker nothing`()
+        async throws
+    {
+        try await FeedChecker.withServices { services, library, ids in
+            let reader = SubscriberLog(library, since: try await library.currentToken().token)
+            let before = FeedChecker.resident(services)
+            let peer = try FeedPeer.subscriber(services)
+            let slowest = try await slowest(library) {
+                for number in 0..<1000 {
+                    var topic = [UInt8](repeating: 120, count: 64 << 10)
+                    topic.replaceSubrange(0..<8, with: Array(String(10_000_000 + number).utf8))
+                    guard peer.send(RawZMTP.head(length: UInt64(topic.count + 1), more: false) + [1] + topic) else {
+                        return
+                    }
+                }
+            }
+            #expect(peer.waitForEnd(seconds: 10))
+            let grown = FeedChecker.resident(services) - before
+            TestPaths.report("1,000 topics of 64 KiB: the broker grew by \(grown) KiB, slowest answer \(slowest)")
+            #expect(grown < 32 << 10)
+            #expect(slowest < .seconds(2))
+            try await FeedChecker.commit(5, ids, library)
+            try await FeedChecker.until("the others have received them") { reader.received.current.count == 5 }
+            #expect(try await FeedPeer.figure("connectionsEnded", library) == 0, "libzmq ends it")
+            #expect(services.program(.changeBroker)?.isRunning == true)
+            reader.task.cancel()
+        }
+    }
+
+    @Test func `whoever subscribes without end is disconnected, and nobody waits for it`() async throws {
+        try await FeedChecker.withServices { services, library, ids in
+            let reader = SubscriberLog(library, since: try await library.currentToken().token)
+            try await FeedChecker.until("the reader is there") {
+                try await FeedPeer.figure("subscriptions", library) == 2
+            }
+            let before = FeedChecker.resident(services)
+            let sent = AwaitableValue<Int>(0)
+            let peer = try FeedPeer.subscriber(services)
+            let slowest = try await slowest(library) {
+                // Half a million topics of 64 bytes, as fast as they are taken.
+                for block in 0..<1000 {
+                    var bytes: [UInt8] = []
+                    for number in 0..<500 {
+                        let name = String(10_000_000 + (block * 500 + number) &* 7919 % 90_000_000)
+                        let topic = Array(name.utf8) + [UInt8](repeating: 120, count: 56)
+                        bytes += [0, UInt8(topic.count + 1), 1] + topic
+                    }
+                    guard peer.send(bytes) else { return }
+                    sent.withLock { $0 += 500 }
+                }
+            }
+            #expect(peer.waitForEnd(seconds: 10))
+            let grown = FeedChecker.resident(services) - before
+            TestPaths.report(
+                "\(sent.current) topics were sent, the broker grew by \(grown) KiB, slowest answer \(slowest)"
+            )
+            #expect(sent.current < 100_000)
+            #expect(grown < 128 << 10)
+            // Most of it is libzmq's: it takes the topics out one by one when the connection has ended.
+            #expect(slowest < .seconds(2))
+            #expect(try await FeedPeer.figure("connectionsEnded", library) == 1)
+            try await FeedChecker.until("only the reader is left") {
+                try await FeedPeer.figure("subscriptions", library) == 2
+            }
+            try await FeedChecker.commit(5, ids, library)
+            try await FeedChecker.until("the others have received them") { reader.received.current.count == 5 }
+            reader.task.cancel()
         }
     }
 }

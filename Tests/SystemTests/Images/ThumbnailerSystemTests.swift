@@ -93,7 +93,7 @@ struct ThumbnailerSystemTests {
         wrong.asset = ObjectID(.asset, milliseconds: 1, using: &random)
         await Self.expectError(library, wrong, .identifierNotFound)
         await library.close()
-        _ = services.stop()
+        #expect(services.stop() == [])
     }
 
     private static func expectError(_ library: PhotoLibrary, _ image: ImageRequest, _ refusal: ErrorCode) async {
@@ -151,7 +151,7 @@ struct ThumbnailerSystemTests {
         try await Self.until { try await Self.metric(library, "assets", "isFollowing") == false }
         #expect(try await library.image(Self.image(ids[0], 60)).result.isCacheHit)
         await library.close()
-        _ = services.stop()
+        #expect(services.stop() == [])
     }
 
     @Test func `killing the thumbnailer and its workers leaves only cache entries that match their names`()

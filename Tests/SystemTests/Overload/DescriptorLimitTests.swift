@@ -101,7 +101,7 @@ struct DescriptorLimitTests {
             let peers = (0..<Self.connections).compactMap { _ in try? RawZMTP(path: path) }
             #expect(peers.count > 400)
             // Refused connections have been closed by the service.
-            _ = peers.last?.waitForEnd(seconds: 10)
+            #expect(peers.last?.waitForEnd(seconds: 10) == true, "\(name)")
             #expect(services.areRunning, "\(services.logs)")
         }
         try await services.askLocally()

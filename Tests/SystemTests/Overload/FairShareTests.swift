@@ -154,7 +154,9 @@ struct FairShareTests {
         let begun = ContinuousClock().now
         _ = await task.result
         // A new rescan is accepted: the first has really ended.
-        while await library.catalog.rpcError(of: RescanLibrary(root: photos.file("0")))?.errorCode == .busy {
+        while await library.catalog.rpcError(of: RescanLibrary(root: photos.file("0")))?.errorCode == .busy,
+            !Task.isCancelled
+        {
             await Task.yield()
         }
         let time = ContinuousClock().now - begun

@@ -95,7 +95,7 @@ struct HostileFramesTests {
 
     private static func frame(_ random: inout SeededRandom) -> [UInt8] {
         if Int.random(in: 0..<4, using: &random) == 0 {
-            return (0..<Int.random(in: 0...300, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+            return random.bytes(Int.random(in: 0...300, using: &random))
         }
         var bytes = Array((seeds.randomElement(using: &random) ?? "").utf8)
         for _ in 0..<Int.random(in: 0...6, using: &random) where !bytes.isEmpty {

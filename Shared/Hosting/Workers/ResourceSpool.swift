@@ -186,7 +186,8 @@ public final class ResourceSpool: Sendable {
         let outcome: Outcome
         do throws(RPCError) {
             let done: Void? = try await transfers.withPermit(for: 0) { () async throws(RPCError) in
-                try await transfer(digest, source)
+                // Another transfer may have ended between the look for the file and the begin of this one.
+                if !store.contains(digest) { try await transfer(digest, source) }
             }
             if done == nil { throw ErrorCode.userCancelled.error("the request was cancelled") }
             outcome = .success(())

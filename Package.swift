@@ -265,8 +265,7 @@ let modules: [Module] = [
         kind: .tests,
         dependencies: protocolModules + [
             "Basics", "Thumbnailer", "Hosting", "PhotoClient", "Storage", "Imaging", "ImageFormats", "SamplePhotos",
-            "Logging",
-            "ArgumentParser", "TestSupport",
+            "Logging", "ArgumentParser", "TestSupport",
         ]
     ),
     Module(
@@ -275,8 +274,7 @@ let modules: [Module] = [
         kind: .tests,
         dependencies: protocolModules + [
             "Basics", "Editor", "Thumbnailer", "Hosting", "PhotoClient", "Storage", "Imaging", "ImageFormats",
-            "Metadata", "Video", "Logging",
-            "ArgumentParser", "TestSupport",
+            "Metadata", "Video", "Logging", "ArgumentParser", "TestSupport",
         ]
     ),
     Module(

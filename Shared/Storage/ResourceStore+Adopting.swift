@@ -52,7 +52,7 @@ extension ResourceStore {
             return .copied
         }
         _ = try publish(name, as: digest, size: file.size, isSynced: true)
-        // Nothing has marks of the damage of a copy.
+        // Damage of a copy is not marked anywhere.
         endHealing(of: digest)
         return .linked
     }

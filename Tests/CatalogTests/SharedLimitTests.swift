@@ -9,7 +9,7 @@ import Testing
 
 @testable import Catalog
 
-/// At a limit of all clients together, a client that has not reached its own limit is told to try again.
+/// A client below its own limit gets `busy` at a limit of all clients together.
 @Suite(.timeLimit(.minutes(1)))
 struct SharedLimitTests {
     @Test func `transient collections of others are no limit of the client`() async throws {

@@ -361,7 +361,7 @@ struct PublishingTests {
                     pushed.add()
                 }
             }
-            // Nothing is read before the pusher has waited for a while with a full outbox.
+            // Reading begins after the pusher has waited for a while with a full outbox.
             var (seen, looks) = (0, 0)
             while pushed.count < count, looks < 25 {
                 try await shortDelay()

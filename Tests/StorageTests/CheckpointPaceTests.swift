@@ -32,7 +32,7 @@ struct CheckpointPaceTests {
         var pace = CheckpointPace(maxPages: 16_000)
         for _ in 0..<9 { fillLog(&pace, 300_000) }
         #expect(pace.pages == 1_000)
-        // Nothing was committed since, or a reader keeps the log from being begun anew.
+        // The log is the same as before: no commit, or a reader keeps it from being begun anew.
         for pages in [1_000, 1_010, 1_020] {
             let isDue = pace.isDue(pages)
             #expect(isDue)

@@ -79,7 +79,7 @@ struct ChangeService: Sendable {
         do {
             let reply = try await write(changes, context, taken) { prepared in
                 var write = WriteRequest(changes: prepared, origin: origin, key: key, digest: digest)
-                write.source = WriteSource(client: WorkSource(of: context, onBehalfOf: changes.onBehalfOf))
+                write.source = WorkSource(of: context, onBehalfOf: changes.onBehalfOf)
                 write.reportsSameImage = permission.seesEverything
                 write.uploadsAgain = !permission.seesEverything
                 if permission.role == .addOnly {

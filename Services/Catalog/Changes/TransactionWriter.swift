@@ -40,7 +40,7 @@ final class TransactionWriter: Sendable {
     }
 
     private struct State {
-        var pending = FairQueue<WriteSource, PendingWrite>()
+        var pending = FairQueue<WorkSource, PendingWrite>()
         var isScheduled = false
         var isStopping = false
         var headSyncDue = Int64.min
@@ -110,7 +110,7 @@ final class TransactionWriter: Sendable {
         let outcome = await withCheckedContinuation { continuation in
             let (isTaken, isFirst) = state.withLock { state in
                 guard
-                    state.pending.count < limits.waiting || request.source == WriteSource()
+                    state.pending.count < limits.waiting || request.source == .service
                         || state.pending.count(of: request.source) < limits.waitingAlways
                 else { return (false, false) }
                 state.pending.append(PendingWrite(request: request, continuation: continuation), from: request.source)

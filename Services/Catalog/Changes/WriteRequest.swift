@@ -14,7 +14,7 @@ struct WriteRequest: Sendable {
     /// SHA-256 of the request's parameters.
     var digest: [UInt8]
     /// The client that the transaction is made for.
-    var source = WriteSource()
+    var source = WorkSource.service
     /// True if the transaction also applies what depends on the time: recently added and the trash.
     var expiresAssets = false
     /// The maximum number of assets to which that applies.
@@ -70,12 +70,6 @@ struct WriteRequest: Sendable {
         request.reread = found
         return request
     }
-}
-
-/// The client that a transaction is made for; the writer's queue serves the sources in turn.
-struct WriteSource: Sendable, Hashable {
-    /// Nil for the catalog itself.
-    var client: WorkSource?
 }
 
 // MARK: - Outcome

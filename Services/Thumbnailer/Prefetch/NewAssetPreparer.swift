@@ -16,7 +16,7 @@ import Synchronization
 /// is saved in the cache's folder, so that changes that are made while the thumbnailer does not run are prepared later.
 /// It begins again with all assets when the sizes or the renderer are others, or after the cache was deleted.
 ///
-/// Nothing else decides if an image is made, so the position is never ahead of the images on the disk. It passes an
+/// It alone decides if an image is made, so the position is never ahead of the images on the disk. It passes an
 /// asset when the disk cache has its images, or they cannot be made, and is saved after a sync of the images.
 final class NewAssetPreparer: Sendable {
     private let preparer: ImagePreparer

@@ -25,7 +25,7 @@ struct Renderer: Sendable {
             let result = try await rendered(plans)
             do throws(RPCError) {
                 let outcomes = try result.get()
-                // Nothing was made: another call would be the same.
+                // The call made no image, and another call would make none either.
                 return outcomes.contains { $0 != nil } ? outcomes : plans.map { _ in .failure(.jobTooLong) }
             } catch {
                 return plans.map { _ in .failure(error) }

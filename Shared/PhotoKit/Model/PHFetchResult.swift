@@ -280,7 +280,7 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
     /// Returns the index of an object within a range of indexes, as ``index(of:)``.
     public func index(of anObject: ObjectType, in range: NSRange) -> Int {
         precondition(range.location >= 0 && range.length >= 0, "PHFetchResult: \(range) is no range of indexes")
-        // Nothing is asked about an empty result: its album may be gone, and the library would refuse to search.
+        // An empty result needs no request: its album may be gone, and the library would refuse to search.
         guard range.location < count, range.length > 0 else { return NSNotFound }
         let indexes = range.location..<range.location + Swift.min(range.length, count - range.location)
         switch source {

@@ -119,7 +119,7 @@ struct ChangeServiceTests {
     @Test func `changes wait in the order of their arrival, and other requests are answered meanwhile`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let (writer, gate) = (catalog.service.writer, DispatchSemaphore(value: 0))
-            await catalog.service.store.holdWriter(until: gate)
+            try await catalog.holdWriter(until: gate)
             defer { gate.signal() }
             var waiting: [Task<Int64, any Error>] = []
             for number in 0..<20 {
@@ -193,7 +193,7 @@ struct ChangeServiceTests {
             try await catalog.perform([.trashAssets(.init(ids: [id]))])
             // Holds the writer, so that the deletion and the duplicate wait in its queue, in this order.
             let (writer, gate) = (catalog.service.writer, DispatchSemaphore(value: 0))
-            await catalog.service.store.holdWriter(until: gate)
+            try await catalog.holdWriter(until: gate)
             defer { gate.signal() }
             async let deletion = catalog.perform([.deleteAssets(.init(ids: [id]))])
             try await writer.untilWaiting(1, or: gate)
@@ -213,7 +213,7 @@ struct ChangeServiceTests {
     @Test func `a client whose transactions take all places does not keep another client out`() async throws {
         try await CatalogFixture.with(folder, { $0.writeQueue = 9 }) { catalog in
             let (writer, gate) = (catalog.service.writer, DispatchSemaphore(value: 0))
-            await catalog.service.store.holdWriter(until: gate)
+            try await catalog.holdWriter(until: gate)
             defer { gate.signal() }
             let connection = try catalog.connect()
             // None of the assets exists: a transaction that waits is refused within its commit.
@@ -243,7 +243,7 @@ struct ChangeServiceTests {
     {
         try await CatalogFixture.with(folder) { catalog in
             let (writer, gate) = (catalog.service.writer, DispatchSemaphore(value: 0))
-            await catalog.service.store.holdWriter(until: gate)
+            try await catalog.holdWriter(until: gate)
             defer { gate.signal() }
             let before = writer.metrics
             var sizes = Array(repeating: 200, count: 6)
@@ -265,6 +265,15 @@ struct ChangeServiceTests {
             // the limit all would be one.
             #expect((4...5).contains(writer.metrics.commits - before.commits))
         }
+    }
+}
+
+extension CatalogFixture {
+    /// Has the writer wait for a signal. The transaction that the catalog makes at its start is not among those that
+    /// wait.
+    func holdWriter(until gate: DispatchSemaphore) async throws {
+        while service.writer.metrics.commits == 0 { try await Task.sleep(for: .milliseconds(5)) }
+        await service.store.holdWriter(until: gate)
     }
 }
 

@@ -196,7 +196,7 @@ struct GrantOrderTests {
             let id = try #require(questions.pending.first).id
             // Holds the writer, so that the transaction ends while the decision is recorded.
             let gate = DispatchSemaphore(value: 0)
-            await service.store.holdWriter(until: gate)
+            try await catalog.holdWriter(until: gate)
             defer { gate.signal() }
             async let refused = rpcError { try await questions.decide(id, isApproved: true, by: "uid:1") }
             try await service.writer.untilWaiting(1, or: gate)

@@ -90,8 +90,10 @@ struct TextFoldingTests {
     }
 
     @Test func `a text with few other characters is folded in a small part of their time`() {
+        /// The shortest of some times: others may use the processor in between.
         func time(_ text: String) -> Duration {
-            ContinuousClock().measure { #expect(!folded(text).isEmpty) }
+            let times = (0..<10).map { _ in ContinuousClock().measure { #expect(!folded(text).isEmpty) } }
+            return times.min() ?? .zero
         }
         let plain = String(repeating: "Some words of a caption and ", count: 4000)
         // A single accent took the whole text through the tables of Unicode.

@@ -11,7 +11,10 @@ import os
 import sys
 import time
 
-from safelight import Library, NotRunningError, SafelightError, load_preset, save_bytes
+from safelight import (
+    Library, MultipleIdentifiersFoundError, NotRunningError, PersistentChangeTokenExpiredError, SafelightError,
+    load_preset, save_bytes,
+)
 
 PAUSE = 5
 
@@ -20,9 +23,12 @@ adjustments = load_preset(preset)
 library = Library(client="auto-edit", wait=60)
 
 # Step 1: find the album, or create it.
-album = library.albums.get(title)
+try:
+    album = library.albums.get(title)
+except MultipleIdentifiersFoundError as error:
+    sys.exit(error.message)
 if album is None:
-    with library.changing(transaction=f"auto-edit {title}") as changes:
+    with library.changing() as changes:
         created = changes.create_album(title)
     album = library.albums[created.id]
 
@@ -58,9 +64,15 @@ def edit(asset, transaction):
 
 
 # Step 3: follow the changes. A photo is new in the album if it was not a member before.
-for change in library.changes(since=token):
-    for one in change.assets:
-        if not is_member(one.after) or is_member(one.before):
-            continue
-        edit(one.after, f"auto-edit {change.sequence} {one.id}")
-    save_bytes(position_file, change.token.encode())
+try:
+    for change in library.changes(since=token):
+        for one in change.assets:
+            if not is_member(one.after) or is_member(one.before):
+                continue
+            edit(one.after, f"auto-edit {change.sequence} {one.id}")
+        save_bytes(position_file, change.token.encode())
+except PersistentChangeTokenExpiredError:
+    sys.exit(
+        f"the library no longer has the changes after {position_file}: it is older than the history, or the library was"
+        f" restored from a backup. Edit what was added to {title} since then, remove {position_file} and start again."
+    )

@@ -13,14 +13,16 @@ run = os.getenv("SAFELIGHT_RUN") or (f"{runtime}/safelight" if runtime else f"/t
 feed, broker = map(zmq.Context.instance().socket, (zmq.SUB, zmq.REQ))
 broker.req_relaxed = broker.req_correlate = True
 
+# Over a network, only heartbeats reveal a connection that has ended silently.
+for socket in (feed, broker): socket.heartbeat_ivl, socket.heartbeat_timeout = 3000, 13000
+
 # Step 2: over TCP, set the keys that `safelight keys create` made.
-for socket in (feed, broker) if "SAFELIGHT_CLIENT_KEY" in os.environ else ():
+for socket in (feed, broker) if os.getenv("SAFELIGHT_FEED", "").startswith("tcp:") else ():
     socket.curve_publickey, socket.curve_secretkey = zmq.auth.load_certificate(os.environ["SAFELIGHT_CLIENT_KEY"])
     socket.curve_serverkey, _ = zmq.auth.load_certificate(os.environ["SAFELIGHT_SERVER_KEY"])
 
 # Step 3: subscribe to all changes, and to the head, which announces the newest sequence once a second.
-feed.subscribe("changes")
-feed.subscribe("head")
+for topic in "changes", "head": feed.subscribe(topic)
 feed.connect(os.getenv("SAFELIGHT_FEED", f"ipc://{run}/feed.sock"))
 broker.connect(os.getenv("SAFELIGHT_BROKER", f"ipc://{run}/change-broker.sock"))
 

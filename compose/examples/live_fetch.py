@@ -11,9 +11,10 @@ runtime = os.getenv("XDG_RUNTIME_DIR")
 run = os.getenv("SAFELIGHT_RUN") or (f"{runtime}/safelight" if runtime else f"/tmp/safelight-{os.getuid()}")
 fetch = json.loads(os.getenv("FETCH", '{"predicate": "isFavorite == TRUE", "limit": 20}'))
 
-# Step 1: connect. The two options allow sending a request again if no reply arrived.
+# Step 1: connect. The first two options allow sending a request again if no reply arrived; heartbeats reveal a
+# connection that has ended silently. Over TCP the sockets need keys, as in follow_changes.py.
 context = zmq.Context.instance()
-context.req_relaxed = context.req_correlate = True
+context.req_relaxed, context.req_correlate, context.heartbeat_ivl, context.heartbeat_timeout = True, True, 3000, 13000
 catalog, broker, feed = (context.socket(kind) for kind in (zmq.REQ, zmq.REQ, zmq.SUB))
 for socket, key, name in (catalog, "CATALOG", "catalog"), (broker, "BROKER", "change-broker"), (feed, "FEED", "feed"):
     socket.connect(os.getenv(f"SAFELIGHT_{key}", f"ipc://{run}/{name}.sock"))

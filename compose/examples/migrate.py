@@ -121,18 +121,19 @@ def takeout_album(place):
 
 def google(folder, _):
     """Takeout repeats the photos of an album: in the folder of the year, with the facts, and in the album's folder."""
-    for files in sorted(media(folder), key=lambda files: takeout_album(os.path.dirname(files[0])) is not None):
+    listed = sorted(media(folder), key=lambda files: takeout_album(os.path.dirname(files[0])) is not None)
+    names_of = {place: set(names_in(place)) for place in {os.path.dirname(files[0]) for files in listed}}
+    mains = {split(main_of(files))[:2]: main_of(files) for files in listed}
+    edits = {main_of(files): edited_version(main_of(files), mains) for files in listed}
+    edited = set(edits.values())
+    for files in listed:
+        if main_of(files) in edited:
+            continue
         place = os.path.dirname(files[0])
-        names = set(os.listdir(place))
-        if any(split(path)[1].endswith(EDITED) for path in files):
-            if any(original_of(path, names) for path in files):
-                continue
-        item = Item(files, editor="com.google.photos")
+        names = names_of[place]
+        item = Item(files, editor="com.google.photos", edited=edits[main_of(files)])
         title = takeout_album(place)
         item.albums = [title] if title else []
-        _, stem, ending = split(files[0])
-        edited = next((stem + word + ending for word in EDITED if stem + word + ending in names), None)
-        item.edited = os.path.join(place, edited) if edited else None
         described = next((one for one in (takeout_json(path, names) for path in files) if one), None)
         facts = read_json(os.path.join(place, described)) if described else {}
         if facts is None or facts.get("trashed"):
@@ -150,10 +151,24 @@ def google(folder, _):
         yield item
 
 
-def original_of(path, names):
-    _, stem, ending = split(path)
-    word = next((word for word in EDITED if stem.endswith(word)), "")
-    return word and stem[: -len(word)] + ending in names
+def main_of(files):
+    """Returns the photo of a group of files, or else the video."""
+    kinds = by_kind(files)
+    return kinds.get("photo") or kinds.get("raw") or kinds["video"]
+
+
+def edited_version(path, mains):
+    """Returns the edited version of a photo or a video, or None: of "a.jpg" that is "a-edited.jpg", and of "a(1).jpg"
+    "a-edited(1).jpg". That of a raw file may be a JPEG.
+
+    `mains` are the photos and videos by their folders and names.
+    """
+    place, stem, _ = split(path)
+    title, count = re.fullmatch(r"(.*?)(\(\d+\))?", stem).groups(default="")
+    stems = [title + word + count for word in EDITED] + [stem + word for word in EDITED]
+    found = [mains[place, one] for one in stems if (place, one) in mains]
+    is_video = kind_of(path) == "video"
+    return next((one for one in found if (kind_of(one) == "video") == is_video), None)
 
 
 def read_json(path):
@@ -381,6 +396,7 @@ class Migration:
         albums = [self.album(title) for title in item.albums]
         if digest in self.known:
             self.present += digest not in self.taken
+            self.complete(item, kinds, still, digest)
         else:
             self.known[digest] = self.create(item, kinds, still)
             self.imported += 1
@@ -400,6 +416,23 @@ class Migration:
                 changes.update(asset, **missing)
         if item.edited and not asset.has_adjustments:
             self.commit_edit(asset, item)
+
+    def complete(self, item, kinds, still, digest):
+        """Gives the raw file and the video of a photo to its asset, which the library may have without them. A file that
+        the asset cannot be given becomes an asset of its own."""
+        parts = [kinds[kind] for kind in ("raw", "video") if kinds.get(kind, still) != still and still]
+        own = {one.digest for one in self.library.assets[self.known[digest]].resources}
+        if all(one in own or one in self.known or one in self.trashed for one in map(sha256, parts)):
+            return
+        with self.library.changing() as changes:
+            made = changes.create_asset(
+                still, alternate_photo=kinds.get("raw") if "photo" in kinds else None, paired_video=kinds.get("video")
+            )
+        if "resources" in made.ignored:
+            own = {one.digest for one in self.library.assets[made.id].resources}
+            for path in parts:
+                if sha256(path) not in own:
+                    self.take(replace(item, files=[path], edited=None))
 
     def create(self, item, kinds, still):
         with self.library.changing() as changes:
@@ -470,5 +503,7 @@ if __name__ == "__main__":
         sys.exit(main())
     except SafelightError as error:
         sys.exit(f"migrate.py: {error.message}")
+    except KeyboardInterrupt:
+        sys.exit("migrate.py: interrupted; the same command continues")
     except BrokenPipeError:
         sys.exit(1)

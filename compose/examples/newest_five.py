@@ -5,7 +5,8 @@
 
 import json, os, zmq
 
-# The services listen on sockets in the run folder, unless SAFELIGHT_CATALOG and so on name other addresses.
+# The services listen on sockets in the run folder, unless SAFELIGHT_CATALOG and so on name other addresses. Over TCP
+# the sockets need keys, as in follow_changes.py.
 runtime = os.getenv("XDG_RUNTIME_DIR")
 run = os.getenv("SAFELIGHT_RUN") or (f"{runtime}/safelight" if runtime else f"/tmp/safelight-{os.getuid()}")
 

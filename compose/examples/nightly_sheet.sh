@@ -9,9 +9,13 @@ set -eu
 folder=${1:?usage: nightly_sheet.sh FOLDER}
 since=$(date -u -d '1 day ago' +%Y-%m-%dT%H:%M:%SZ)
 added="addedDate >= '$since'"
-if [ "$(safelight fetch --where "$added" --count)" = 0 ]; then
+count=$(safelight fetch --where "$added" --count)
+if [ "$count" = 0 ]; then
     echo "nothing was added since $since"
     exit
+fi
+if [ "$count" -gt 400 ]; then
+    echo "$count were added since $since; the sheet has the first 400" >&2
 fi
 mkdir -p "$folder"
 sheet=$folder/$(date +%Y-%m-%d).jpg

@@ -19,7 +19,7 @@ import time
 import urllib.error
 import urllib.request
 
-from safelight import Library, save_bytes
+from safelight import Library, PersistentChangeTokenExpiredError, save_bytes
 
 LONGEST_PAUSE = 60
 
@@ -63,7 +63,13 @@ else:
     save_bytes(position_file, token.encode())
 print(f"sending the changes to {url}", flush=True)
 
-for change in library.changes(since=token):
-    post(change)
-    save_bytes(position_file, change.token.encode())
-    print(f"sent {change.sequence}", flush=True)
+try:
+    for change in library.changes(since=token):
+        post(change)
+        save_bytes(position_file, change.token.encode())
+        print(f"sent {change.sequence}", flush=True)
+except PersistentChangeTokenExpiredError:
+    sys.exit(
+        f"the library no longer has the changes after {position_file}: it is older than the history, or the library was"
+        f" restored from a backup. The receiver misses changes; remove {position_file} to start with the next one."
+    )

@@ -13,6 +13,7 @@ editor recognizes repeated edits by their id, and every edit is applied exactly 
 
 import json
 import os
+import re
 import sys
 import time
 import uuid
@@ -64,12 +65,16 @@ catalog.connect(catalog_address)
 unfinished_edits = {}
 last_edit_of_asset = {}
 
-for line in sys.stdin:
+for number, line in enumerate(sys.stdin, 1):
     if not line.strip():
         continue
 
     edit = json.loads(line)
     edit.setdefault("id", uuid.uuid4().hex)
+
+    # The editor could record the failure of such an edit for no asset, and the catalog would never know it.
+    if not re.fullmatch("a[0-9a-z]{26}", str(edit.get("asset"))):
+        sys.exit(f"line {number}: asset: expected the identifier of an asset")
 
     if edit["id"] in unfinished_edits:
         sys.exit(f"two lines have the id {edit['id']}")

@@ -3,21 +3,27 @@
     watch_folder.py FOLDER [ALBUM]
 
 What is in the folder already is imported first; files that the library has are skipped, and so are hidden files and
-folders. A file is imported when the program that writes it closes it or moves it there, so a copy is never read before
-it is complete. The kernel reports changes of local disks; for a folder of another machine, run this program there.
+folders, and files whose names end otherwise than those of photos, videos and sidecars. A file is imported when the
+program that writes it closes it or moves it there, so a copy is never read before it is complete. The files of one
+photo may arrive one after the other: a file is imported together with those of its name that are there. The kernel
+reports changes of local disks; for a folder of another machine, run this program there.
 """
 
 import ctypes
 import os
+import select
 import struct
 import sys
 import time
 
 from safelight import Library, SafelightError
+from safelight.importing import files_below, files_beside, is_importable, kind_of
 
 # inotify(7)
 CLOSE_WRITE, MOVED_TO, CREATE, OVERFLOW, IS_FOLDER = 0x8, 0x80, 0x100, 0x4000, 0x40000000
 PAUSE = 5
+# Seconds without a change after which what has arrived is imported, and those after which it is in any case.
+QUIET, LONGEST = 2, 30
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -28,6 +34,8 @@ class Folders:
         self.file = libc.inotify_init1(os.O_CLOEXEC)
         self.paths = {}
         self.root = root
+        # Files that a program has created and not closed yet.
+        self.unfinished = set()
         self.add(root)
 
     def add(self, folder):
@@ -48,6 +56,7 @@ class Folders:
             offset += 16 + length
             if mask & OVERFLOW:
                 # Some events are lost: everything is looked at again.
+                self.unfinished.clear()
                 self.add(self.root)
                 yield self.root
             elif name.startswith("."):
@@ -57,7 +66,28 @@ class Folders:
                 self.add(os.path.join(self.paths[watch], name))
                 yield os.path.join(self.paths[watch], name)
             elif mask & (CLOSE_WRITE | MOVED_TO):
+                self.unfinished.discard(os.path.join(self.paths[watch], name))
                 yield os.path.join(self.paths[watch], name)
+            elif mask & CREATE:
+                self.unfinished.add(os.path.join(self.paths[watch], name))
+
+    def arrived(self):
+        """Waits for changes until there is none for a moment, and returns the complete files that belong together."""
+        paths = dict.fromkeys(self.changed())
+        end = time.monotonic() + LONGEST
+        while time.monotonic() < end and select.select([self.file], [], [], QUIET)[0]:
+            paths.update(dict.fromkeys(self.changed()))
+        found = {}
+        for path in paths:
+            if os.path.isdir(path):
+                found.update(dict.fromkeys(files_below([path], report)))
+            elif is_importable(path) and os.path.exists(path):
+                found.update(dict.fromkeys(files_beside(path)))
+        return [path for path in found if path not in self.unfinished]
+
+
+def report(path, problem):
+    print(f"{os.path.basename(path)}: {problem}", file=sys.stderr, flush=True)
 
 
 def take(paths):
@@ -72,9 +102,18 @@ def take(paths):
     for one in imported:
         name = os.path.basename(one.paths[0])
         if one.error:
-            print(f"{name}: {one.error.message}", file=sys.stderr, flush=True)
+            report(name, one.error.message)
         elif not one.is_duplicate:
             print(f"imported {name}", flush=True)
+        for path in one.ignored if paths != [root] else ():
+            report(path, "not applied, because the library has the photo already")
+        # A raw file or a video that was there before its photo is an asset of its own already.
+        for path in one.paths if one.asset else ():
+            before = alone.pop(path, one.asset)
+            if before != one.asset:
+                report(path, f"now belongs to {name}, too; its own asset {before} can be deleted")
+        if one.asset and len(one.paths) == 1 and kind_of(one.paths[0]) in ("raw", "video"):
+            alone[one.paths[0]] = one.asset
 
 
 def album():
@@ -88,9 +127,12 @@ def album():
 root = os.path.abspath(sys.argv[1])
 title = sys.argv[2] if len(sys.argv) > 2 else None
 library = Library(client="watch-folder", wait=60)
+# The assets of raw files and videos that were imported without a photo, by their paths.
+alone = {}
 folders = Folders(root)
 take([root])
 print(f"watching {root}", flush=True)
 while True:
-    # A photo and its video or sidecar often arrive together, and belong together.
-    take([path for path in dict.fromkeys(folders.changed()) if os.path.exists(path)])
+    paths = folders.arrived()
+    if paths:
+        take(paths)

@@ -13,9 +13,11 @@ everything else, also to be used in a thread.
 
 import asyncio
 import json
+import os
 import time
 from typing import (
-    Any, AsyncIterator, Awaitable, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union,
+    Any, AsyncIterator, Awaitable, Callable, Dict, Iterable, List, Literal, Mapping, Optional, Sequence, Tuple, Union,
+    overload,
 )
 
 import zmq
@@ -25,8 +27,8 @@ from . import images
 from .change import Change
 from .endpoints import Endpoints, addresses, check_address
 from .errors import (
-    JSON, ConnectionLostError, DeadlineExceededError, LimitExceededError, NotRunningError, SafelightError,
-    UnavailableError,
+    JSON, ConnectionLostError, DeadlineExceededError, InvalidParametersError, LimitExceededError, NotRunningError,
+    SafelightError, UnavailableError,
 )
 from .feed import Event, Feed
 from .fetching import Predicate, Sort, description
@@ -37,15 +39,15 @@ from .following import (
 from .images import ImageData, Size
 from .instances import (
     CATALOG_READS, CATALOG_SINGLE_READS, HEDGING_DELAY, WATCH, WATCH_ANSWER, WRITER_PAUSE, CatalogChoice, Instances,
-    is_of_standby, may_be_different_elsewhere,
+    deciding, is_of_standby, may_be_different_elsewhere,
 )
-from .library import PART_SIZE, RETRY_DELAYS, Library, keys_of_environment
+from .library import DOWNLOAD_DEADLINE, PART_SIZE, RETRY_DELAYS, Library, keys_of_environment, live_description
 from .live import LiveList
 from .objects import Asset, Object, identifier
 from .transaction_ids import new_transaction_id
 from .transport import (
-    CONNECTION_EVENTS, Attachments, ConnectionState, Keys, Reply, decode_response, encode_request, is_response,
-    request_socket, timeout_error,
+    CONNECTION_EVENTS, Attachments, ConnectionState, Keys, Reply, connect, context_of_process, decode_response,
+    encode_cancellation, encode_request, is_response, leave_to_parent, request_socket, timeout_error,
 )
 
 PAGE_SIZE = 200
@@ -57,9 +59,15 @@ class AsyncConnection:
     def __init__(self, context: zmq.asyncio.Context, service: str, address: str, keys: Optional[Keys]) -> None:
         check_address(service, address)
         self.state = ConnectionState(service, address)
-        self.socket: Any = request_socket(context, keys)
+        self.process = os.getpid()
+        self.loop = asyncio.get_running_loop()
+        self.socket: Any = request_socket(context, address, keys)
         self.monitor: Any = self.socket.get_monitor_socket(CONNECTION_EVENTS)
-        self.socket.connect(address)
+        try:
+            connect(self.socket, address)
+        except InvalidParametersError:
+            self.monitor.close(0)
+            raise
         self._last_number = 0
         self._pending: "Dict[int, asyncio.Future[Any]]" = {}
         self._tasks: "List[asyncio.Task[None]]" = []
@@ -92,11 +100,21 @@ class AsyncConnection:
             raise self.state.lost(method) from None
         except asyncio.TimeoutError:
             raise timeout_error(method) from None
+        except asyncio.CancelledError:
+            self._cancel(number)
+            raise
         finally:
             self._pending.pop(number, None)
         if frames is None:
             raise self.state.lost(method)
         return decode_response(json.loads(frames[0]), frames[1:])
+
+    def _cancel(self, number: int) -> None:
+        """Asks the service to give a request up, without waiting."""
+        if self.state.is_lost:
+            return
+        sent = self.socket.send(encode_cancellation(number), zmq.NOBLOCK)
+        sent.add_done_callback(lambda one: one.cancelled() or one.exception())
 
     async def _read(self) -> None:
         while True:
@@ -115,11 +133,15 @@ class AsyncConnection:
 
     def close(self) -> None:
         self.state.is_lost = True
-        for task in self._tasks:
-            task.cancel()
-        for future in self._pending.values():
-            if not future.done():
-                future.set_result(None)
+        if self.process != os.getpid():
+            leave_to_parent(self.socket, self.monitor)
+            return
+        if not self.loop.is_closed():
+            for task in self._tasks:
+                task.cancel()
+            for future in self._pending.values():
+                if not future.done():
+                    future.set_result(None)
         self.socket.disable_monitor()
         self.monitor.close(0)
         self.socket.close(0)
@@ -138,8 +160,10 @@ class AsyncService:
         self._keys = keys
         self._wait = wait
         self._was_reached = False
-        self._connection: Optional[AsyncConnection] = None
-        self._connecting: Optional[asyncio.Lock] = None
+        self._process = os.getpid()
+        # Each event loop has a connection of its own: a program may call `asyncio.run` several times.
+        self._connections: "Dict[asyncio.AbstractEventLoop, AsyncConnection]" = {}
+        self._connecting: "Dict[asyncio.AbstractEventLoop, asyncio.Lock]" = {}
 
     async def call(
         self, method: str, params: Optional[Mapping[str, Any]] = None, attachments: Attachments = (),
@@ -157,15 +181,20 @@ class AsyncService:
         deadline: float = 30.0,
     ) -> Reply:
         """Returns the result and the attachments of a request, which is sent once."""
-        self._connecting = self._connecting or asyncio.Lock()
-        async with self._connecting:
-            connection = self._connection
-            if connection is None or connection.state.is_lost:
-                self.close()
-                connection = self._connection = await self._connect()
+        loop = asyncio.get_running_loop()
+        async with self._connecting.setdefault(loop, asyncio.Lock()):
+            connection = self._connections.get(loop)
+            if connection is None or connection.state.is_lost or connection.process != os.getpid():
+                self._close(loop)
+                connection = self._connections[loop] = await self._connect()
         return await connection.request(method, params, attachments, deadline)
 
     async def _connect(self) -> AsyncConnection:
+        for ended in [loop for loop in self._connecting if loop.is_closed()]:
+            self._close(ended)
+            self._connecting.pop(ended, None)
+        self._context = context_of_process(self._context, self._process)
+        self._process = os.getpid()
         end = time.monotonic() + self._wait
         while True:
             try:
@@ -180,10 +209,20 @@ class AsyncService:
                     raise
                 await asyncio.sleep(0.05)
 
+    def _close(self, loop: asyncio.AbstractEventLoop) -> None:
+        connection = self._connections.pop(loop, None)
+        if connection is not None:
+            connection.close()
+
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        """Closes the connection of this event loop, and those of loops that have ended."""
+        try:
+            current: Optional[asyncio.AbstractEventLoop] = asyncio.get_running_loop()
+        except RuntimeError:
+            current = None
+        for loop in list(self._connections):
+            if loop is current or not loop.is_running():
+                self._close(loop)
 
 
 class AsyncServiceInstances(AsyncService):
@@ -200,19 +239,19 @@ class AsyncServiceInstances(AsyncService):
     ) -> Reply:
         end = time.monotonic() + self._wait
         while True:
-            failure: Optional[SafelightError] = None
+            failures: List[SafelightError] = []
             for instance in self._instances.choose(params):
                 try:
                     reply = await instance.request(method, params, attachments, deadline)
                 except SafelightError as error:
                     if not self._instances.missed(instance, error, method):
                         raise
-                    failure = failure or error
+                    failures.append(error)
                 else:
                     self._instances.reached(instance)
                     return reply
-            if failure and time.monotonic() >= end:
-                raise failure
+            if failures and time.monotonic() >= end:
+                raise deciding(failures)
             await asyncio.sleep(0.05)
 
     def close(self) -> None:
@@ -280,7 +319,7 @@ class AsyncCatalogs(AsyncService):
                     is_doubled = choice.begin_doubling()
                 if asked and (not pending or (not done and is_doubled)):
                     ask_next()
-            raise failures[0]
+            raise deciding(failures)
         finally:
             if is_doubled:
                 choice.end_doubling()
@@ -303,7 +342,7 @@ class AsyncCatalogs(AsyncService):
                 self._choice.reached(index)
                 self._choice.reader = index
                 return reply
-        raise failures[0]
+        raise deciding(failures)
 
     async def _change(
         self, method: str, params: Optional[Mapping[str, Any]], attachments: Attachments, deadline: float
@@ -364,6 +403,8 @@ class AsyncFetchResult:
         self.fetch = fetch
         self.token = token
         self._count: Optional[int] = None
+        # Held while the first page is read, whose token is that of all the others.
+        self._first: Optional[asyncio.Lock] = None
         self._page: Tuple[int, List[Asset]] = (-1, [])
 
     async def count(self) -> int:
@@ -396,16 +437,24 @@ class AsyncFetchResult:
             self._page = (number, [Asset(one, self._library.blocking) for one in assets])
         return self._page[1]
 
+    async def _request(self, params: JSON) -> List[JSON]:
+        if self.token is None:
+            self._first = self._first or asyncio.Lock()
+            async with self._first:
+                if self.token is None:
+                    return await self._request_at(params)
+        return await self._request_at({**params, "token": self.token})
+
+    async def _request_at(self, params: JSON) -> List[JSON]:
+        page = (await self._library.request(self._library.catalog, "fetch.assets", params)).result
+        self.token, self._count = page["token"], page["count"]
+        assets: List[JSON] = page["assets"]
+        return assets
+
     async def _assets(self, start: int, count: int) -> List[JSON]:
         """Returns the assets of a page, in parts if all together are too large for a message."""
-        params: JSON = {"fetch": self.fetch, "from": start, "count": count}
-        if self.token is not None:
-            params["token"] = self.token
         try:
-            page = (await self._library.request(self._library.catalog, "fetch.assets", params)).result
-            self.token, self._count = page["token"], page["count"]
-            assets: List[JSON] = page["assets"]
-            return assets
+            return await self._request({"fetch": self.fetch, "from": start, "count": count})
         except LimitExceededError:
             if count == 1:
                 raise
@@ -423,7 +472,8 @@ class AsyncLibrary:
         self.endpoints = endpoints if isinstance(endpoints, Endpoints) else Endpoints(endpoints)
         self.client = client
         self.keys = keys or keys_of_environment()
-        self.context = zmq.asyncio.Context.instance()
+        self._context = zmq.asyncio.Context.instance()
+        self._process = os.getpid()
         self.catalog = self._instances("catalog", self.endpoints.catalog, wait)
         self.thumbnailer = self._instances("thumbnailer", self.endpoints.thumbnailer, wait)
         self.editor = self._instances("editor", self.endpoints.editor, wait)
@@ -437,6 +487,13 @@ class AsyncLibrary:
             return AsyncService(self.context, address, self.keys, name, wait)
         members = [AsyncService(self.context, one, self.keys, name) for one in listed]
         return AsyncCatalogs(members, wait) if name == "catalog" else AsyncServiceInstances(members, wait)
+
+    @property
+    def context(self) -> zmq.asyncio.Context:
+        """The context of the sockets. A process that was forked has one of its own."""
+        self._context = context_of_process(self._context, self._process)
+        self._process = os.getpid()
+        return self._context
 
     async def __aenter__(self) -> "AsyncLibrary":
         return self
@@ -494,23 +551,49 @@ class AsyncLibrary:
         performed: JSON = (await self.request(self.catalog, "changes.perform", params, attachments, deadline)).result
         return performed
 
-    async def thumbnail(self, asset: Object, size: Size = 512, **options: Any) -> ImageData:
-        """Returns an image of an asset as bytes, up to 15 MiB. `safelight.images.request` has the options."""
+    async def thumbnail(
+        self, asset: Object, size: Size = 512, deadline: Optional[float] = None, **options: Any
+    ) -> ImageData:
+        """Returns an image of an asset as bytes, up to 15 MiB. `safelight.images.request` has the options.
+
+        The deadline is in seconds: 30 unless it is given, and 600 with `network_access_allowed`, which include the
+        download of the original.
+        """
         params = {"asset": identifier(asset), **images.request(size, **options)}
-        reply = await self.request(self.thumbnailer, "image.request", params)
+        if deadline is None:
+            deadline = DOWNLOAD_DEADLINE if params["networkAccessAllowed"] else 30.0
+        reply = await self.request(self.thumbnailer, "image.request", params, deadline=deadline)
         return ImageData(reply.result, b"".join(reply.attachments))
 
-    async def resource(self, asset: Asset, type: str = "photo") -> AsyncIterator[bytes]:
-        """Yields the bytes of a resource in parts of at most 8 MiB."""
+    async def resource(
+        self, asset: Asset, type: str = "photo", network_access_allowed: bool = False
+    ) -> AsyncIterator[bytes]:
+        """Yields the bytes of a resource in parts of at most 8 MiB.
+
+        With `network_access_allowed`, a part that has to be downloaded before may take ten minutes.
+        """
         resource = asset.resource(type)
         offset, size = 0, resource.size
+        deadline = DOWNLOAD_DEADLINE if network_access_allowed else 30.0
         while offset < size:
-            params = {"asset": asset.id, "type": type, "offset": offset, "length": min(PART_SIZE, size - offset)}
+            params = {"asset": asset.id, "type": type, "offset": offset, "length": min(PART_SIZE, size - offset),
+                      "networkAccessAllowed": network_access_allowed}
             if resource.offset is None:
                 params["digest"] = resource.digest  # the asset may have another file of this type by now
-            data = b"".join((await self.request(self.catalog, "resource.read", params)).attachments)
+            reply = await self.request(self.catalog, "resource.read", params, deadline=deadline)
+            data = b"".join(reply.attachments)
             yield data
             offset += len(data)
+
+    @overload
+    def changes(
+        self, since: Optional[str] = None, topics: Iterable[str] = (), events: Literal[False] = False
+    ) -> AsyncIterator[Change]: ...
+
+    @overload
+    def changes(
+        self, since: Optional[str] = None, topics: Iterable[str] = (), *, events: bool
+    ) -> AsyncIterator[Event]: ...
 
     async def changes(
         self, since: Optional[str] = None, topics: Iterable[str] = (), events: bool = False
@@ -530,7 +613,7 @@ class AsyncLibrary:
 
     async def live(self, fetch: Optional[Mapping[str, Any]] = None, **options: Any) -> AsyncIterator[LiveList]:
         """Yields the list of identifiers of a fetch, like `Library.live`."""
-        state = LiveList(dict(fetch) if fetch is not None else description(**options))
+        state = LiveList(live_description(fetch, options))
         delivered_version = 0
         with AsyncSubscription(self, []) as subscription:
             while True:

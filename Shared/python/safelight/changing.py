@@ -6,7 +6,9 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, BinaryIO, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Type, Union
 
-from .errors import JSON, HandleExpiredError, IdentifierNotFoundError, NestedChangeError, SafelightError
+from .errors import (
+    JSON, HandleExpiredError, IdentifierNotFoundError, InvalidParametersError, NestedChangeError, SafelightError,
+)
 from .fetching import plain
 from .members import Record, anything, boolean, camel_case, integer, optional_text, records, strings, text
 from .objects import Object, identifier
@@ -26,9 +28,15 @@ Source = Union[Path, bytes]
 class Placeholder:
     """An object that a transaction creates. It has an identifier when the transaction is committed."""
 
-    def __init__(self, changes: "Changes", ref: str) -> None:
+    def __init__(self, changes: "Changes", ref: str, is_folder: bool = False) -> None:
         self._changes = changes
         self.ref = ref
+        self.is_folder = is_folder
+
+    def target(self, changes: "Changes") -> Any:
+        """Returns the object as a request of `changes` names it. Raises ValueError if it is that of another block, and
+        not created yet: the references of each block are its own."""
+        return {"ref": self.ref} if self._changes is changes else self.id
 
     @property
     def id(self) -> str:
@@ -50,6 +58,13 @@ class Placeholder:
         outcome = self._changes.outcome
         named = outcome.same_image if outcome else ()
         return [id for one in named if one.ref == self.ref for id in one.assets]
+
+    @property
+    def ignored(self) -> List[str]:
+        """The members of its request without effect, such as `sidecar`, because the library had the asset already."""
+        outcome = self._changes.outcome
+        found = (outcome.ignored if outcome else None) or []
+        return [member for one in found if one.get("ref") == self.ref for member in one["members"]]
 
     def __repr__(self) -> str:
         return f"<Placeholder {self.id if self._changes.outcome else 'not committed yet'}>"
@@ -141,6 +156,8 @@ class Changes:
         `keywords` or of the existing asset, `remove_keywords` are removed, and then `add_keywords` are added.
         `if_duplicate` is `useExisting`, `create` or `createIfTrashed`.
         """
+        _check_words("add_keywords", add_keywords)
+        _check_words("remove_keywords", remove_keywords)
         placeholder = self._placeholder()
         files: List[Tuple[str, Source]] = [
             (kind, source)
@@ -181,8 +198,10 @@ class Changes:
 
         With `if_revision` the transaction is refused with ConflictError if the asset has changed since.
         """
+        _check_words("add_keywords", add_keywords)
+        _check_words("remove_keywords", remove_keywords)
         self.request(
-            "asset.update", id=_target(asset), set=_properties(properties), addKeywords=list(add_keywords),
+            "asset.update", id=self._target(asset), set=_properties(properties), addKeywords=list(add_keywords),
             removeKeywords=list(remove_keywords), ifRevision=if_revision,
         )
 
@@ -213,52 +232,52 @@ class Changes:
         """Creates an album, in the root folder unless `parent` is given."""
         placeholder = self._placeholder()
         self.request(
-            "collection.create", ref=placeholder.ref, title=title, add=[_target(asset) for asset in assets],
-            parent=_target(parent) if parent is not None else None,
+            "collection.create", ref=placeholder.ref, title=title, add=[self._target(asset) for asset in assets],
+            parent=self._target(parent) if parent is not None else None,
         )
         return placeholder
 
     def create_folder(self, title: str, members: Iterable[Target] = (), parent: Optional[Target] = None) -> Placeholder:
         """Creates a folder; albums and folders among `members` move into it."""
-        placeholder = self._placeholder()
+        placeholder = self._placeholder(is_folder=True)
         self.request(
-            "list.create", ref=placeholder.ref, title=title, add=[_target(member) for member in members],
-            parent=_target(parent) if parent is not None else None,
+            "list.create", ref=placeholder.ref, title=title, add=[self._target(member) for member in members],
+            parent=self._target(parent) if parent is not None else None,
         )
         return placeholder
 
     def rename(self, target: Target, title: str) -> None:
         """Renames an album or a folder that exists."""
         kind = "list.update" if _is_folder(target) else "collection.update"
-        self.request(kind, id=_target(target), title=title)
+        self.request(kind, id=self._target(target), title=title)
 
     def add(self, album: Target, assets: Iterable[Target], at: Optional[Sequence[int]] = None) -> None:
         """Adds assets to the end of an album, or albums to a folder; `at` are their indexes afterwards."""
-        members = [_target(asset) for asset in assets]
+        members = [self._target(asset) for asset in assets]
         if at is not None:
             self._rearrange(album, {"op": "insert", "members": members, "at": list(at)})
         elif _is_folder(album):
             self._rearrange(album, {"op": "add", "members": members})
         else:
-            self.request("collection.update", id=_target(album), add=members)
+            self.request("collection.update", id=self._target(album), add=members)
 
     def remove(self, album: Target, assets: Iterable[Target]) -> None:
         """Removes assets from an album; they stay in the library. What is removed from a folder moves to the root."""
-        members = [_target(asset) for asset in assets]
+        members = [self._target(asset) for asset in assets]
         if _is_folder(album):
             self._rearrange(album, {"op": "remove", "members": members})
         else:
-            self.request("collection.update", id=_target(album), remove=members)
+            self.request("collection.update", id=self._target(album), remove=members)
 
     def move(self, album: Target, at: Sequence[int], to: int, token: str) -> None:
         """Moves members of an album: from the indexes `at` of the fetch result of `token`, to an index of the rest."""
         kind = "list.update" if _is_folder(album) else "collection.update"
-        self.request(kind, id=_target(album), snapshot=token, edits=[{"op": "move", "at": list(at), "to": to}])
+        self.request(kind, id=self._target(album), snapshot=token, edits=[{"op": "move", "at": list(at), "to": to}])
 
     def set_key_asset(self, album: Target, asset: Optional[Object]) -> None:
         """Sets the cover of an album; None for the default."""
-        key = identifier(asset) if asset is not None else None
-        self._requests.append(lambda: {"type": "collection.update", "id": _target(album), "keyAsset": key})
+        target, key = self._target(album), identifier(asset) if asset is not None else None
+        self._requests.append(lambda: {"type": "collection.update", "id": target, "keyAsset": key})
 
     # Edits of other programs
 
@@ -299,13 +318,16 @@ class Changes:
         request = {"type": type, **{name: plain(value) for name, value in members.items() if value is not None}}
         self._requests.append(lambda: request)
 
-    def _placeholder(self) -> Placeholder:
-        return Placeholder(self, f"new{len(self._requests)}")
+    def _placeholder(self, is_folder: bool = False) -> Placeholder:
+        return Placeholder(self, f"new{len(self._requests)}", is_folder)
+
+    def _target(self, target: Target) -> Any:
+        return target.target(self) if isinstance(target, Placeholder) else identifier(target)
 
     def _rearrange(self, target: Target, edit: JSON) -> None:
         kind = "list.update" if _is_folder(target) else "collection.update"
         token = self._library.token if "at" in edit else None
-        self.request(kind, id=_target(target), edits=[edit], snapshot=token)
+        self.request(kind, id=self._target(target), edits=[edit], snapshot=token)
 
     def _attach(self, data: bytes) -> int:
         self._attachments.append(data)
@@ -336,7 +358,12 @@ class Changes:
         for attempt in range(UPLOAD_ATTEMPTS):
             self._attachments: List[bytes] = []
             self._digests = {}
-            requests = [request() for request in self._requests]
+            try:
+                requests = [request() for request in self._requests]
+            except BaseException:
+                # A file is missing, or the program gives up: the uploads of the files before it are of no use.
+                self._cancel_uploads()
+                raise
             try:
                 # The uploads take as long as they take; the deadline is that of the transaction.
                 return Outcome(self._library.perform(
@@ -348,21 +375,15 @@ class Changes:
                 self._cancel_uploads()
                 if is_last:
                     raise
-            except SafelightError as error:
-                if not error.is_temporary:
+            except BaseException as error:
+                if not isinstance(error, SafelightError) or not error.is_temporary:
                     self._cancel_uploads()
                 raise
         raise AssertionError("unreachable")
 
     def _cancel_uploads(self) -> None:
         """Gives up the uploads of a transaction that was refused, which would count against the limit of this client."""
-        for upload in self._digests:
-            try:
-                self._library.catalog.request("upload.cancel", {"upload": upload}, deadline=1)
-            except HandleExpiredError:
-                continue
-            except SafelightError:
-                return
+        cancel_uploads(self._library, self._digests)
         self._digests = {}
 
     def _digest(self, requests: List[JSON]) -> Optional[str]:
@@ -384,12 +405,16 @@ class Changes:
         return digest.hexdigest()
 
 
-def _target(target: Target) -> Any:
-    return {"ref": target.ref} if isinstance(target, Placeholder) else identifier(target)
-
-
 def _is_folder(target: Target) -> bool:
-    return not isinstance(target, Placeholder) and identifier(target).startswith("l")
+    return target.is_folder if isinstance(target, Placeholder) else identifier(target).startswith("l")
+
+
+def _check_words(name: str, words: Sequence[str]) -> None:
+    """Raises InvalidParametersError for one text, whose letters would be taken for words."""
+    if isinstance(words, str):
+        raise InvalidParametersError(
+            message=f"{name}: expected a list of texts, not {words!r}: write [{words!r}]", data={"parameter": name}
+        )
 
 
 def _properties(properties: JSON) -> JSON:
@@ -426,11 +451,26 @@ def upload_with_digest(
             path = None if isinstance(source, bytes) else os.fspath(source)
             try:
                 return _upload(library, begun, file, size, path, progress)
-            except SafelightError as error:
-                is_lost = error.is_temporary or isinstance(error, HandleExpiredError)
+            except BaseException as error:
+                is_lost = isinstance(error, SafelightError) and (
+                    error.is_temporary or isinstance(error, HandleExpiredError)
+                )
                 if not is_lost or attempt == UPLOAD_ATTEMPTS - 1:
+                    # Also if the program gives it up, in the handler of its progress or by Ctrl-C.
+                    cancel_uploads(library, [begun["upload"]])
                     raise
     raise AssertionError("unreachable")
+
+
+def cancel_uploads(library: "Library", uploads: Iterable[str]) -> None:
+    """Gives up uploads, which stay open else and count against the limit of all programs of this identity."""
+    for upload in uploads:
+        try:
+            library.catalog.request("upload.cancel", {"upload": upload}, deadline=1)
+        except HandleExpiredError:
+            continue
+        except SafelightError:
+            return
 
 
 def _upload(

@@ -11,13 +11,13 @@ import zmq
 
 from .endpoints import addresses
 from .errors import (
-    JSON, DeadlineExceededError, IdentifierNotFoundError, SafelightError, make_error,
+    JSON, DeadlineExceededError, IdentifierNotFoundError, InvalidParametersError, SafelightError, make_error,
 )
 from .instances import ABSENCE, order
 from .members import Record, anything, boolean, camel_case, date, integer, optional_text, text
-from .objects import Object, identifier
+from .objects import Object, identifier, is_identifier
 from .progress import save_bytes
-from .transport import Keys, configure_socket, encode_json
+from .transport import Keys, connect, encode_json, new_socket
 
 if TYPE_CHECKING:
     from .library import Library
@@ -166,9 +166,9 @@ class PushSockets:
         self._sockets: Dict[str, "zmq.Socket[bytes]"] = {}
         self._blocked_until: Dict[str, float] = {}
         for address in addresses(listed):
-            socket = configure_socket(context.socket(zmq.PUSH), keys)
+            socket = new_socket(context, zmq.PUSH, address, keys)
             socket.immediate = True
-            socket.connect(address)
+            connect(socket, address)
             self._sockets[address] = socket
 
     def push(self, edit: JSON) -> bool:
@@ -218,6 +218,12 @@ class Publisher:
         last_of_asset: Dict[str, str] = {}
         equal: "Counter[str]" = Counter()
         for number, (asset, listed) in enumerate(edits):
+            if not is_identifier(identifier(asset), "a"):
+                # The editor could record the failure of such an edit for no asset.
+                raise InvalidParametersError(
+                    message=f"edit {number} of the list: {identifier(asset)!r} is not the identifier of an asset",
+                    data={"parameter": "asset", "index": number},
+                )
             message: JSON = {**options, "asset": identifier(asset), "adjustments": dict(listed)}
             if is_own:
                 content = json.dumps(message, sort_keys=True)
@@ -231,7 +237,7 @@ class Publisher:
             self._unfinished[message["id"]] = message
 
     def run(self, deadline: float) -> Iterator[EditStatus]:
-        """Yields the final state of each edit as it is finished: applied or failed."""
+        """Yields the final state of each edit as it is finished: applied or failed. The first step sends the edits."""
         sockets = PushSockets(self._library.context, self._library.endpoints.edits, self._library.keys)
         sent: Dict[str, float] = {}
         delays = iter(STATUS_DELAYS)

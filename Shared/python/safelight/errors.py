@@ -37,8 +37,8 @@ class SafelightError(Exception):
     def is_temporary(self) -> bool:
         """True if the same request may succeed a little later."""
         return self.name in TEMPORARY_ERRORS or (
-            # Ended by a service that stops. Without this member somebody has decided it: the owner has declined, or a
-            # later edit has replaced this one.
+            # Ended by a service of an earlier version that stops; now it is interrupted. Without this member somebody
+            # has decided it: the owner has declined, or a later edit has replaced this one.
             self.name == "user_cancelled" and self.data.get("isStopping") is True
         )
 
@@ -91,10 +91,7 @@ class InternalError(SafelightError):
 
 
 class UserCancelledError(SafelightError):
-    """The request was cancelled, or the owner of the library declined it.
-
-    One that a service ended because it is stopping is temporary, and has `data["isStopping"]`.
-    """
+    """The request was cancelled, or the owner of the library declined it."""
 
     error_name, error_code = "user_cancelled", 3072
 

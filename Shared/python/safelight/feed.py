@@ -27,6 +27,11 @@ def topic_filter(topics: Iterable[str]) -> Set[str]:
     No topics, and "changes" among others, mean all changes. Raises `invalid_params` for a topic that is not part of the
     change log.
     """
+    if isinstance(topics, str):
+        raise InvalidParametersError(
+            message=f"topics: expected a list of texts, not {topics!r}: write [{topics!r}]",
+            data={"parameter": "topics"},
+        )
     topics = set(topics)
     for topic in sorted(topics):
         family, _, name = topic.partition(".")
@@ -170,7 +175,7 @@ class Feed:
             if record["sequence"] <= self.position:
                 continue
             self.position = record["sequence"]
-            part = self._filtered(record)
+            part = filtered(record, self.topics)
             if part is not None:
                 events.append(Change(part))
         self.position = max(self.position, page_end)
@@ -196,21 +201,22 @@ class Feed:
         self._needs_history = False
         self._behind_since = None
 
-    def _filtered(self, record: JSON) -> Optional[JSON]:
-        """Returns the record with only the entries of the topics, or None if there are none."""
-        if not self.topics:
-            return record
-        part, is_relevant = dict(record), False
-        for family, member in FAMILIES.items():
-            entries = [entry for entry in record.get(member, []) if f"{family}.{entry_id(entry)}" in self.topics]
-            part[member] = entries
-            is_relevant = is_relevant or bool(entries)
-        for member in GRANT_MEMBERS:
-            if part.get(member) and "grants" in self.topics:
-                is_relevant = True
-            else:
-                part.pop(member, None)
-        return part if is_relevant else None
+
+def filtered(record: JSON, topics: Set[str]) -> Optional[JSON]:
+    """Returns a record with only the entries of the topics, or None if there are none; all of it without topics."""
+    if not topics:
+        return record
+    part, is_relevant = dict(record), False
+    for family, member in FAMILIES.items():
+        entries = [entry for entry in record.get(member, []) if f"{family}.{entry_id(entry)}" in topics]
+        part[member] = entries
+        is_relevant = is_relevant or bool(entries)
+    for member in GRANT_MEMBERS:
+        if part.get(member) and "grants" in topics:
+            is_relevant = True
+        else:
+            part.pop(member, None)
+    return part if is_relevant else None
 
 
 def entry_id(entry: JSON) -> str:

@@ -1,18 +1,19 @@
 """Fetches, and their lazily paged results."""
 
+import threading
 from collections import OrderedDict
 from collections.abc import Sequence as AbstractSequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import (
-    TYPE_CHECKING, Any, Callable, Dict, Generic, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar,
-    Union, overload,
+    TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union,
+    overload,
 )
 
 from .errors import JSON, LimitExceededError
 from .live import apply_details
 from .members import camel_case
-from .objects import LibraryObject, Object, identifier
+from .objects import LibraryObject, Object, identifier, is_identifier
 
 if TYPE_CHECKING:
     from .library import Library
@@ -97,7 +98,7 @@ def description(
     return fetch
 
 
-class FetchResult(AbstractSequence, Generic[Item]):  # type: ignore[type-arg]
+class FetchResult(Sequence[Item]):
     """The result of a fetch, as it was at `token`: a sequence whose pages are fetched when they are needed.
 
     All pages are of the same moment, whatever has changed since. At most 50 pages are kept in memory.
@@ -116,6 +117,12 @@ class FetchResult(AbstractSequence, Generic[Item]):  # type: ignore[type-arg]
         self._page_size = page_size
         self._count: Optional[int] = None
         self._pages: "OrderedDict[int, List[Item]]" = OrderedDict()
+        # Held while the first page is read, whose token is that of all the others, and while the pages are looked up.
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> Any:
+        parts = (self._library, self._method, self._member, self._make, self._fetch, self.token, self._page_size)
+        return type(self), parts
 
     @property
     def fetch(self) -> JSON:
@@ -172,13 +179,13 @@ class FetchResult(AbstractSequence, Generic[Item]):  # type: ignore[type-arg]
                 return
 
     def __contains__(self, value: object) -> bool:
-        return isinstance(value, (str, LibraryObject)) and self._find([identifier(value)])[0] is not None
+        return isinstance(value, (str, LibraryObject)) and self._find(identifier(value)) is not None
 
     def index(self, value: Any, start: int = 0, stop: Optional[int] = None) -> int:
         """Returns the index of an object or an identifier. Raises ValueError if it is not in the result."""
-        found = self._find([identifier(value)])[0]
+        found = self._find(identifier(value)) if isinstance(value, (str, LibraryObject)) else None
         if found is None or found < start or (stop is not None and found >= stop):
-            raise ValueError(f"{identifier(value)} is not in the result")
+            raise ValueError(f"{value!r} is not in the result")
         return found
 
     def first(self) -> Optional[Item]:
@@ -199,22 +206,27 @@ class FetchResult(AbstractSequence, Generic[Item]):  # type: ignore[type-arg]
         """Returns the result of the same fetch at the newest token."""
         return FetchResult(self._library, self._method, self._member, self._make, self._fetch)
 
-    def _find(self, ids: Sequence[str]) -> List[Optional[int]]:
-        params = {"fetch": self._fetch, "token": self.token, "ids": list(ids)}
+    def _find(self, id: str) -> Optional[int]:
+        """Returns the index of an object; None for an identifier, or another text, that is not in the result."""
+        if not is_identifier(id):
+            return None
+        params = {"fetch": self._fetch, "token": self.token, "ids": [id]}
         result = self._library.request(self._library.catalog, "fetch.find", params).result
         found: List[Optional[int]] = result["indexes"]
-        return found
+        return found[0]
 
     def _page(self, number: int) -> List[Item]:
-        page = self._pages.get(number)
-        if page is None:
-            objects = self._objects(number * self._page_size, self._page_size)
-            page = [self._make(one, self._library) for one in objects]
+        with self._lock:
+            page = self._pages.get(number)
+            if page is not None:
+                self._pages.move_to_end(number)
+                return page
+        objects = self._objects(number * self._page_size, self._page_size)
+        page = [self._make(one, self._library) for one in objects]
+        with self._lock:
             self._pages[number] = page
             if len(self._pages) > PAGES_IN_MEMORY:
                 self._pages.popitem(last=False)
-        else:
-            self._pages.move_to_end(number)
         return page
 
     def _objects(self, start: int, count: int) -> List[JSON]:
@@ -229,8 +241,13 @@ class FetchResult(AbstractSequence, Generic[Item]):  # type: ignore[type-arg]
         return self._objects(start, half) + self._objects(start + half, count - half)
 
     def _read(self, params: Dict[str, Any]) -> JSON:
-        if self._token is not None:
-            params["token"] = self._token
+        if self._token is None:
+            with self._lock:
+                if self._token is None:
+                    return self._request(params)
+        return self._request({**params, "token": self._token})
+
+    def _request(self, params: Dict[str, Any]) -> JSON:
         page: JSON = self._library.request(self._library.catalog, self._method, params).result
         self._token, self._count = page["token"], page["count"]
         return page

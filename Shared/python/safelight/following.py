@@ -1,6 +1,7 @@
 """Subscriptions to the feed, and the steps of feeds and live lists with blocking sockets."""
 
 import json
+import os
 import time
 from typing import TYPE_CHECKING, Any, Iterable, List, Optional, Set, Tuple, Union
 
@@ -10,7 +11,7 @@ from .errors import JSON, Expired, PersistentChangeTokenExpiredError, SafelightE
 from .change import Change
 from .feed import Event, Feed
 from .live import LiveList
-from .transport import configure_socket
+from .transport import LONGEST_POLL, connect, leave_to_parent, new_socket
 
 if TYPE_CHECKING:
     from .aio import AsyncLibrary
@@ -29,18 +30,36 @@ class BaseSubscription:
     """A subscription to topics of the live feed, and to head messages."""
 
     def __init__(self, library: "Union[Library, AsyncLibrary]", topics: Iterable[str]) -> None:
-        self._socket: Any = configure_socket(library.context.socket(zmq.SUB), library.keys)
-        self._topics: Set[str] = set()
-        for topic in ["head", *topics]:
-            self.subscribe(topic)
-        self._socket.connect(library.endpoints.feed)
+        self._library = library
+        self._topics: Set[str] = {"head", *topics}
+        # True if the library was closed, also by another thread: the iteration ends then.
+        self.is_closed = False
+        self._open()
+
+    def _open(self) -> None:
+        self._process = os.getpid()
+        address = self._library.endpoints.feed
+        self._socket: Any = new_socket(self._library.context, zmq.SUB, address, self._library.keys)
+        for topic in self._topics:
+            self._socket.subscribe(topic)
+        connect(self._socket, address)
+
+    def renew(self) -> None:
+        """Opens a socket of its own in a process that was forked."""
+        if self._process != os.getpid():
+            leave_to_parent(self._socket)
+            self._open()
 
     def subscribe(self, topic: str) -> None:
+        self.renew()
         self._topics.add(topic)
         self._socket.subscribe(topic)
 
     def __exit__(self, *_: object) -> None:
-        self._socket.close()
+        if self._process == os.getpid():
+            self._socket.close()
+        else:
+            leave_to_parent(self._socket)
 
 
 class Subscription(BaseSubscription):
@@ -50,12 +69,17 @@ class Subscription(BaseSubscription):
         return self
 
     def receive(self, seconds: float) -> Optional[Message]:
-        """Returns the next message, or None after the time."""
+        """Returns the next message, or None after the time, or if the library is closed meanwhile."""
+        self.renew()
         end = time.monotonic() + seconds
-        while self._socket.poll(max(0.0, end - time.monotonic()) * 1000):
-            message = parse_message(self._socket.recv_multipart(), self._topics)
-            if message:
-                return message
+        while not self.is_closed:
+            left = max(0.0, end - time.monotonic())
+            if self._socket.poll(min(left, LONGEST_POLL) * 1000):
+                message = parse_message(self._socket.recv_multipart(), self._topics)
+                if message:
+                    return message
+            elif left <= LONGEST_POLL:
+                return None
         return None
 
 

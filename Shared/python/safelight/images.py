@@ -90,6 +90,12 @@ class ImageData(Record):
         super().__init__(json)
         self.data = data
 
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) and isinstance(other, ImageData) and other.data == self.data
+
+    def __hash__(self) -> int:
+        return hash((super().__hash__(), self.data))
+
     def __bytes__(self) -> bytes:
         return self.data
 

@@ -1,8 +1,9 @@
 """Imports of files and folders."""
 
+import hashlib
 import os
 import stat
-from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple, Union
 
 from .changing import LARGEST_SIDECAR, Path, Target
 from .errors import InvalidResourceError, LimitExceededError, NotRunningError, ResourcesDisagreeError, SafelightError
@@ -11,6 +12,9 @@ from .progress import Progress, ProgressHandler
 if TYPE_CHECKING:
     from .library import Library
 
+# A still and a raw file or a video of one name are one asset: Shared/PhotoModel/FileGrouping.swift has the rules.
+STILL_ENDINGS = {".jpg", ".jpeg", ".jpe", ".heic", ".heif", ".hif", ".avif", ".jxl"}
+LIVE_ENDINGS = {".mov", ".mp4"}
 VIDEO_ENDINGS = {
     ".mov", ".mp4", ".m4v", ".avi", ".mkv", ".webm", ".mts", ".m2ts", ".3gp", ".3g2", ".qt", ".mpg", ".mpeg",
 }
@@ -34,6 +38,8 @@ class ImportedFile(NamedTuple):
     error: Optional[SafelightError]
     # Assets that have its picture in a file with other bytes.
     same_image: Tuple[str, ...] = ()
+    # Files that had no effect, because the library had the photo already: its sidecar.
+    ignored: Tuple[str, ...] = ()
 
 
 def folders_below(
@@ -69,9 +75,29 @@ def files_below(
         for folder, names, files in folders_below(path, unreadable):
             names[:] = sorted(name for name in names if not name.startswith("."))
             for name in sorted(files):
-                ending = os.path.splitext(name)[1].lower()
-                if not name.startswith(".") and ending in PHOTO_ENDINGS | VIDEO_ENDINGS | {".xmp"}:
+                if is_importable(name):
                     yield os.path.join(folder, name)
+
+
+def is_importable(path: str) -> bool:
+    """Returns whether a file of a folder is imported, by its name: a photo, a video or a sidecar that is not hidden."""
+    name = os.path.basename(path)
+    ending = os.path.splitext(name)[1].lower()
+    return not name.startswith(".") and ending in PHOTO_ENDINGS | VIDEO_ENDINGS | {".xmp"}
+
+
+def files_beside(path: str) -> List[str]:
+    """Returns a file, and the others in its folder that may belong to the same photo, in the order of their names."""
+
+    def stem_of(name: str) -> str:
+        stem, ending = os.path.splitext(name)
+        # The sidecar of NAME.EXT may be NAME.EXT.xmp.
+        return os.path.splitext(stem)[0] if ending.lower() == ".xmp" and is_importable(stem) else stem
+
+    folder, name = os.path.split(path)
+    stem = stem_of(name)
+    others = (one for one in os.listdir(folder or ".") if is_importable(one) and stem_of(one) == stem)
+    return [os.path.join(folder, one) for one in sorted({name, *others})]
 
 
 def groups(paths: Iterable[str]) -> List[List[str]]:
@@ -89,12 +115,23 @@ def groups(paths: Iterable[str]) -> List[List[str]]:
             stems.setdefault(stem, []).append(path)
     together: List[List[str]] = []
     for stem, files in stems.items():
-        kinds = [kind_of(path) for path in files]
-        main, *others = sorted(files, key=lambda path: kind_of(path) != "photo")
-        group = files + [sidecars[name] for name in [main, stem, *others] if name in sidecars]
-        is_one = len(set(kinds)) == len(kinds) and ("photo" in kinds or len(kinds) == 1)
-        together += [group] if is_one else apart(group)
+        still = only(files, STILL_ENDINGS)
+        parts = [path for path in (only(files, RAW_ENDINGS), only(files, LIVE_ENDINGS)) if still and path]
+        for path in files:
+            if path in parts:
+                continue
+            group = [one for one in files if one == path or path == still and one in parts]
+            others = [one for one in group if one != path]
+            found = [sidecars[name] for name in [path, stem, *others] if name in sidecars]
+            # That of the name is the sidecar of each file of the name that has none of its own.
+            together.append(group + (found if len(group) == len(files) else found[:1]))
     return together
+
+
+def only(files: Iterable[str], endings: Set[str]) -> Optional[str]:
+    """Returns the file with one of the endings; None if there is none, or several."""
+    found = [path for path in files if os.path.splitext(path)[1].lower() in endings]
+    return found[0] if len(found) == 1 else None
 
 
 def apart(files: List[str]) -> List[List[str]]:
@@ -183,15 +220,20 @@ def import_files(
             if part.done >= part.total:
                 done += int(part.total)
             if progress:
-                progress(Progress(done if part.done >= part.total else done + part.done, total, part.path))
+                reached = done if part.done >= part.total else done + part.done
+                progress(Progress(min(reached, total), total, part.path))
 
         try:
-            imported.append(_import(library, files, album, advance))
+            one, others = _import(library, files, album, advance)
+            imported.append(one)
+            # The asset of before has another raw file or video: these are assets of their own.
+            pending = [part for part in apart(files) if part[0] in others] + pending
         except ResourcesDisagreeError:
             pending = apart(files) + pending
             continue
         except SafelightError as error:
-            if error.is_temporary or isinstance(error, NotRunningError):
+            # Too many open uploads of this identity concern all files that follow.
+            if error.is_temporary or isinstance(error, NotRunningError) or "open" in error.data:
                 raise
             parts = without_refused_sidecar(files, error)
             if parts:
@@ -202,11 +244,14 @@ def import_files(
             imported.append(ImportedFile(files, None, False, error))
         except OSError as error:  # the file was removed meanwhile, or its disk fails
             imported.append(ImportedFile(files, None, False, InvalidResourceError(message=str(error))))
-        before += sum(sizes.get(path, 0) for path in files)
+        before += sum(sizes.pop(path, 0) for path in files)
     return imported
 
 
-def _import(library: "Library", files: List[str], album: Optional[Target], advance: ProgressHandler) -> ImportedFile:
+def _import(
+    library: "Library", files: List[str], album: Optional[Target], advance: ProgressHandler
+) -> Tuple[ImportedFile, List[str]]:
+    """Imports an asset. Returns what became of it, and the files that an asset of before was not given."""
     kinds = by_kind(files)
     photo, raw, video = kinds.get("photo"), kinds.get("raw"), kinds.get("video")
     has_still = photo is not None or raw is not None
@@ -221,4 +266,25 @@ def _import(library: "Library", files: List[str], album: Optional[Target], advan
         )
         if album is not None:
             changes.add(album, [placeholder])
-    return ImportedFile(files, placeholder.id, placeholder.is_duplicate, None, tuple(placeholder.same_image))
+    members = placeholder.ignored
+    others: List[str] = []
+    if "resources" in members:
+        known = {resource.digest for resource in library.assets[placeholder.id].resources}
+        parts = (path for path in (raw, video) if path and path != (photo or raw or video))
+        others = [path for path in parts if sha256(path) not in known]
+    sidecar = kinds.get("xmp")
+    taken = [path for path in files if path not in others]
+    ignored = (sidecar,) if sidecar and "sidecar" in members else ()
+    one = ImportedFile(
+        taken, placeholder.id, placeholder.is_duplicate, None, tuple(placeholder.same_image), ignored
+    )
+    return one, others
+
+
+def sha256(path: str) -> str:
+    """Returns the SHA-256 of a file, in hexadecimal."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()

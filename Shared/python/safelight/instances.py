@@ -5,7 +5,9 @@ import threading
 import time
 from typing import Any, Dict, Generic, List, Mapping, Optional, Protocol, Sequence, Tuple, TypeVar
 
-from .errors import BusyError, ConnectionLostError, DeadlineExceededError, SafelightError, UnavailableError
+from .errors import (
+    BusyError, ConnectionLostError, DeadlineExceededError, NotRunningError, SafelightError, UnavailableError,
+)
 
 # The methods that change nothing, so that a request may be sent again although an earlier one may have been carried out.
 REPEATABLE = frozenset((
@@ -68,6 +70,12 @@ def may_be_different_elsewhere(error: SafelightError) -> bool:
         isinstance(error, (ConnectionLostError, UnavailableError)) or error.data.get("isStopping") is True
         or is_of_standby(error) or error.name in ELSEWHERE
     )
+
+
+def deciding(failures: Sequence[SafelightError]) -> SafelightError:
+    """Returns the error of a request that no instance answered: the first one, but not that of an instance that was
+    never there if another one was, which may be restarting."""
+    return next((error for error in failures if not isinstance(error, NotRunningError)), failures[0])
 
 
 class HasAddress(Protocol):

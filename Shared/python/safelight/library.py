@@ -5,7 +5,11 @@ import math
 import os
 import threading
 import time
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
+import weakref
+from typing import (
+    Any, Callable, Dict, Iterable, Iterator, List, Literal, Mapping, Optional, Sequence, Set, Tuple, TypeVar, Union,
+    overload,
+)
 
 import zmq
 
@@ -14,11 +18,11 @@ from .changing import Changes, Target, upload_with_digest
 from .editing import Adjustments, EditOutcome, EditStatus, EditStep, Publisher
 from .endpoints import Endpoints, addresses
 from .errors import (
-    JSON, DeadlineExceededError, IdentifierNotFoundError, MultipleIdentifiersFoundError, SafelightError,
-    UnavailableError, make_error,
+    JSON, DeadlineExceededError, Expired, IdentifierNotFoundError, MultipleIdentifiersFoundError,
+    PersistentChangeTokenExpiredError, SafelightError, UnavailableError, UserCancelledError, make_error,
 )
-from .change import Change
-from .feed import Event, Feed, topic_filter
+from .change import CaughtUp, Change
+from .feed import Event, Feed, filtered, topic_filter
 from .fetching import ChangeDetails, FetchResult, Predicate, Sort, description
 from .following import Subscription, advance_feed, advance_live_list, should_deliver
 from .grants import Grants, Session
@@ -27,13 +31,16 @@ from .importing import ImportedFile
 from .instances import READS, TRANSACTIONS
 from .jobs import UploadJobs
 from .live import LiveList
-from .objects import Asset, AssetCollection, CollectionList, Object, identifier
+from .objects import Asset, AssetCollection, CollectionList, Object, identifier, is_identifier
 from .progress import Path, Progress, ProgressHandler, save_parts
 from .transaction_ids import new_transaction_id
-from .transport import Attachments, Catalogs, Keys, NotificationHandler, Reply, Service, ServiceInstances
+from .transport import (
+    Attachments, Catalogs, Keys, NotificationHandler, Reply, Service, ServiceInstances, context_of_process,
+)
 
 RETRY_DELAYS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)  # seconds; the last one is repeated
 PART_SIZE = 8 << 20  # bytes of a part of a file
+DOWNLOAD_DEADLINE = 600.0  # seconds for a part of a file that has to be downloaded before
 ROOT_FOLDER = "l" + 26 * "0"
 
 Result = TypeVar("Result")
@@ -47,19 +54,20 @@ class Assets:
 
     def __getitem__(self, id: str) -> Asset:
         """Returns an asset, also a hidden one. Raises IdentifierNotFoundError."""
-        found = self._library.fetch(ids=[id]).first()
+        found = self.get(id)
         if found is None:
             raise IdentifierNotFoundError(message=f"there is no asset {id}; it may be in the trash")
         return found
 
     def get(self, id: str, default: Optional[Asset] = None) -> Optional[Asset]:
         """Returns an asset, or the default if there is none."""
-        found = self._library.fetch(ids=[id]).first()
+        # A text that cannot be an identifier, such as one with a typing error, is that of no asset.
+        found = self._library.fetch(ids=[id]).first() if is_identifier(identifier(id), "a") else None
         return default if found is None else found
 
     def many(self, ids: Iterable[Object]) -> List[Asset]:
         """Returns assets in the order of their identifiers, without those that do not exist."""
-        wanted = [identifier(one) for one in ids]
+        wanted = [id for id in map(identifier, ids) if is_identifier(id, "a")]
         return [asset for start in range(0, len(wanted), 1000)
                 for asset in self._library.fetch(ids=wanted[start:start + 1000])]
 
@@ -133,8 +141,12 @@ class Library:
         self.endpoints = endpoints if isinstance(endpoints, Endpoints) else Endpoints(endpoints)
         self.client = client
         self.keys = keys or keys_of_environment()
-        self.context: "zmq.Context[Any]" = context or zmq.Context.instance()
+        self._wait = wait
+        self._context: "zmq.Context[Any]" = context or zmq.Context.instance()
+        self._process = os.getpid()
         self._local = threading.local()
+        self._subscriptions: "weakref.WeakSet[Subscription]" = weakref.WeakSet()
+        self._closings = 0
         self.catalog = self._service("catalog", self.endpoints.catalog, wait)
         self.thumbnailer = self._service("thumbnailer", self.endpoints.thumbnailer, wait)
         self.editor = self._service("editor", self.endpoints.editor, wait)
@@ -153,6 +165,19 @@ class Library:
             return Catalogs(catalogs, wait)
         return ServiceInstances([Service(self.context, one, self.keys, name) for one in listed], wait)
 
+    @property
+    def context(self) -> "zmq.Context[Any]":
+        """The context of the sockets. A process that was forked has one of its own, and connections of its own."""
+        self._context = context_of_process(self._context, self._process)
+        self._process = os.getpid()
+        return self._context
+
+    def __reduce__(self) -> Any:
+        return equal_library, (self.endpoints, self.client, self.keys, self._wait)
+
+    def __deepcopy__(self, _: Any) -> "Library":
+        return self  # the connections of a copied asset are those of the asset
+
     def __enter__(self) -> "Library":
         return self
 
@@ -160,7 +185,13 @@ class Library:
         self.close()
 
     def close(self) -> None:
-        """Closes the connections. A later request opens new ones."""
+        """Closes the connections. A later request opens new ones.
+
+        What other threads do ends: a request raises UserCancelledError, and `changes` and `live` end.
+        """
+        self._closings += 1
+        for subscription in list(self._subscriptions):
+            subscription.is_closed = True
         for service in (self.catalog, self.thumbnailer, self.editor, self.broker):
             service.close()
 
@@ -220,6 +251,7 @@ class Library:
         """
         end = time.monotonic() + deadline if is_limited else math.inf
         delays = iter(RETRY_DELAYS)
+        closings = self._closings
         while True:
             started = time.monotonic()
             try:
@@ -235,6 +267,8 @@ class Library:
                 if not may_repeat(error) or now + delay >= end:
                     raise
                 time.sleep(delay)
+                if self._closings != closings:
+                    raise UserCancelledError(message="the library was closed before the request was repeated") from None
 
     @property
     def token(self) -> str:
@@ -257,12 +291,24 @@ class Library:
         return status
 
     def health(self) -> Dict[str, JSON]:
-        """Returns the health of each service, by its name; of further instances, by name and address."""
+        """Returns the health of each service, by its name; of further instances, by name and address.
+
+        If some do not answer, it raises the error of the first one; `data["health"]` is the health of the others.
+        """
         found: Dict[str, JSON] = {}
+        names: List[str] = []
+        failures: List[SafelightError] = []
         for service in (self.catalog, self.thumbnailer, self.editor, self.broker):
             for one in service.instances:
-                name = f"{one.name} {one.address}" if one.name in found else one.name
-                found[name] = one.request("health").result
+                name = f"{one.name} {one.address}" if one.name in names else one.name
+                names.append(name)
+                try:
+                    found[name] = one.request("health").result
+                except SafelightError as error:
+                    failures.append(error)
+        if failures:
+            failures[0].data["health"] = found
+            raise failures[0]
         return found
 
     # Fetches
@@ -387,6 +433,17 @@ class Library:
         performed: JSON = self.request(self.catalog, "changes.perform", params, attachments, deadline).result
         return performed
 
+    @overload
+    def changes(
+        self, since: Optional[str] = None, topics: Iterable[str] = (), events: Literal[False] = False,
+        follow: bool = True,
+    ) -> Iterator[Change]: ...
+
+    @overload
+    def changes(
+        self, since: Optional[str] = None, topics: Iterable[str] = (), *, events: bool, follow: bool = True
+    ) -> Iterator[Event]: ...
+
     def changes(
         self, since: Optional[str] = None, topics: Iterable[str] = (), events: bool = False, follow: bool = True
     ) -> Iterator[Any]:
@@ -398,30 +455,50 @@ class Library:
         without a token at the oldest that is retained.
 
         With `events` it also yields `CaughtUp` and `Expired` events. Without, an expired token raises
-        PersistentChangeTokenExpiredError.
+        PersistentChangeTokenExpiredError. If another thread closes the library, it ends.
         """
         if since == "start":
             since = self.oldest_token
-        return self._follow(since or self.token, topics, events) if follow else self._retained(since, topics)
+        listed = topic_filter(topics)
+        return self._follow(since or self.token, listed, events) if follow else self._retained(since, listed, events)
 
     def _follow(self, since: str, topics: Iterable[str], events: bool) -> Iterator[Any]:
         state = Feed(since, topics)
-        with Subscription(self, state.topics or ["changes"]) as subscription:
-            while True:
-                for event in advance_feed(self, state, subscription):
+        with self._subscription(state.topics or ["changes"]) as subscription:
+            while not subscription.is_closed:
+                try:
+                    found = advance_feed(self, state, subscription)
+                except UserCancelledError:
+                    if subscription.is_closed:
+                        return
+                    raise
+                for event in found:
                     if should_deliver(event, events):
                         yield self._bound(event)
 
-    def _retained(self, since: Optional[str], topics: Iterable[str]) -> Iterator[Change]:
+    def _subscription(self, topics: Iterable[str]) -> Subscription:
+        subscription = Subscription(self, topics)
+        self._subscriptions.add(subscription)
+        return subscription
+
+    def _retained(self, since: Optional[str], topics: Set[str], events: bool) -> Iterator[Any]:
         while True:
-            params: JSON = {"topics": sorted(topic_filter(topics)), "limit": 500}
+            params: JSON = {"topics": sorted(topics), "limit": 500}
             params.update({"token": since} if since else {})
-            page = self.request(self.catalog, "changes.since", params).result
+            try:
+                page = self.request(self.catalog, "changes.since", params).result
+            except PersistentChangeTokenExpiredError as error:
+                if not events or "head" not in error.data:
+                    raise
+                yield Expired(head=error.data["head"], oldest=error.data["oldest"])
+                return
             for one in page["records"]:
-                change = Change(one)
-                change.client_library = self
-                yield change
+                part = filtered(one, topics)
+                if part is not None:
+                    yield self._bound(Change(part))
             if page["token"] in (page["head"], since):
+                if events:
+                    yield CaughtUp(token=page["token"])
                 return
             since = page["token"]
 
@@ -435,13 +512,20 @@ class Library:
 
         The fetch is a description, or the parameters of `fetch`: `library.live(where="rating > 3", limit=20)`. Yields
         the same `LiveList` each time, with `ids`, `token`, and `details`, which lead from the list of before; None if they
-        are not known.
+        are not known. If another thread closes the library, it ends.
         """
-        state = LiveList(dict(fetch) if fetch is not None else description(**options))
+        return self._live(LiveList(live_description(fetch, options)))
+
+    def _live(self, state: LiveList) -> Iterator[LiveList]:
         delivered_version = 0
-        with Subscription(self, []) as subscription:
-            while True:
-                advance_live_list(self, state, subscription)
+        with self._subscription([]) as subscription:
+            while not subscription.is_closed:
+                try:
+                    advance_live_list(self, state, subscription)
+                except UserCancelledError:
+                    if subscription.is_closed:
+                        return
+                    raise
                 if state.version > delivered_version and state.next_action == ("live",):
                     delivered_version = state.mark_delivered(delivered_version)
                     yield state
@@ -467,7 +551,7 @@ class Library:
         self, service: Service, method: str, params: Mapping[str, Any], offset: int, end: int
     ) -> Iterator[bytes]:
         """Yields a range of a file in parts. A part that has to be downloaded before may take ten minutes."""
-        deadline = 600.0 if params.get("networkAccessAllowed") else 30.0
+        deadline = DOWNLOAD_DEADLINE if params.get("networkAccessAllowed") else 30.0
         while offset < end:
             part = {**params, "offset": offset, "length": min(PART_SIZE, end - offset)}
             data = b"".join(self.request(service, method, part, deadline=deadline).attachments)
@@ -629,6 +713,8 @@ class Library:
         """
         options = _edit_options(operations, values, mode, engine, enhance, magick)
         ids = [identifier(asset) for asset in assets]
+        if not ids:
+            return EditOutcome({"done": 0, "failed": 0, "isChanged": False, "dryRun": dry_run, "results": []})
         options.update(assets=ids, dryRun=dry_run, networkAccessAllowed=network_access_allowed)
         return self._commit_edit("edits.apply", options, transaction, deadline, progress)
 
@@ -652,8 +738,11 @@ class Library:
         transaction: Optional[str] = None, deadline: float = 600.0, network_access_allowed: bool = False,
     ) -> EditOutcome:
         """Applies the operations of one asset to others; without `geometry`, all but crop, rotation and the like."""
-        params = {"from": identifier(source), "to": [identifier(one) for one in assets], "mode": mode,
-                  "geometry": geometry, "networkAccessAllowed": network_access_allowed}
+        ids = [identifier(one) for one in assets]
+        if not ids:
+            return EditOutcome({"done": 0, "failed": 0, "isChanged": False, "results": []})
+        params = {"from": identifier(source), "to": ids, "mode": mode, "geometry": geometry,
+                  "networkAccessAllowed": network_access_allowed}
         return self._commit_edit("edits.copy", params, transaction, deadline)
 
     def undo(self, asset: Object, step: Optional[int] = None, *, transaction: Optional[str] = None) -> EditOutcome:
@@ -704,7 +793,8 @@ class Library:
         self, edits: Iterable[Tuple[Object, Adjustments]], *, mode: str = "replace", engine: Optional[str] = None,
         transaction: Optional[str] = None, deadline: float = 600.0, network_access_allowed: bool = False,
     ) -> Iterator[EditStatus]:
-        """Publishes edits, pairs of an asset and its `adjustments`, and yields what becomes of each.
+        """Publishes edits, pairs of an asset and its `adjustments`, and yields what becomes of each. They are sent
+        while the result is iterated: `for status in library.publish(edits)`.
 
         Edits of one asset are applied in their order. Each is applied exactly once, even if services are killed. With
         an id of your own, publishing the same edits again applies nothing twice: an edit is the same one if asset,
@@ -748,6 +838,24 @@ def _edit_options(
     options: JSON = {"adjustments": editing.adjustments(*operations, **values), "mode": mode, "enhance": enhance}
     options.update((name, value) for name, value in (("engine", engine), ("magick", magick)) if value)
     return options
+
+
+def live_description(fetch: Optional[Mapping[str, Any]], options: JSON) -> JSON:
+    """Returns the description of a live list. Raises ValueError if it is given twice."""
+    if fetch is not None and options:
+        raise ValueError(f"give the description of a fetch, or its parameters: not both ({', '.join(sorted(options))})")
+    return dict(fetch) if fetch is not None else description(**options)
+
+
+# The libraries of objects that other processes have sent to this one.
+_equal: Dict[str, Library] = {}
+
+
+def equal_library(endpoints: Endpoints, client: str, keys: Optional[Keys], wait: float) -> Library:
+    """Returns a library with the same addresses, with connections of this process: that of the other objects from
+    there, which would have a connection each else."""
+    key = repr((sorted(vars(endpoints).items(), key=str), client, keys, wait))
+    return _equal.get(key) or _equal.setdefault(key, Library(endpoints, client, keys, wait=wait))
 
 
 def keys_of_environment() -> Optional[Keys]:

@@ -66,6 +66,16 @@ class Record:
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and isinstance(other, Record) and other.json == self.json
 
+    def __hash__(self) -> int:
+        return hash((type(self), frozen(self.json)))
+
+
+def frozen(value: Any) -> Any:
+    """Returns a JSON value that can be hashed: equal values give equal ones."""
+    if isinstance(value, Mapping):
+        return frozenset((key, frozen(one)) for key, one in value.items())
+    return tuple(frozen(one) for one in value) if isinstance(value, (list, tuple)) else value
+
 
 def text(name: str, doc: str, default: str = "") -> Member[str]:
     return Member(name, str, default, doc)

@@ -1,5 +1,6 @@
 """The objects of a library, with PhotoKit's properties."""
 
+import re
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -254,15 +255,16 @@ class Asset(LibraryObject):
         """Returns an image for Pillow, which must be installed. Without a size it has all pixels."""
         return self.library.thumbnail(self, size, **options).pillow()
 
-    def image_data(self, version: str = "current") -> "ImageData":
-        """Returns the file of the image: as it is shown now, or `unadjusted` or `original`."""
-        return self.library.image_data(self, version)
+    def image_data(self, version: str = "current", **options: Any) -> "ImageData":
+        """Returns the file of the image: as it is shown now, or `unadjusted` or `original`. `Library.image_data` has the
+        options."""
+        return self.library.image_data(self, version, **options)
 
     # Video and Live Photos
 
-    def playback(self, version: str = "current") -> "VideoPlayback":
-        """Returns what is needed to play the video, with its bytes."""
-        return self.library.playback(self, version)
+    def playback(self, version: str = "current", **options: Any) -> "VideoPlayback":
+        """Returns what is needed to play the video, with its bytes. `Library.playback` has the options."""
+        return self.library.playback(self, version, **options)
 
     def frames(
         self, count: Optional[int] = None, times: Sequence[float] = (), size: "Size" = 256, **options: Any
@@ -272,10 +274,10 @@ class Asset(LibraryObject):
 
     def export_video(
         self, path: Path, preset: str = "highest", version: str = "current",
-        progress: "Optional[ProgressHandler]" = None,
+        progress: "Optional[ProgressHandler]" = None, network_access_allowed: bool = False,
     ) -> None:
         """Writes the video to a file, in the size and with the encoder of a preset, such as `1280x720`."""
-        self.library.export_video(self, path, preset, version, progress)
+        self.library.export_video(self, path, preset, version, progress, network_access_allowed)
 
     def live_photo(self, size: "Size" = None, **options: Any) -> "LivePhoto":
         """Returns the still and the video of a Live Photo."""
@@ -377,11 +379,23 @@ Object = Union[str, LibraryObject]
 
 def identifier(value: Object) -> str:
     """Returns the identifier of an object, or the identifier itself."""
-    return value if isinstance(value, str) else value.id
+    if isinstance(value, str):
+        return value
+    found = getattr(value, "id", None)
+    if not isinstance(found, str):
+        raise TypeError(f"{value!r} is neither an identifier nor an object of the library")
+    return found
 
+
+def is_identifier(text: str, kinds: str = "acl") -> bool:
+    """Returns whether a text can be an identifier of an asset (`a`), a collection (`c`) or a list (`l`)."""
+    return len(text) == 27 and text[0] in kinds and IDENTIFIER.fullmatch(text) is not None
+
+
+IDENTIFIER = re.compile("[a-z][0-9a-hjkmnp-tv-z]{26}")
 
 __all__ = [
     "Asset", "AssetCollection", "AssetMetadata", "AssetResource", "CollectionList", "LibraryObject", "Location",
-    "Membership", "Object", "Person", "identifier",
+    "Membership", "Object", "Person", "identifier", "is_identifier",
 ]
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import threading
 import time
 import weakref
@@ -12,18 +13,25 @@ from zmq.utils.monitor import parse_monitor_message
 
 from .endpoints import check_address, not_running
 from .errors import (
-    JSON, ConnectionLostError, DeadlineExceededError, NotRunningError, SafelightError, UnavailableError,
+    JSON, AccessUserDeniedError, ConnectionLostError, DeadlineExceededError, InvalidParametersError, NotRunningError,
+    SafelightError, UnavailableError, UserCancelledError,
 )
 from .instances import (
     CATALOG_READS, CATALOG_SINGLE_READS, HEDGING_DELAY, WATCH, WATCH_ANSWER, WRITER_PAUSE, CatalogChoice, Instances,
-    is_of_standby, may_be_different_elsewhere,
+    deciding, is_of_standby, may_be_different_elsewhere,
 )
 
 CONNECT_TIMEOUT = 0.7  # seconds until a connection exists
 HANDSHAKE_TIMEOUT = 5.0  # seconds from there until keys are exchanged
 SHORT_HANDSHAKE_TIMEOUT = 1.0  # the same, if another catalog can be asked
 SEND_TIMEOUT = 1000  # milliseconds
-LONGEST_POLL = 3600.0  # seconds
+LONGEST_POLL = 0.5  # seconds after which a request that waits looks whether the library was closed meanwhile
+# Milliseconds between heartbeats, and without an answer to one until the connection is lost: one that has ended
+# silently, such as at a router that has forgotten it, is noticed by nothing else.
+HEARTBEAT_INTERVAL = 3000
+HEARTBEAT_TIMEOUT = 13_000
+KEEPALIVE_IDLE = 30  # seconds without a message after which the kernel asks whether the editor is there
+KEY_REFUSED = 400  # the status of a key that is on no list
 
 # The paths of the client's secret certificate and of the server's public certificate (CURVE).
 Keys = Tuple[str, str]
@@ -54,15 +62,19 @@ class ConnectionState:
         self.is_connected = False
         self.is_ready = False
         self.is_lost = False
+        # True if the key is on no list of the service.
+        self.is_refused = False
 
     def handle(self, frames: List[bytes]) -> None:
         """Handles a message of the socket's monitor."""
-        event = parse_monitor_message(frames)["event"]
+        message = parse_monitor_message(frames)
+        event = message["event"]
         if event == zmq.EVENT_CONNECTED:
             self.is_connected = True
         elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
             self.is_ready = True
         else:
+            self.is_refused = event == zmq.EVENT_HANDSHAKE_FAILED_AUTH and message["value"] == KEY_REFUSED
             self.is_lost = True
 
     @property
@@ -70,8 +82,13 @@ class ConnectionState:
         """Seconds until the connection must be ready."""
         return self.handshake if self.is_connected else CONNECT_TIMEOUT
 
-    def failure(self) -> NotRunningError:
+    def failure(self) -> SafelightError:
         """The reason why the connection did not become ready."""
+        if self.is_refused:
+            return AccessUserDeniedError(
+                message=f"the {self.service} at {self.address} refuses this key, which is not on its list or was "
+                "revoked: check SAFELIGHT_CLIENT_KEY, and `safelight keys list` at the services"
+            )
         if self.is_connected:
             return not_running(
                 f"{self.address} accepts connections, but not this one: check that it is the {self.service}, and the "
@@ -86,24 +103,80 @@ class ConnectionState:
         return ConnectionLostError(message=f"the connection to the {self.service} was lost during {method}")
 
 
-def configure_socket(socket: Any, keys: Optional[Keys]) -> Any:
-    """Sets the options of a new socket and returns it."""
-    if keys:
-        from zmq.auth import load_certificate
+def load_key(path: str, is_secret: bool) -> Tuple[bytes, Optional[bytes]]:
+    """Returns the public and the secret key in a file. Raises InvalidParametersError, which names the file."""
+    from zmq.auth import load_certificate
 
+    try:
+        public, secret = load_certificate(path)
+    except (OSError, ValueError) as error:
+        is_there = os.path.exists(path)
+        problem = f"it has no key ({error})" if is_there else "there is no such file"
+        raise InvalidParametersError(message=f"keys: {path}: {problem}", data={"parameter": "keys"}) from None
+    if is_secret and secret is None:
+        raise InvalidParametersError(
+            message=f"keys: {path} has no secret key: give the file NAME.key_secret of `safelight keys create`",
+            data={"parameter": "keys"},
+        )
+    return public, secret
+
+
+def new_socket(context: Any, kind: int, address: str, keys: Optional[Keys]) -> Any:
+    """Returns a new socket for an address, which is not connected yet. Only TCP has keys."""
+    loaded = None
+    if keys and address.startswith("tcp://"):
         client, server = keys
-        socket.curve_publickey, socket.curve_secretkey = load_certificate(client)
-        socket.curve_serverkey = load_certificate(server)[0]
+        loaded = (*load_key(client, True), load_key(server, False)[0])
+    socket = context.socket(kind)
+    if loaded:
+        socket.curve_publickey, socket.curve_secretkey, socket.curve_serverkey = loaded
     socket.linger = 0
+    if kind == zmq.PUSH:
+        # The editor does not read while it has too many edits, and then answers no heartbeats either.
+        socket.tcp_keepalive = 1
+        socket.tcp_keepalive_idle = KEEPALIVE_IDLE
+        socket.tcp_maxrt = HEARTBEAT_TIMEOUT
+    else:
+        socket.heartbeat_ivl = HEARTBEAT_INTERVAL
+        socket.heartbeat_timeout = HEARTBEAT_TIMEOUT
     return socket
 
 
-def request_socket(context: Any, keys: Optional[Keys]) -> Any:
+def connect(socket: Any, address: str) -> None:
+    """Connects a socket. Closes it and raises InvalidParametersError if the address cannot be one."""
+    try:
+        socket.connect(address)
+    except zmq.ZMQError as error:
+        socket.close(0)
+        raise InvalidParametersError(
+            message=f"{address!r} is no address of a service ({error}): write tcp://HOST:PORT or ipc:///PATH"
+        ) from None
+
+
+def request_socket(context: Any, address: str, keys: Optional[Keys]) -> Any:
     """Returns a new socket for requests, which keeps no messages for a service that is not connected."""
-    socket = configure_socket(context.socket(zmq.DEALER), keys)
+    socket = new_socket(context, zmq.DEALER, address, keys)
     socket.immediate = True
     socket.sndtimeo = SEND_TIMEOUT
     return socket
+
+
+# The sockets and contexts of the process that this one was forked from. libzmq cannot be used in a forked process, not
+# even to close them, so they are kept until it ends.
+_inherited: List[Any] = []
+
+
+def context_of_process(context: Any, process: int) -> Any:
+    """Returns a context that belongs to the process `process`, or if this process was forked from it, another one."""
+    if process == os.getpid():
+        return context
+    _inherited.append(context)
+    return type(context).instance()
+
+
+def leave_to_parent(*sockets: Any) -> None:
+    """Keeps sockets of the process that this one was forked from."""
+    _inherited.extend(sockets)
 
 
 def encode_request(number: int, method: str, params: Optional[Mapping[str, Any]], deadline: float) -> bytes:
@@ -128,6 +201,11 @@ def encode_credit(number: int, size: int) -> bytes:
     """Returns the message that allows a service to send more notifications."""
     params = {"id": number, "bytes": size}
     return json.dumps({"jsonrpc": "2.0", "method": "rpc.credit", "params": params}).encode()
+
+
+def encode_cancellation(number: int) -> bytes:
+    """Returns the message that makes a service give up a request."""
+    return json.dumps({"jsonrpc": "2.0", "method": "rpc.cancel", "params": {"id": number}}).encode()
 
 
 def is_response(message: JSON) -> bool:
@@ -155,10 +233,17 @@ class Connection:
     ) -> None:
         check_address(service, address)
         self.state = ConnectionState(service, address, is_replaceable)
-        self.socket: "zmq.Socket[bytes]" = request_socket(context, keys)
+        self.process = os.getpid()
+        # Set by another thread that closes the library.
+        self.is_closing = False
+        self.socket: "zmq.Socket[bytes]" = request_socket(context, address, keys)
         self.monitor: "zmq.Socket[bytes]" = self.socket.get_monitor_socket(CONNECTION_EVENTS)
         self.last_number = 0
-        self.socket.connect(address)
+        try:
+            connect(self.socket, address)
+        except InvalidParametersError:
+            self.monitor.close(0)
+            raise
         start = time.monotonic()
         while not self.state.is_ready:
             left = start + self.state.timeout - time.monotonic()
@@ -169,9 +254,17 @@ class Connection:
 
     def check(self) -> bool:
         """Returns whether the connection still exists."""
+        if self.is_closing or self.process != os.getpid():
+            return False
         while not self.state.is_lost and self.monitor.poll(0):
             self.state.handle(self.monitor.recv_multipart())
         return not self.state.is_lost
+
+    def lost(self, method: str) -> SafelightError:
+        """The error of a request whose connection has ended."""
+        if self.is_closing:
+            return UserCancelledError(message=f"the library was closed during {method}")
+        return self.state.lost(method)
 
     def request(
         self, method: str, params: Optional[Mapping[str, Any]], attachments: Attachments, deadline: float,
@@ -186,7 +279,7 @@ class Connection:
             now = time.monotonic()
             if now >= end:
                 raise timeout_error(method)
-            wait = min(end - now, LONGEST_POLL)
+            wait = end - now
             if watched:
                 if now >= silence:
                     if is_asked:
@@ -195,6 +288,8 @@ class Connection:
                     is_asked, silence = True, now + WATCH_ANSWER
                 wait = min(wait, silence - now)
             if not poll([self], wait):
+                if self.is_closing:
+                    raise self.lost(method)
                 continue
             reply = pending.receive()
             if reply:
@@ -210,13 +305,15 @@ class Connection:
             pass
 
     def close(self) -> None:
-        if not self.socket.closed:
+        if self.process != os.getpid():
+            leave_to_parent(self.socket, self.monitor)
+        elif not self.socket.closed:
             self.socket.disable_monitor()
             self.monitor.close(0)
             self.socket.close(0)
 
     def __del__(self) -> None:
-        # The connection of a thread that has ended.
+        # The connection of a thread that has ended, or of a library that was closed.
         if hasattr(self, "monitor"):
             self.close()
 
@@ -237,7 +334,7 @@ class Pending:
         try:
             connection.socket.send_multipart([encode_request(self._number, method, params, deadline), *attachments])
         except zmq.Again:
-            raise connection.state.lost(method) from None
+            raise connection.lost(method) from None
 
     def receive(self) -> Optional[Reply]:
         """Handles one message, if there is one. Returns the reply if it is the response. Raises its error, and
@@ -245,7 +342,7 @@ class Pending:
         socket = self.connection.socket
         if not socket.poll(0):
             if not self.connection.check():
-                raise self.connection.state.lost(self._method)
+                raise self.connection.lost(self._method)
             return None
         frames = socket.recv_multipart()
         message = json.loads(frames[0])
@@ -259,17 +356,17 @@ class Pending:
                 try:
                     socket.send(encode_credit(self._number, sum(map(len, frames))))
                 except zmq.Again:
-                    raise self.connection.state.lost(self._method) from None
+                    raise self.connection.lost(self._method) from None
         return None
 
 
 def poll(connections: Sequence[Connection], seconds: float) -> bool:
-    """Waits until something has happened at one of the connections. Returns whether it has."""
+    """Waits until something has happened at one of the connections, half a second at most. Returns whether it has."""
     poller = zmq.Poller()
     for connection in connections:
         poller.register(connection.socket, zmq.POLLIN)
         poller.register(connection.monitor, zmq.POLLIN)
-    return bool(poller.poll(max(1, math.ceil(seconds * 1000))))
+    return bool(poller.poll(max(1, math.ceil(min(seconds, LONGEST_POLL) * 1000))))
 
 
 class Service:
@@ -284,6 +381,7 @@ class Service:
         # Whether another instance can be asked, so that this one is not waited for as long as it may take.
         self._is_replaceable = is_replaceable
         self._context = context
+        self._process = os.getpid()
         self._keys = keys
         self._wait = wait
         self._was_reached = False
@@ -312,7 +410,7 @@ class Service:
         try:
             return connection.request(method, params, attachments, deadline, on_notification, self._is_replaceable)
         except SafelightError as error:
-            if isinstance(error, (ConnectionLostError, DeadlineExceededError)):
+            if isinstance(error, (ConnectionLostError, DeadlineExceededError)) or connection.is_closing:
                 self._forget(connection)  # a late response must not reach the next request
             raise
         except BaseException:
@@ -349,6 +447,8 @@ class Service:
 
     def _connect(self) -> Connection:
         end = time.monotonic() + self._wait
+        self._context = context_of_process(self._context, self._process)
+        self._process = os.getpid()
         while True:
             try:
                 connection = Connection(self._context, self.name, self.address, self._keys, self._is_replaceable)
@@ -369,9 +469,11 @@ class Service:
                 self._local.connection = None
 
     def close(self) -> None:
-        """Closes the connections of all threads. A later request connects again."""
+        """Closes the connections of all threads. Requests that wait raise UserCancelledError; a later one connects
+        again."""
+        # A socket is closed by the thread that uses it, which notices this; one that no thread uses, by its deletion.
         for connection in list(self._connections):
-            connection.close()
+            connection.is_closing = True
         self._connections.clear()
         self._local = threading.local()
 
@@ -399,19 +501,19 @@ class ServiceInstances(Service):
 
         end = time.monotonic() + self._wait
         while True:
-            failure: Optional[SafelightError] = None
+            failures: List[SafelightError] = []
             for instance in self._instances.choose(params):
                 try:
                     reply = instance.request(method, params, attachments, deadline, notified)
                 except SafelightError as error:
                     if not self._instances.missed(instance, error, None if was_notified else method):
                         raise
-                    failure = failure or error
+                    failures.append(error)
                 else:
                     self._instances.reached(instance)
                     return reply
-            if failure and time.monotonic() >= end:
-                raise failure
+            if failures and time.monotonic() >= end:
+                raise deciding(failures)
             time.sleep(0.05)
 
     def instance(self, params: Optional[Mapping[str, Any]]) -> Service:
@@ -515,7 +617,7 @@ class Catalogs(Service):
                         choice.reached(index)
                         choice.reader = index
                         return reply
-            raise failures[0]
+            raise deciding(failures)
         finally:
             if is_doubled:
                 choice.end_doubling()
@@ -527,7 +629,7 @@ class Catalogs(Service):
         self, method: str, params: Optional[Mapping[str, Any]], deadline: float,
         on_notification: Optional[NotificationHandler],
     ) -> Reply:
-        failure: Optional[SafelightError] = None
+        failures: List[SafelightError] = []
         end = time.monotonic() + deadline
         was_notified = False
 
@@ -545,12 +647,12 @@ class Catalogs(Service):
                 self._choice.missed(index, error)
                 if was_notified or not may_be_different_elsewhere(error):
                     raise
-                failure = failure or error
+                failures.append(error)
             else:
                 self._choice.reached(index)
                 self._choice.reader = index
                 return reply
-        raise failure or timeout_error(method)
+        raise deciding(failures) if failures else timeout_error(method)
 
     def _change(
         self, method: str, params: Optional[Mapping[str, Any]], attachments: Attachments, deadline: float,

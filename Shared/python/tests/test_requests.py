@@ -14,7 +14,7 @@ from safelight.changing import upload_with_digest
 from safelight.instances import READS, TRANSACTIONS
 from safelight.transport import Reply, Service
 
-STOPPING = {"name": "user_cancelled", "message": "the service is stopping; send the request again",
+STOPPING = {"name": "interrupted", "message": "the service is stopping; send the request again",
             "data": {"isStopping": True}}
 
 

@@ -63,7 +63,7 @@ class TransactionIdTests(unittest.TestCase):
             sent.extend(id.split(".")[0] for id in publisher._unfinished)
 
         with mock.patch.object(Publisher, "run", run):
-            library.publish([("a1", {})])
+            library.publish([("a" + 26 * "1", {})])
         self.assertEqual([uuid.UUID(id).version for id in sent], [7] * 10)
         self.assertEqual(len(set(sent)), 10)
 

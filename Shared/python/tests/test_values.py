@@ -363,7 +363,7 @@ class RestartTests(unittest.TestCase):
         library.catalog.request = request
         with mock.patch("safelight.editing.PushSockets"), mock.patch("time.sleep"), \
                 mock.patch("time.monotonic", lambda: now[0]):
-            states = [one.state for one in Publisher(library, [("a1", {})], {}, "t").run(600)]
+            states = [one.state for one in Publisher(library, [("a" + 26 * "1", {})], {}, "t").run(600)]
         self.assertEqual((states, library.catalog.deadlines), (["applied"], [30.0] * 3))
 
 
@@ -407,7 +407,7 @@ class FileTests(unittest.TestCase):
             asked.append(" ".join(os.path.basename(path) for path in files))
             if len([path for path in files if not path.endswith(".xmp")]) > 1:
                 raise errors.ResourcesDisagreeError()
-            return ImportedFile(files, "a1", False, None)
+            return ImportedFile(files, "a1", False, None), []
 
         with tempfile.TemporaryDirectory() as folder:
             for name in ["a.jpg", "a.mov", "a.xmp", "b.jpg", "b.jpg.xmp", "b.raf", "b.raf.xmp"]:
@@ -427,7 +427,7 @@ class FileTests(unittest.TestCase):
                 raise errors.InvalidResourceError(data={"sidecar": True})
             if "b.xmp" in names:
                 raise errors.LimitExceededError()
-            return ImportedFile(files, "a1", False, None)
+            return ImportedFile(files, "a1", False, None), []
 
         with tempfile.TemporaryDirectory() as folder:
             for name in ["a.mov", "a.xmp", "b.jpg", "b.mov", "b.xmp"]:
@@ -458,7 +458,7 @@ class FileTests(unittest.TestCase):
             def one(library, files, album, advance):
                 if files == [f"{folder}/gone.jpg"]:
                     raise FileNotFoundError(2, "No such file or directory", files[0])
-                return ImportedFile(files, "a1", False, None)
+                return ImportedFile(files, "a1", False, None), []
 
             with mock.patch("safelight.importing._import", one):
                 imported = import_files(None, [folder, f"{folder}/missing.jpg"])
@@ -472,7 +472,7 @@ class FileTests(unittest.TestCase):
 
     def test_a_folder_that_cannot_be_read_is_in_the_list_and_ends_nothing(self):
         def one(library, files, album, advance):
-            return ImportedFile(files, "a1", False, None)
+            return ImportedFile(files, "a1", False, None), []
 
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o755)

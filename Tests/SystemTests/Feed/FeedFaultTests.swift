@@ -111,12 +111,13 @@ struct FeedFaultTests {
         return try await library.currentToken().token
     }
 
-    /// The example that follows all changes, which here also subscribes to the topics in its arguments, as a program with
-    /// many messages does, and prints sequences only.
+    /// The example that follows all changes, changed to subscribe also to the topics in its arguments, as a program
+    /// with many messages does, and to print sequences only.
     private static func followerOfAssets() throws -> String {
         let example = TestPaths.package + "/compose/examples/follow_changes.py"
         var script = try String(contentsOfFile: example, encoding: .utf8)
-        let (subscribing, reading) = ("feed.subscribe(\"head\")\n", "    message = json.loads(body)\n")
+        let subscribing = "for topic in \"changes\", \"head\": feed.subscribe(topic)\n"
+        let reading = "    message = json.loads(body)\n"
         for (part, other) in [
             (subscribing, subscribing + "for topic in sys.argv[1:]: feed.subscribe(topic)\n"),
             (reading, "    if topic.startswith(b\"asset.\"): continue\n" + reading),
@@ -199,14 +200,14 @@ struct FeedRecoveryTests {
             )
             // More observations than one identity may have.
             let broker = try services.library("observer")
-            var (taken, limited) = (0, 0)
+            var (unlimited, limited) = (0, 0)
             try await withThrowingTaskGroup(of: Bool.self) { group in
                 for lane in 0..<8 {
                     group.addTask { try await Self.observe(broker, stride(from: lane, to: observations, by: 8)) }
                 }
-                for try await isLimited in group { if isLimited { limited += 1 } else { taken += 1 } }
+                for try await isLimited in group { if isLimited { limited += 1 } else { unlimited += 1 } }
             }
-            #expect(limited > 0, "\(taken) lanes reached no limit")
+            #expect(limited > 0, "\(unlimited) lanes reached no limit")
             await broker.close()
             if !isLong {
                 // The subscriber sends at least a thousand topics at once.
@@ -257,7 +258,7 @@ struct FeedRecoveryTests {
     }
 
     @Test(.spec("P-30", "T-36"))
-    func `an old copy put back is another history: tokens expire, readers and live lists continue with it`()
+    func `a restored old copy has a new history: tokens expire, readers and live lists continue with it`()
         async throws
     {
         let services = try SafelightFixture("restore")
@@ -286,7 +287,7 @@ struct FeedRecoveryTests {
             events.current.contains { $0.token == old } && !lists.current.isEmpty
         }
         #expect(services.stop() == [])
-        // The head file stays: it records how far the library had come.
+        // The head file, which records the newest sequence, is not replaced.
         try FileManager.default.removeItem(atPath: live + "/library.sqlite")
         for suffix in ["-wal", "-shm"] {
             try? FileManager.default.removeItem(atPath: live + "/library.sqlite" + suffix)

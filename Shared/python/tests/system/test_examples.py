@@ -8,11 +8,13 @@ import io
 import json
 import os
 import runpy
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 from unittest import mock
 
@@ -31,7 +33,10 @@ class Program:
     def __init__(self, services, name, *arguments):
         command = [sys.executable, "-B", "-u", f"{EXAMPLES}/{name}", *arguments]
         self.lines, self.arrived = [], threading.Condition()
-        self.process = subprocess.Popen(command, env=services.environment, stdout=subprocess.PIPE, text=True)
+        self.errors = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            command, env=services.environment, stdout=subprocess.PIPE, stderr=self.errors, text=True
+        )
         self.reader = threading.Thread(target=self.read)
         self.reader.start()
 
@@ -44,13 +49,22 @@ class Program:
     def wait_for(self, condition):
         with self.arrived:
             if not self.arrived.wait_for(lambda: condition(self.lines), 30):
-                raise AssertionError(f"the program printed {self.lines}")
+                self.errors.seek(0)
+                raise AssertionError(f"the program printed {self.lines} and {self.errors.read()}")
 
     def kill(self):
+        """Kills the program. Returns the lines of its errors."""
         self.process.send_signal(signal.SIGKILL)
+        return self.end()
+
+    def end(self):
+        """Waits for the end of the program. Returns the lines of its errors."""
         self.process.wait()
         self.reader.join()
         self.process.stdout.close()
+        with self.errors:
+            self.errors.seek(0)
+            return self.errors.read().splitlines()
 
 
 class MirrorTests(unittest.TestCase):
@@ -130,6 +144,9 @@ class AutoEditTests(unittest.TestCase):
         self.assertEqual(positions, [("ab.1", 0, 1), ("ab.2", 4, 3), ("ab.3", 4, 5)])
 
 
+A1, A2 = ("a" + 26 * digit for digit in "12")
+
+
 class PublishEditsTests(unittest.TestCase):
     """`publish_edits.py` with a catalog, an editor and a feed in this program."""
 
@@ -174,23 +191,29 @@ class PublishEditsTests(unittest.TestCase):
         return {"id": id, "asset": asset, "adjustments": {"version": 1, "operations": []}}
 
     def test_an_id_of_an_edit_of_another_asset_is_reported_and_not_taken_for_this_edit(self):
-        known = {"best.0": {"id": "best.0", "asset": "a2", "state": "applied", "sequence": 3}}
-        status, output, _, pushed = self.run_script(known, [], self.line("best.0", "a1"), self.line("best.1", "a2"))
+        known = {"best.0": {"id": "best.0", "asset": A2, "state": "applied", "sequence": 3}}
+        status, output, _, pushed = self.run_script(known, [], self.line("best.0", A1), self.line("best.1", A2))
         self.assertEqual((status, pushed), (1, ["best.1"]))
         self.assertEqual(
             sorted(line.strip() for line in output.splitlines()),
-            ["best.0 failed 3 id_reused an edit of a2 was published with this id before; use a new id for each edit",
+            [f"best.0 failed 3 id_reused an edit of {A2} was published with this id before; use a new id for each edit",
              "best.1 applied 9"],
         )
 
     def test_a_live_message_about_an_edit_of_another_client_is_ignored(self):
-        other = {"id": "one", "asset": "a2", "state": "applied"}
-        status, output, _, pushed = self.run_script({}, [other], self.line("one", "a1"))
+        other = {"id": "one", "asset": A2, "state": "applied"}
+        status, output, _, pushed = self.run_script({}, [other], self.line("one", A1))
         self.assertEqual((status, output.split(), set(pushed)), (0, ["one", "applied", "9"], {"one"}))
 
     def test_two_lines_with_one_id_are_refused(self):
-        status, output, problem, pushed = self.run_script({}, [], self.line("one", "a1"), self.line("one", "a2"))
+        status, output, problem, pushed = self.run_script({}, [], self.line("one", A1), self.line("one", A2))
         self.assertEqual((status, output, problem, pushed), (1, "", "two lines have the id one\n", []))
+
+    def test_a_line_whose_asset_is_none_is_named_and_nothing_is_sent(self):
+        for asset in ["@1", "c" + 26 * "0", None]:
+            status, output, problem, pushed = self.run_script({}, [], self.line("one", A1), self.line("two", asset))
+            expected = "line 2: asset: expected the identifier of an asset\n"
+            self.assertEqual((status, output, problem, pushed), (1, "", expected, []))
 
 
 class ExampleTests(unittest.TestCase):
@@ -225,6 +248,30 @@ class ExampleTests(unittest.TestCase):
         for asset, edits in zip(self.assets, (1, 1, 0)):
             self.assertEqual([step.client for step in asset.history()], ["auto-edit"] * edits)
         self.assertEqual(self.assets[1].history()[0].adjustments["operations"][0]["operation"], "temperature")
+
+    def test_the_album_of_edits_is_created_again_and_a_lost_position_is_said(self):
+        os.environ["SAFELIGHT_PRESETS"] = self.services.environment["SAFELIGHT_PRESETS"]
+        safelight.save_preset("warm", temperature=0.2)
+        title = "Holidays " * 20
+        arguments = ("auto_edit_album.py", title, "warm", f"{self.services.folder}/position")
+        for _ in range(2):
+            program = Program(self.services, *arguments)
+            program.wait_for(lambda lines: any(line.startswith("editing") for line in lines))
+            program.kill()
+            with self.library.changing() as changes:
+                changes.delete(self.library.albums[title])
+        with self.library.changing() as changes:
+            for _ in range(2):
+                changes.create_album(title)
+        (problem,) = Program(self.services, *arguments).end()
+        self.assertIn("2 albums are called", problem)
+        position = f"{self.services.folder}/position"
+        self.services.environment["SECRET"] = "a secret"
+        editing = ("auto_edit_album.py", "New", "warm", position)
+        for arguments in (editing, ("post_changes.py", "http://127.0.0.1:1", position)):
+            safelight.save_bytes(position, f"{32 * '0'}.5".encode())
+            (problem,) = Program(self.services, *arguments).end()
+            self.assertIn(f"remove {position}", problem)
 
     def test_a_folder_follows_the_favourites(self):
         folder = f"{self.services.folder}/favourites"
@@ -279,6 +326,50 @@ class ExampleTests(unittest.TestCase):
         names = {asset.original_filename for asset in self.library.albums["Incoming"].fetch()}
         saved = ("before", "below", "moved", "slow", "meanwhile", "down", "last")
         self.assertEqual(names, {f"{name}.jpg" for name in saved})
+
+    def test_the_files_of_one_photo_that_arrive_one_after_the_other_are_one_asset(self):
+        folder, source = f"{self.services.folder}/incoming", f"{self.services.folder}/source"
+        os.makedirs(folder)
+        os.makedirs(source)
+        for number, name in enumerate(("live.jpg", "late.jpg", "dl.jpg", "tagged.jpg"), 30):
+            self.services.picture(f"{source}/{name}", number)
+        for name in ("source/live.mov", "source/late.mov"):
+            self.services.video(name, 1)
+        with open(f"{source}/tagged.jpg.xmp", "w") as file:
+            file.write(
+                '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
+                '<rdf:Description xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmp:Rating="4"/></rdf:RDF></x:xmpmeta>'
+            )
+        program = Program(self.services, "watch_folder.py", folder)
+        program.wait_for(lambda lines: f"watching {folder}" in lines)
+
+        def copy(name, to=None):
+            shutil.copyfile(f"{source}/{name}", f"{folder}/{to or name}")
+
+        # Photo, sidecar and video with pauses, in both orders; a download that is renamed when it is complete.
+        for name in ("live.jpg", "live.mov", "tagged.jpg.xmp", "tagged.jpg"):
+            copy(name)
+            time.sleep(0.7)
+        copy("dl.jpg", "dl.jpg.part")
+        with open(f"{folder}/notes.txt", "w") as file:
+            file.write("no photo")
+        program.wait_for(lambda lines: {"imported live.jpg", "imported tagged.jpg"} <= set(lines))
+        os.rename(f"{folder}/dl.jpg.part", f"{folder}/dl.jpg")
+        program.wait_for(lambda lines: "imported dl.jpg" in lines)
+        # The video comes when its photo is in the library already, and is given to it.
+        copy("late.jpg")
+        program.wait_for(lambda lines: "imported late.jpg" in lines)
+        copy("late.mov")
+        copy("tagged.jpg.xmp")
+        self.services.picture(f"{folder}/last.jpg", 40)
+        program.wait_for(lambda lines: "imported last.jpg" in lines)
+        self.assertEqual(program.kill(), ["tagged.jpg.xmp: not applied, because the library has the photo already"])
+        assets = self.library.fetch("NOT originalFilename BEGINSWITH 'photo'", sort="originalFilename")
+        self.assertEqual(
+            [(asset.original_filename, asset.rating, [one.type for one in asset.resources]) for asset in assets],
+            [("dl.jpg", 0, ["photo"]), ("last.jpg", 0, ["photo"]), ("late.jpg", 0, ["photo", "pairedVideo"]),
+             ("live.jpg", 0, ["photo", "pairedVideo"]), ("tagged.jpg", 4, ["photo"])],
+        )
 
     def test_changes_are_posted_in_order_with_a_signature(self):
         received, arrived = [], threading.Condition()

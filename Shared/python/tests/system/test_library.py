@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import datetime
+import multiprocessing
 import os
 import re
 import threading
@@ -116,6 +117,42 @@ class LibraryTests(unittest.TestCase):
         self.assertEqual(found, ids * 10)
 
     # Transactions
+
+    def test_processes_that_are_forked_share_a_library(self):
+        ids = self.library.fetch().ids()
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            widths = pool.map_async(self.width, [asset for asset in self.library.fetch(ids=ids)]).get(60)
+        self.assertEqual(widths, [64] * len(ids))
+
+    @staticmethod
+    def width(asset):
+        return asset.thumbnail(64).pixel_width
+
+    def test_imports_that_are_given_up_leave_no_upload_open(self):
+        def stop(_):
+            raise StopIteration
+
+        for _ in range(70):
+            with self.assertRaises(StopIteration):
+                self.library.import_files(f"{self.photos}/photo1.jpg", progress=stop)
+        self.assertEqual([one.error for one in self.library.import_files(f"{self.photos}/photo1.jpg")], [None])
+
+    def test_a_block_uses_the_albums_of_earlier_blocks_and_the_folders_of_its_own(self):
+        with self.library.changing() as changes:
+            album = changes.create_album("Earlier")
+        with self.library.changing() as changes:
+            folder = changes.create_folder("Its own")
+            other = changes.create_album("Other")
+            changes.add(album, [self.asset(1)])
+            changes.add(folder, [other, album])
+            changes.rename(folder, "Renamed")
+            changes.remove(folder, [album])
+        self.assertEqual([len(self.library.albums[title].fetch())
+                          for title in ("Earlier", "Other")], [1, 0])
+        self.assertEqual([one.title for one in self.library.children(folder.id)], ["Other"])
+        self.assertEqual(self.library.folders("title == 'Renamed'").ids(), [folder.id])
+        with self.library.changing() as changes:
+            changes.delete(*(one.id for one in (album, other, folder)))
 
     def test_an_import_is_repeated_under_its_transaction_and_performed_once(self):
         with open(f"{self.photos}/photo4.jpg", "rb") as file:

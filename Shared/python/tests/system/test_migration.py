@@ -27,7 +27,7 @@ SIDECAR = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.
 
 
 class UnreadableTests(unittest.TestCase):
-    """What cannot be read is named, without services: by dry runs, and by a library that fails."""
+    """Files that are found, and files that cannot be read, without services: by dry runs and a library that fails."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -59,6 +59,21 @@ class UnreadableTests(unittest.TestCase):
         lines = output.buffer.getvalue().decode().replace(f"{self.folder}/", "").splitlines()
         named = [line.replace(f"{self.folder}/", "").split(": ")[0] for line in problems.getvalue().splitlines()]
         return status, lines, named
+
+    def test_each_edited_version_of_google_belongs_to_its_photo_or_is_one_itself(self):
+        names = [
+            "IMG_3.jpg", "IMG_3(1).jpg", "IMG_3-edited(1).jpg", "IMG_6.MP4", "IMG_6.jpg", "IMG_6-bearbeitet.jpg",
+            "A.dng", "A.jpg", "A-edited.jpg", "alone-edited.jpg", "clip.mp4", "clip-edited.mp4", "B.HEIC",
+            "B-edited.jpg",
+        ]
+        for name in names:
+            self.write(f"Photos/{name}")
+        status, lines, named = self.migrate("google", self.folder, "--dry-run")
+        self.assertEqual((status, named), (0, []))
+        self.assertEqual(sorted(line.replace("Photos/", "") for line in lines), sorted([
+            "IMG_3.jpg", "IMG_3(1).jpg edited", "IMG_6.MP4 IMG_6.jpg edited", "A.dng A.jpg edited", "alone-edited.jpg",
+            "clip.mp4 edited", "B.HEIC edited",
+        ]))
 
     def test_a_folder_that_cannot_be_read_is_named_once(self):
         for name in ["a.jpg", "closed/b.jpg", "z.jpg"]:
@@ -222,6 +237,20 @@ class MigrationTests(unittest.TestCase):
         )
         del expected["IMG_1.jpg"]["favorite"], expected[long]
         self.assertEqual(self.assets(), expected)
+
+    def test_a_known_photo_is_given_its_video_or_the_video_becomes_an_asset(self):
+        for name in ("one", "two"):
+            self.picture(f"Takeout/{name}.jpg")
+        self.library.import_files(f"{self.folder}/Takeout")
+        for seconds, name in ((1, "one"), (2, "one"), (3, "two")):
+            shutil.move(self.services.video(f"{name}.mov", seconds), f"{self.folder}/Takeout/{name}.mov")
+            for _ in range(2):
+                self.migrate("google", self.folder)
+        assets = self.library.fetch(sort=["originalFilename"])
+        self.assertEqual(
+            [(asset.original_filename, [one.type for one in asset.resources]) for asset in assets],
+            [("one.jpg", ["photo", "pairedVideo"]), ("one.mov", ["video"]), ("two.jpg", ["photo", "pairedVideo"])],
+        )
 
     def test_icloud(self):
         for number in (1, 2, 3):

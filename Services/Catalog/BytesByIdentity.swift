@@ -1,4 +1,4 @@
-/// The bytes that clients hold of a memory with one limit, of which one identity may have half.
+/// The bytes that clients have reserved of a memory with one limit, of which one identity may have half.
 struct BytesByIdentity {
     /// The bytes of all identities.
     private(set) var total = 0
@@ -6,7 +6,7 @@ struct BytesByIdentity {
 
     /// Adds bytes of an identity, if they are within the limits.
     ///
-    /// - Returns: whether they were added
+    /// - Returns: true if they were added
     mutating func add(_ bytes: Int, of identity: String, limit: Int) -> Bool {
         let sum = (byIdentity[identity] ?? 0) + bytes
         guard total + bytes <= limit, sum <= limit / 2 else { return false }

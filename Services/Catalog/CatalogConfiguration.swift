@@ -63,7 +63,7 @@ struct CatalogConfiguration: Sendable {
     /// The seconds spent on checking the database after the start; 0 skips the check.
     var checkSeconds = 2.0
     var uploads = UploadRegistry.Limits()
-    /// The most files per second that are read again after an upgrade.
+    /// The maximum number of files per second that are read again after an upgrade.
     var rereadRate = 50
     /// The number of seconds for which nothing must refer to stored bytes before they are deleted.
     var collectAfterSeconds = 3600
@@ -72,7 +72,7 @@ struct CatalogConfiguration: Sendable {
     /// Microseconds between deletions of old records if few are due.
     var trimInterval: Int64 = 60_000_000
 
-    /// The file without which a library that was opened before is not there.
+    /// The file without which the folder of a library that was opened before counts as missing.
     var libraryFile: String { library + (server == nil ? "/library.sqlite" : "/head") }
 
     init(library: String, address: EndpointAddress) {
@@ -153,7 +153,7 @@ struct CatalogEnvironment: Sendable {
     /// Returns the wall time in microseconds since 1970.
     var now: @Sendable () -> Int64 = { WallClock.nowMicroseconds() }
     var clock = MonotonicClock.system
-    /// The clock of retention, for which the time counts that the machine was suspended.
+    /// The clock of retention, which includes the time for which the machine was suspended.
     var elapsed = MonotonicClock.elapsed
     /// Returns 128 random bits in hexadecimal.
     var makeName: @Sendable () -> String = {

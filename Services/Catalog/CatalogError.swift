@@ -1,7 +1,7 @@
 import JSONValue
 import PhotoModel
 
-/// A request that is refused, in the catalog's own terms. ``CatalogErrorMapping`` makes the error on the wire.
+/// A request that is refused, as an error of the catalog. ``CatalogErrorMapping`` converts it to the error on the wire.
 protocol RefusedRequest: Error, CustomStringConvertible {}
 
 extension RefusedRequest {

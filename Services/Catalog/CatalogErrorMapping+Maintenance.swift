@@ -44,6 +44,7 @@ extension CatalogErrorMapping {
         case .resourceChanged, .notFound:
             ErrorCode.resourceChanged.error("a resource of the library is damaged: \(error.message)")
         case .invalid(let message): ErrorCode.invalidOptions.error(message)
+        case .offline, .serverOffline, .relinquished: error.rpcError
         default: ErrorCode.internalError.error("the backup failed: \(error.message)")
         }
     }

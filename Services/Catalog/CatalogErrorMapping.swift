@@ -67,6 +67,12 @@ enum CatalogErrorMapping {
             ErrorCode.accessDenied.error("\(request) is for services only, and \(identity) is not a service")
         case .notOwner(let action):
             ErrorCode.accessDenied.error("only the catalog's own user may \(action), and only over ipc")
+        case .standby(let writer) where writer.hasPrefix("unknown: "):
+            ErrorCode.libraryReadOnly.error(
+                "this catalog cannot write, and does not know whether another one does (\(writer)); start PostgreSQL "
+                    + "or wait until it is reachable again",
+                ["standby": true, "writer": .string(writer)]
+            )
         case .standby(let writer):
             ErrorCode.libraryReadOnly.error(
                 "this catalog is a standby and does not write; send changes to the writing catalog (\(writer)), or stop "

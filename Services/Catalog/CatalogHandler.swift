@@ -4,6 +4,7 @@ import Hosting
 import JSONValue
 import Logging
 import Messaging
+import PhotoModel
 import Storage
 
 /// Dispatches the catalog's requests, one line per method.
@@ -34,54 +35,21 @@ struct CatalogHandler: RequestHandler {
     /// commits: they change threads once on the way in and once on the way out.
     func executor(for request: IncomingRequest, _ context: RequestContext) -> (any TaskExecutor)? {
         guard request.method == PerformChanges.method, context.attachments.isEmpty,
-            Self.areSmall(request.params["requests"])
+            SmallChange.areSmall(request.params["requests"])
         else { return nil }
-        // Which objects others may name is in files that may have to be read.
+        // To learn which objects another client may name, files may have to be read.
         let seesEverything = context.cachedPermission.map { Permission(byte: $0.value).seesEverything } ?? true
         let isOwn = request.params["onBehalfOf"] == nil
         return SmallChangeExecutor(changes.writer.executor, beginsAtOnce: seesEverything && isOwn)
     }
 
-    /// Returns true if the requests of a transaction are few and small.
-    static func areSmall(_ requests: JSON?) -> Bool {
-        guard let requests = requests?.arrayValue else { return false }
-        return requests.count <= fewChanges && requests.allSatisfy(isSmall)
-    }
-
-    private static let fewChanges = 16
-    /// The most bytes of a text that is read on the poll thread.
-    private static let shortText = 4096
-
-    /// More members than a change or the properties to set have; those of a malformed request are not looked at here.
-    private static let fewMembers = 64
-
-    /// Returns true if a change has neither bytes nor a list to compare with, names few objects, and has short texts.
-    private static func isSmall(_ change: JSON) -> Bool {
-        let members = change.objectValue?.members ?? []
-        return members.count <= fewMembers
-            && members.allSatisfy { name, value in
-                guard name != "resources", name != "render", name != "snapshot" else { return false }
-                guard let members = value.objectValue?.members else { return isShort(value) }
-                return members.count <= fewMembers && members.allSatisfy { isShort($1) }
-            }
-    }
-
-    private static func isShort(_ value: JSON) -> Bool {
-        switch value {
-        case .string(let text): text.utf8.count <= shortText
-        case .array(let values): values.count <= fewChanges && values.allSatisfy(isShort)
-        case .object(let object): object.members.isEmpty
-        default: true
-        }
-    }
-
     @concurrent
     func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
         do {
-            let question = try CatalogRequest(method: request.method, params: request.params)
-            guard let client = question.onBehalfOf else { return try await answer(question, context) }
+            let call = try CatalogRequest(method: request.method, params: request.params)
+            guard let client = call.onBehalfOf else { return try await answer(call, context) }
             return try await WorkSource.$current.withValue(WorkSource(of: context, onBehalfOf: client)) {
-                try await answer(question, context)
+                try await answer(call, context)
             }
         } catch {
             if let error = error as? StorageError, let cause = availability.note(error) { throw cause }
@@ -105,9 +73,9 @@ struct CatalogHandler: RequestHandler {
     ) async throws -> Reply {
         let identity = context.identity
         try availability.check(request.need)
-        // Read once: what the request may see does not change while it runs.
+        // Read once: the view does not change while the request runs.
         let view = grants.view(of: context)
-        try await barrier.wait(for: request, context)
+        if let token = request.atLeast { try await barrier.wait(for: token, context) }
         switch request {
         case .fetchAssets(let fetch): return try await fetches.assetPage(fetch, identity: identity, view: view)
         case .fetchCollections(let fetch):
@@ -143,8 +111,12 @@ struct CatalogHandler: RequestHandler {
             let view = try self.view(onBehalfOf: fetch.onBehalfOf, context)
             return try await keys.keys(fetch, context, isService: isService, view: view)
         case .perform(let transaction):
+            guard let publisher = transaction.onBehalfOf else {
+                return Reply(encoded: try await changes.perform(transaction, context))
+            }
             // The closure captures one member: a copy of the handler refers to all its parts.
-            let reply = try await edits.claims.claimingEdits(of: transaction, context.connection) { [changes] in
+            let claims = edits.claims
+            let reply = try await claims.claimingEdits(of: transaction, publisher, context.connection) { [changes] in
                 try await changes.perform(transaction, context)
             }
             return Reply(encoded: reply)
@@ -154,21 +126,21 @@ struct CatalogHandler: RequestHandler {
         case .follow(let stream): return try await history.follow(stream, context, view: view)
         case .token: return Reply(try await history.token().json)
         case .editsStatus(let status):
-            // An editor decides by the answer, and a standby may not know an edit yet.
+            // An editor decides by the reply, and a standby may not know an edit yet.
             if status.onBehalfOf != nil { try refuseAtStandby() }
             return Reply(try await edits.status(status, context).json)
         case .editsPending(let page):
             // The claims of editors are in the memory of the catalog that writes.
             try refuseAtStandby()
             return Reply(try await edits.pending(page, context).json)
-        case .supports(let question): return Reply(ResourceRules.supports(question).json)
+        case .supports(let format): return Reply(ResourceRules.supports(format).json)
         case .readResource(let read):
             let isService = changes.services.includes(identity)
             return try await delivery.read(read, context, view: view, isService: isService)
         case .exportResource(let export): return try await exports.export(export, context, view: view)
         case .downloadResource(let download):
             return Reply(try await storage.download(download, context, view: view).json)
-        case .storageStatus(let question): return Reply(try await storage.status(question).json)
+        case .storageStatus(let status): return Reply(try await storage.status(status).json)
         case .storageVerify(let verify): return Reply(try await storage.verify(verify, context.notifier).json)
         case .storageKeep(let keep): return Reply(try await storage.keep(keep, context).json)
         case .storageRetry(let retry): return Reply(try await storage.retry(retry).json)
@@ -196,12 +168,12 @@ struct CatalogHandler: RequestHandler {
         case .reportWorkerFault(let fault): return Reply(try await quarantine.report(fault, from: identity).json)
         case .listQuarantine(let list): return Reply(try await quarantine.list(list).json)
         case .liftQuarantine(let lift): return Reply(try await quarantine.lift(lift).json)
-        case .libraryStatus(let question):
-            return Reply(try await availability.answer(question, context, clock: barrier.clock).json)
+        case .libraryStatus(let status):
+            return Reply(try await availability.answer(status, context, clock: barrier.clock).json)
         case .backup(let backup): return Reply(try await backups.backup(backup, context).json)
         case .rescan(let rescan): return Reply(try await rescans.rescan(rescan, context).json)
         case .collect(let collect): return Reply(try await collector.collect(collect, identity: identity).json)
-        case .openSession(let question): return Reply(try await grants.open(question, context).json)
+        case .openSession(let session): return Reply(try await grants.open(session, context).json)
         case .listGrants(let list): return Reply(grants.list(list).json)
         case .pendingGrants:
             // The questions are in the memory of the catalog that writes.
@@ -211,8 +183,10 @@ struct CatalogHandler: RequestHandler {
         case .denyGrant(let decision): return Reply(try await grants.deny(decision, by: identity).json)
         case .limitGrant(let decision): return Reply(try await grants.limit(decision, by: identity).json)
         case .revokeGrant(let decision): return Reply(try await grants.revoke(decision, by: identity).json)
-        case .grantHistory(let question): return Reply(try await grants.history(question).json)
-        case .grantStatus(let question): return Reply(try await grants.status(question).json)
+        case .grantHistory(let page): return Reply(try await grants.history(page).json)
+        case .grantStatus(let status):
+            try await barrier.wait(for: status, context)
+            return Reply(try await grants.status(status).json)
         case .discover: return Reply(state.document)
         case .health: return Reply(await state.health().json)
         case .figures: return Reply(await state.counts())
@@ -227,7 +201,7 @@ struct CatalogHandler: RequestHandler {
         UploadJobService.Client(context, view: view, addOnly: grants.addOnlyClient(of: context))
     }
 
-    /// Returns the view of the client that a service asks for; nil if it names none.
+    /// Returns the view of the client on whose behalf a service sends a request; nil if it names none.
     private func view(onBehalfOf client: String?, _ context: RequestContext) throws -> LimitedView? {
         guard let client else { return nil }
         try changes.services.check(context.identity, for: "onBehalfOf")
@@ -236,7 +210,7 @@ struct CatalogHandler: RequestHandler {
 }
 
 extension CatalogRequest {
-    /// The client that a service asks for; nil for all others.
+    /// The client on whose behalf a service sends the request; nil for all other requests.
     fileprivate var onBehalfOf: String? {
         switch self {
         case .details(let details): details.onBehalfOf
@@ -244,6 +218,21 @@ extension CatalogRequest {
         case .perform(let transaction): transaction.onBehalfOf
         case .since(let page): page.onBehalfOf
         case .editsStatus(let status): status.onBehalfOf
+        default: nil
+        }
+    }
+
+    /// The token that the catalog has to reach before it answers; nil if there is none.
+    fileprivate var atLeast: ChangeToken? {
+        switch self {
+        case .fetchAssets(let request): request.atLeast
+        case .fetchCollections(let request): request.atLeast
+        case .fetchLists(let request): request.atLeast
+        case .counts(let request): request.atLeast
+        case .find(let request): request.atLeast
+        case .objects(let request): request.atLeast
+        case .keyAssets(let request): request.atLeast
+        case .duplicates(let request): request.atLeast
         default: nil
         }
     }

@@ -57,7 +57,7 @@ struct CatalogService: RunnableService {
         async let workersStarted: Void = workers.start()  // while the library is opened
         let resources = try Self.openResources(folder, logger)
         let store = try Self.openStore(configuration, environment, logger)
-        LibraryFolder.remember(folder, store.history, in: configuration.knownLibraries, logger)
+        LibraryFolder.remember(folder, store.historyID, in: configuration.knownLibraries, logger)
         let availability = LibraryAvailability(
             try LibraryPlace(folder: folder, database: store.path, resources: resources),
             of: store,
@@ -74,7 +74,7 @@ struct CatalogService: RunnableService {
         )
         let lastChanges = try LastChangeFile(
             path: LastChangeFile.path(in: folder),
-            library: store.history,
+            library: store.historyID,
             sequence: store.startSequence
         )
         let registry = GrantRegistry(
@@ -302,7 +302,7 @@ struct CatalogService: RunnableService {
         var options = LibraryStore.Options()
         options.readers = configuration.readers
         options.pageCacheBytes = configuration.pageCacheBytes
-        // The rest of the time is spent while the service answers.
+        // The rest of the check runs while the service answers.
         options.checkSeconds = min(configuration.checkSeconds, Self.checkSecondsAtStart)
         return try LibraryStore(
             folder: configuration.library,
@@ -310,7 +310,7 @@ struct CatalogService: RunnableService {
             replica: configuration.replica,
             options: options,
             now: environment.now(),
-            newHistory: environment.makeName(),
+            newHistoryID: environment.makeName(),
             logger: logger
         )
     }
@@ -318,8 +318,8 @@ struct CatalogService: RunnableService {
     /// The time for checking the database before the service answers, in seconds: enough for ten thousand assets.
     private static let checkSecondsAtStart = 0.05
 
-    /// Checks a database that the check at the start did not finish, while the service answers; then waits for the end
-    /// of the service.
+    /// Continues a check of the database that did not end at the start, while the service answers; then waits for the
+    /// end of the service.
     ///
     /// - Throws: the damage, which ends the service
     private static func checkDatabase(
@@ -380,7 +380,7 @@ struct CatalogService: RunnableService {
     }
 
     /// The components in the order of their dependencies; they stop last to first.
-    var parts: [any Service] {
+    var components: [any Service] {
         let (store, thread, tail, writer, lock, grants) = (store, thread, tail, writer, lock, grants)
         let (configuration, logger, quarantine) = (configuration, logger, handler.quarantine)
         let (availability, resources, remote, follower) = (availability, resources, originals.remote, follower)
@@ -407,7 +407,7 @@ struct CatalogService: RunnableService {
                     probe: { try await store.probe(resources) }
                 )
             },
-        ] + (originals.uploader.map { [$0] } ?? []) + servers.parts + [
+        ] + (originals.uploader.map { [$0] } ?? []) + servers.components + [
             // Streams end before the server waits for its open requests.
             ClosingComponent("streams") { tail.close() },
             ClosingComponent("access") { grants.table.close() },

@@ -44,7 +44,8 @@ struct OfflineCatalog: RunnableService {
 
     /// Returns the error of a catalog that starts now; nil if its database, or a replica of it, can be reached.
     ///
-    /// A server that refuses the connection for a reason that stays, such as a wrong password, is not waited for.
+    /// The catalog does not wait for a server that refuses the connection for a lasting reason, such as a wrong
+    /// password.
     static func reason(_ configuration: CatalogConfiguration) async -> StorageError? {
         guard let server = configuration.server else { return nil }
         let replica = configuration.replica
@@ -70,13 +71,13 @@ struct OfflineCatalog: RunnableService {
         return !message.contains("FATAL:") || passing.contains { message.contains($0) }
     }
 
-    var parts: [any Service] {
+    var components: [any Service] {
         let (thread, lock, databases) = (thread, lock, addressesOfDatabase)
         return [
             ClosingComponent("lock") { lock.release() },
             ClosingComponent("poll thread") { await thread.shutdown() },
             LoopComponent("database server") { try await Self.untilReachable(databases) },
-        ] + servers.parts
+        ] + servers.components
     }
 
     /// The time between two attempts to connect, and the longest time for one.
@@ -99,9 +100,9 @@ struct OfflineCatalog: RunnableService {
     }
 }
 
-/// Answers what needs no library, and refuses everything else as `library_offline`.
+/// Answers the requests that need no library, and refuses all others as `library_offline`.
 ///
-/// It says nothing else to anybody, because the database has what an identity may do.
+/// It gives no other information, because the permissions of identities are in the database.
 private struct OfflineHandler: RequestHandler {
     private let problem: LibraryStatus.Problem
     private let since: Int64

@@ -95,7 +95,7 @@ struct ServeCommand: AsyncParsableCommand {
         while let reason = await OfflineCatalog.reason(configuration) {
             logger.error("the database server is away; waiting for it", metadata: ["error": "\(reason.message)"])
             let waiting = try OfflineCatalog(configuration, logger: logger)
-            guard try await waiting.runUntilDone(ready: ready) else { return }
+            guard try await waiting.runUntilComponentEnds(ready: ready) else { return }
             ready = ReadySignal(descriptor: nil)
         }
         let catalog = try await CatalogService(configuration, logger: logger)

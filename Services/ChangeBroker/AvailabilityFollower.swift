@@ -10,13 +10,13 @@ struct AvailabilityFollower: Sendable {
     /// The delay before the catalog is asked again after an error.
     let pause: Duration
 
-    /// How long one request waits for another status.
+    /// The time that one request waits for another status.
     private static let deadline = Duration.seconds(20)
 
-    /// The delay before the catalog is asked again if it keeps no further question.
+    /// The delay before the catalog is asked again if it accepts no further waiting request.
     private static let limitPause = Duration.seconds(1)
 
-    /// Asks until cancelled. Each request waits for a change, so that it is known at once.
+    /// Asks until cancelled. Each request waits for a change, so that the broker learns of it at once.
     func run() async {
         var known: Int64?
         while !Task.isCancelled {
@@ -27,7 +27,7 @@ struct AvailabilityFollower: Sendable {
             } catch {
                 if Task.isCancelled { return }
                 known = nil
-                // The catalog answers, and others with this identity have as many questions open as it keeps.
+                // The catalog answers, but has the maximum number of waiting requests of this identity.
                 guard error.errorCode != .limitExceeded else {
                     await TaskDelay.retryDelay(Self.limitPause)
                     continue
@@ -41,16 +41,16 @@ struct AvailabilityFollower: Sendable {
 
 // MARK: - Publishing
 
-/// The topic `availability`: whether the library can be used. It is no part of the change log.
+/// The topic `availability`: the status of the library. It is not part of the change log.
 extension RecordFeed {
-    /// Publishes a status of the library if it is another one.
+    /// Publishes a status of the library if it differs from the last one.
     func note(_ status: LibraryStatus.Result) {
         guard availability != status else { return }
         availability = status
         publishAvailability()
     }
 
-    /// Notes that the catalog does not answer.
+    /// Records that the catalog does not answer.
     func noteUnreachable(_ reason: String, at date: Int64) {
         guard availability?.state != .unreachable else { return }
         let problem = LibraryStatus.Problem(.unreachable, "the catalog does not answer: \(reason)")

@@ -6,7 +6,7 @@ import PhotoModel
 /// A change record as it passes through the broker: the parsed members that the broker needs, and the original bytes.
 ///
 /// The broker forwards records without decoding them completely. That is fast, and a record of a newer catalog keeps
-/// members that this broker does not know.
+/// members that this broker does not know. ``LiveFrames``, at the end of this file, encodes the messages of a record.
 struct BrokerRecord: Sendable {
     /// One entity's part of the record, under the topic that carries it.
     struct Part: Sendable {
@@ -37,7 +37,7 @@ struct BrokerRecord: Sendable {
 
     /// Scans the text of a record.
     ///
-    /// - Throws: a description of why the text is not a change record
+    /// - Throws: the reason why the text is not a change record
     init(_ bytes: Bytes) throws(JSONProblem) {
         var (sequence, library, date): (Int64?, String?, Int64?)
         var origin: Range<Int>?

@@ -20,17 +20,17 @@ struct ChangeBrokerConfiguration: Sendable {
     /// The listener for clients on other machines; nil if only this machine may connect.
     var listener: NetworkListener?
 
-    /// Records kept in memory for replays; older ones come from the catalog.
+    /// The number of records in memory for replays; older ones come from the catalog.
     var ringRecords = 100_000
     /// The memory for these records, in bytes.
     var ringBytes = 64 << 20
     /// The maximum size of a live message, in bytes; a larger one is truncated.
     var liveMessageBytes = 256 << 10
-    /// Encoded bytes of records in one response of `feed.since`.
+    /// The encoded bytes of records in one response of `feed.since`.
     var pageBytes = 4 << 20
-    /// Encoded bytes of records in one notification of `feed.follow`.
+    /// The encoded bytes of records in one notification of `feed.follow`.
     var followBytes = 256 << 10
-    /// Records in one notification of `feed.follow`.
+    /// The number of records in one notification of `feed.follow`.
     var followRecords = 256
     /// The maximum number of concurrent `feed.follow` readers.
     var maxFollowers = 1000
@@ -40,16 +40,16 @@ struct ChangeBrokerConfiguration: Sendable {
     /// The maximum number of objects in all observed results together; with a date as sort key each takes about 50
     /// bytes.
     var maxFetchRows = 10_000_000
-    /// Bytes of all of their results and logs together, about, and of the logs alone.
+    /// The approximate memory of all their results and logs together, and of the logs alone, in bytes.
     var maxFetchBytes = 640 << 20
     var maxFetchLogBytes = 64 << 20
-    /// The most time that the long evaluations of the fetches of one identity may take at once; a tenth of the time
-    /// that passes comes back. Beyond it they are given up.
+    /// The maximum time that the long evaluations of the fetches of one identity may take at once; a tenth of the
+    /// elapsed time is restored. Beyond it their observations are ended.
     var maxEvaluationTime: Duration = .seconds(10)
-    /// Topics of all subscribers of one endpoint together, and of one connection.
+    /// The maximum number of topics of all subscribers of one endpoint together, and of one connection.
     var maxTopics = 100_000
     var maxTopicsPerConnection = 8192
-    /// How long an observation is kept that nobody asks about and nobody listens to, and how often that is looked at.
+    /// The time after which an observation without requests and subscribers ends, and the interval of the check.
     var fetchLease: Duration = .seconds(600)
     var fetchLeaseCheck: Duration = .seconds(10)
     /// The interval of `head` messages, and the minimum time between two of them.
@@ -59,7 +59,7 @@ struct ChangeBrokerConfiguration: Sendable {
     var catalogPause: Duration = .milliseconds(200)
     /// The byte credit for the catalog's stream of records.
     var catalogCredit = 8 << 20
-    /// How often the catalog is asked for its oldest sequence.
+    /// The interval at which the catalog is asked for its oldest sequence.
     var catalogInterval: Duration = .seconds(30)
 
     init(catalog: EndpointAddress, requests: EndpointAddress, feed: EndpointAddress) {
@@ -118,7 +118,8 @@ struct ChangeBrokerConfiguration: Sendable {
         try HostingError.require(
             upstream.map { !(catalogs + [requests, feed]).contains($0) } ?? true,
             "--upstream",
-            "must be the address of another change-broker"
+            "must be the address of another change-broker; it is one of this one's own addresses (--broker, --feed) or "
+                + "that of the catalog"
         )
     }
 }

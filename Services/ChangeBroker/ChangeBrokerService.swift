@@ -34,7 +34,7 @@ struct ChangeBrokerService: RunnableService {
     /// - Throws: ``MessagingError`` if an address cannot be used
     init(_ configuration: ChangeBrokerConfiguration, logger: Logger) throws {
         let thread = try PollThread(name: "broker")
-        // libzmq takes long to forget the topics of a subscriber that had many: requests do not wait for that.
+        // libzmq takes long to remove the topics of a subscriber that had many; requests do not wait for that.
         let feedThread = try PollThread(name: "feed")
         // Records are parsed on the thread that receives them: neither requests nor the newest records wait for pages
         // of history.
@@ -67,11 +67,11 @@ struct ChangeBrokerService: RunnableService {
                 )
             } ?? catalog(catalogThread)
         let historyCatalog = try catalog(historyThread)
-        // Small questions do not wait behind the results and pages that are being read.
-        let questions = try catalog(historyThread)
+        // Small requests do not wait behind the results and pages that are being read.
+        let catalogForStatus = try catalog(historyThread)
         let access = AccessTable { identity, newest throws(RPCError) in
-            let question = GrantStatus(identity: identity, atLeast: newest)
-            return try await questions.ask(question, deadline: .seconds(5)).result
+            let request = GrantStatus(identity: identity, atLeast: newest)
+            return try await catalogForStatus.ask(request, deadline: .seconds(5)).result
         }
         // CURVE is configured per socket, so clients on other machines connect to a separate one.
         var publishers = [
@@ -90,7 +90,7 @@ struct ChangeBrokerService: RunnableService {
                     address: listener.address(of: .feed),
                     thread: feedThread,
                     limits: limits,
-                    // The live feed carries everything: it is for identities that may read everything.
+                    // The live feed has all changes: it is for identities that may read the whole library.
                     security: listener.security(of: .feed) { access.mayRead($0, key: $1) },
                     logger: logger
                 )
@@ -103,7 +103,7 @@ struct ChangeBrokerService: RunnableService {
             access: access,
             logger: logger
         )
-        let history = ChangeHistory(feed: feed, catalog: historyCatalog, questions: questions)
+        let history = ChangeHistory(feed: feed, catalog: historyCatalog, catalogForStatus: catalogForStatus)
         let metrics = Hosting::Metrics()
         let refusals = RefusalCounts()
         let servers = try RequestServers(
@@ -148,7 +148,7 @@ struct ChangeBrokerService: RunnableService {
         }
         metrics.section("catalog") { await source.connectionMetrics() }
         metrics.section("history") { await historyCatalog.connectionMetrics() }
-        metrics.section("questions") { await questions.connectionMetrics() }
+        metrics.section("questions") { await catalogForStatus.connectionMetrics() }
         self.requestsAddress = servers.address
         self.feedAddress = publishers[0].boundAddress
         self.addresses = servers.addresses + publishers.map(\.boundAddress.description)
@@ -158,7 +158,7 @@ struct ChangeBrokerService: RunnableService {
         self.threads = [thread, feedThread, catalogThread, historyThread]
         self.follower = RecordFollower(
             source: configuration.upstream == nil ? .catalog(source) : .broker(source),
-            catalog: questions,
+            catalog: catalogForStatus,
             feed: feed,
             configuration: configuration
         )
@@ -174,7 +174,7 @@ struct ChangeBrokerService: RunnableService {
     }
 
     /// The components in dependency order; they are stopped in reverse order.
-    var parts: [any Service] {
+    var components: [any Service] {
         [
             ClosingComponent("sockets") { [threads] in for thread in threads { await thread.shutdown() } },
             LoopComponent("head messages") { [feed] in await feed.publishHeads() },
@@ -183,7 +183,7 @@ struct ChangeBrokerService: RunnableService {
             LoopComponent("records") { [follower] in await follower.run() },
             LoopComponent("availability") { [availability] in await availability.run() },
             LoopComponent("jobs") { [jobs] in await jobs.run() },
-        ] + servers.parts + [
+        ] + servers.components + [
             // Stopped first, because active followers would delay the server's stop.
             ClosingComponent("followers") { [feed] in await feed.dismissFollowers() },
             ClosingComponent("access") { [access] in access.close() },

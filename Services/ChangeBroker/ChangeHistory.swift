@@ -9,10 +9,10 @@ struct ChangeHistory: Sendable {
     let feed: RecordFeed
     /// For records and results.
     let catalog: ServiceClient
-    /// For questions that the catalog answers at once.
-    let questions: ServiceClient
+    /// For requests that the catalog answers at once.
+    let catalogForStatus: ServiceClient
 
-    /// How long a page waits for the ring before the catalog is asked.
+    /// The time that a page waits for the ring before the catalog is asked.
     static let maxWait = Duration.milliseconds(250)
 
     // MARK: Limited views
@@ -34,13 +34,13 @@ struct ChangeHistory: Sendable {
 
     /// Returns the list of a client now; nil if it sees the whole library.
     ///
-    /// - Parameter wantsList: true for the assets, as they are no earlier than at the feed's position
+    /// - Parameter wantsList: true to read the assets of the list, at the feed's position or later
     func listed(of identity: String, wantsList: Bool = false) async throws(RPCError) -> Listed? {
         let status: GrantStatus.Result
         do throws(RPCError) {
             let known = await wantsList ? feed.token : feed.newestGrant
-            let question = GrantStatus(identity: identity, wantsList: wantsList, atLeast: known)
-            status = try await questions.ask(question, deadline: .seconds(5)).result
+            let request = GrantStatus(identity: identity, wantsList: wantsList, atLeast: known)
+            status = try await catalogForStatus.ask(request, deadline: .seconds(5)).result
         } catch  where error.isTransient {
             throw .catalogUnreachable(has: "list of assets that \(identity) sees")
         }
@@ -82,8 +82,8 @@ struct ChangeHistory: Sendable {
         maxBytes: Int,
         deadline: Duration
     ) async throws(RPCError) -> EncodedChangePage {
-        // A client that comes from the catalog may know a commit that reaches the broker in a moment. The ring costs
-        // less than the catalog.
+        // A client that has used the catalog may know a commit that reaches the broker a moment later. Waiting for the
+        // ring costs less than asking the catalog.
         if let token { await feed.wait(for: token, atMost: min(deadline, Self.maxWait)) }
         if let page = await feed.page(after: token, limit: limit, filter: filter, maxBytes: maxBytes) {
             return page

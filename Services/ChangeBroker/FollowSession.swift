@@ -6,17 +6,17 @@ import PhotoModel
 
 /// One reader of `feed.follow`: a cursor into the history that advances as far as the reader's byte credit allows.
 ///
-/// A slow reader is a cursor that lags; nothing is queued for it.
+/// A slow reader is a cursor that lags; no records are queued for it.
 struct FollowSession: Sendable {
     let history: ChangeHistory
     let configuration: ChangeBrokerConfiguration
     let clock: MonotonicClock
 
-    /// The minimum time between progress notifications to a reader for which nothing matches, in microseconds. They are
-    /// sent at the feed's next signal after this time.
+    /// The minimum time between progress notifications to a reader for which no record matches, in microseconds. They
+    /// are sent at the feed's next signal after this time.
     private static let progressPause: Int64 = 900_000
 
-    /// The last token sent to the reader, and when.
+    /// The last token sent to the reader, and its time.
     private struct ReportedPosition {
         var token: ChangeToken
         var time: Int64
@@ -58,7 +58,7 @@ struct FollowSession: Sendable {
 
     /// Sends one page.
     ///
-    /// - Returns: whether more may be available at once
+    /// - Returns: true if more may be available at once
     private func step(
         _ request: FeedFollow,
         _ listed: inout ChangeHistory.Listed?,
@@ -102,7 +102,7 @@ struct FollowSession: Sendable {
         _ cursor: ChangeToken
     ) async throws(RPCError) -> EncodedChangePage? {
         guard var list = listed else { return nil }
-        // The list is that of a later moment until the cursor has come to it.
+        // Until the cursor has reached it, the list is that of a later sequence.
         if cursor.sequence >= list.token.sequence,
             let skipped = await history.feed.skippingIrrelevant(after: cursor, for: list.assets),
             skipped.token != cursor || !skipped.isEnded

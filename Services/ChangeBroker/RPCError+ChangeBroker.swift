@@ -11,7 +11,8 @@ extension RPCError {
     static let brokerNotReady = ErrorCode.unavailable.error("the broker has not reached the catalog yet; try again")
     static let brokerIsStopping = ErrorCode.unavailable.error("the change-broker is stopping; try again")
 
-    /// The catalog, which has what the broker's memory has not, cannot be reached.
+    /// The catalog, which has data that is not in the broker's memory, cannot be reached.
+    ///
     /// - Parameter content: for example "older history"
     static func catalogUnreachable(has content: String) -> RPCError {
         ErrorCode.unavailable.error("the catalog, which has the \(content), is unreachable; try again")
@@ -89,7 +90,7 @@ extension RPCError {
         ErrorCode.handleExpired.error("there is no observation \(observation.prefix(64)); fetch and observe again")
     }
 
-    /// The connection does not observe the fetch that it wants to unobserve.
+    /// The connection does not observe the fetch whose observation it ends.
     static func notObserved(_ observation: String) -> RPCError {
         ErrorCode.handleExpired.error(
             "this connection does not observe \(observation.prefix(64)); there is nothing to end"
@@ -118,7 +119,7 @@ extension RPCError {
         "all observed results together, or all of yours, are too large; unobserve some"
     )
 
-    /// A fetch whose observation was given up because its evaluation with a change took too long.
+    /// A fetch whose observation was ended because its evaluation with a change took too long.
     static let fetchTooSlow = ErrorCode.limitExceeded.error(
         "the predicate takes too long to be evaluated with each change; use fewer tests of texts, fetch when something "
             + "has changed, or observe the fetch again after \(SlowFetches.time.components.seconds) seconds",

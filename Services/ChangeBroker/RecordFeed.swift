@@ -26,7 +26,7 @@ actor RecordFeed {
     private(set) var ring: RecordRing?
     /// The sequence after which the catalog's history is complete.
     private var oldest: Int64 = 0
-    /// Why the catalog cannot be followed now; nil if it is followed.
+    /// The reason why the catalog cannot be followed at present; nil if it is followed.
     private var problem: String?
     /// The newest status of the library; nil before the first contact with the catalog.
     var availability: LibraryStatus.Result?
@@ -35,17 +35,17 @@ actor RecordFeed {
     var slowFetches = SlowFetches()
     /// The sequence of the last record that the observed results have been updated with.
     var updatedThrough: Int64 = 0
-    /// Changes where what was under way for observed results is void.
+    /// A number that changes when work in progress for observed results becomes invalid.
     var fetchGeneration = 0
     /// The earliest time of the next wake-up of the callers that wait for observed results.
     var nextUpdateWake = ContinuousClock.now
-    /// Says that there are records which the observed results have yet to be updated with.
+    /// Signals that there are records with which the observed results have yet to be updated.
     nonisolated let recordSignal: AsyncStream<Void>
     private nonisolated let recordSink: AsyncStream<Void>.Continuation
     var loading: [String: Task<Void, any Error>] = [:]
     private var followers: [UInt64: Follower] = [:]
     private var lastFollower: UInt64 = 0
-    /// Requests that wait for a record, with its sequence; the least one for the first contact with the catalog.
+    /// The requests that wait for a record, with its sequence; the least one for the first contact with the catalog.
     private var waiters: [UInt64: (sequence: Int64, promise: Promise<Void>)] = [:]
     private var lastWaiter: UInt64 = 0
     private var isStopping = false
@@ -100,7 +100,7 @@ actor RecordFeed {
     /// The token of the last record received; nil before the first contact.
     var token: ChangeToken? { ring?.token }
 
-    /// The newest change of a grant that the requests go by; nil if there is none.
+    /// The newest change of a grant that requests take into account; nil if there is none.
     nonisolated var newestGrant: ChangeToken? { access?.newestChange }
 
     /// Handles the first contact with the catalog, or a new one. If the catalog has another history, or its head is
@@ -109,7 +109,7 @@ actor RecordFeed {
     /// - Returns: the token after which records are needed
     func adopt(_ current: CurrentToken.Result) -> ChangeToken {
         problem = nil
-        // Answers from before may be older than the first record that arrives.
+        // Earlier answers may be older than the first record that arrives.
         access?.forget()
         access?.confirm()
         oldest = current.oldest.sequence
@@ -141,14 +141,15 @@ actor RecordFeed {
         return current.token
     }
 
-    /// Notes that the catalog cannot be followed for now, and why.
+    /// Records that the catalog cannot be followed at present, and the reason.
     func noteUnreachable(_ reason: String) {
         if problem == nil { logger.warning("the catalog cannot be followed", metadata: ["error": "\(reason)"]) }
         problem = reason
         access?.forget()
     }
 
-    /// Compares the feed with what the catalog has committed some time ago: beyond that, the followed change-broker lags.
+    /// Compares the feed with the head that the catalog had some time ago: if the feed is behind it, the followed
+    /// change-broker lags.
     func noteSource(at token: ChangeToken) {
         let isLagging = ring.map { $0.library != token.library || $0.head < token.sequence } ?? true
         if isLagging {
@@ -178,15 +179,15 @@ actor RecordFeed {
         for record in records { try publish(record) }
     }
 
-    /// Waits until the feed has come to a token of its history, for at most some time. Returns at once if the catalog
+    /// Waits until the feed has reached a token of its history, at most for a time. Returns at once if the catalog
     /// is not followed.
     func wait(for token: ChangeToken, atMost duration: Duration) async {
         guard let ring, ring.library == token.library, token.sequence > ring.head, problem == nil else { return }
         await wait(for: token.sequence, atMost: duration)
     }
 
-    /// Waits for the first contact with the catalog, for at most some time. A service that has just started has none
-    /// for a few milliseconds, which a client need not know.
+    /// Waits for the first contact with the catalog, at most for a time: a service has none in the first few
+    /// milliseconds after its start.
     func waitForContact(atMost duration: Duration) async {
         guard ring == nil else { return }
         await wait(for: .min, atMost: duration)
@@ -270,7 +271,7 @@ actor RecordFeed {
         for follower in followers.values { follower.signal.yield() }
         publishAvailability()
         guard var head else { return }
-        // It comes after everything at or below it, also what is published of observed fetches.
+        // It comes after everything at or below it, including the messages of observed fetches.
         if !fetches.isEmpty, updatedThrough < head.sequence {
             head = FeedHead(
                 sequence: updatedThrough,
@@ -284,7 +285,7 @@ actor RecordFeed {
         counts.heads += 1
     }
 
-    /// Changes the instance because all observations are gone: clients notice it and observe again.
+    /// Changes the instance because all observations have ended: clients detect that and observe again.
     func renewInstance() {
         instance = PhotoLibrary.uniqueTransaction()
         headSink.yield()

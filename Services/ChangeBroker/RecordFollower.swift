@@ -13,7 +13,7 @@ struct RecordFollower: Sendable {
     let feed: RecordFeed
     let configuration: ChangeBrokerConfiguration
 
-    /// The time in which another change-broker delivers what the catalog has committed.
+    /// The time in which another change-broker delivers the records that the catalog has committed.
     private static let longestLag = Duration.seconds(2)
     private static let longestPause = Duration.seconds(5)
 
@@ -34,7 +34,7 @@ struct RecordFollower: Sendable {
                     pause = isInternal ? min(pause * 2, Self.longestPause) : configuration.catalogPause
                     if error.errorCode == .tokenExpired {
                         await restart()
-                    } else {
+                    } else if !Task.isCancelled {
                         await feed.noteUnreachable(error.message)
                     }
                 }
@@ -44,25 +44,15 @@ struct RecordFollower: Sendable {
         }
     }
 
-    /// Follows until the stream ends, or one of several catalogs does not answer any more.
+    /// Follows until the stream ends, or until the catalog that sends it, one of several, does not answer requests.
     private func follow() async throws(RPCError) {
         // Waits for the connection. The current token is requested first, because it says whether the history is the
         // same.
         let token = await feed.adopt(try await source.current(deadline: .seconds(10)))
         guard let catalog = source.presentCatalog else { return try await read(source, after: token) }
-        let result = await withTaskGroup(of: Result<Void, RPCError>?.self) { group in
-            group.addTask {
-                do throws(RPCError) { return .success(try await read(.catalog(catalog), after: token)) } catch {
-                    return .failure(error)
-                }
-            }
-            group.addTask { await catalog.untilSilent().map { .failure($0) } }
-            var result: Result<Void, RPCError>?
-            while result == nil, let next = await group.next() { result = next }
-            group.cancelAll()
-            return result
+        try await catalog.whileAnswering { () async throws(RPCError) -> Void in
+            try await read(.catalog(catalog), after: token)
         }
-        try result?.get()
     }
 
     private func read(_ source: RecordSource, after token: ChangeToken) async throws(RPCError) {

@@ -3,8 +3,8 @@ import Synchronization
 /// The topics with at least one subscriber, as reported by the publishing sockets. Messages of other topics are not
 /// encoded.
 ///
-/// libzmq matches topics by prefix, so a subscription to `asset.` or to the empty topic wants every topic that begins
-/// so.
+/// libzmq matches topics by prefix, so a subscription to `asset.` receives every topic that begins so, and one to the
+/// empty topic receives all.
 final class SubscribedTopics: Sendable {
     private struct State {
         /// The publishers that have a subscription to each topic, as a bit set.
@@ -13,6 +13,15 @@ final class SubscribedTopics: Sendable {
         var lengths: [Int: Int] = [:]
         /// Set if there are more subscriptions than the limit: then every message is encoded.
         var exceedsLimit = false
+
+        /// Returns true if a topic, or a prefix of it, has a subscriber.
+        func matches(_ topic: String) -> Bool {
+            exceedsLimit
+                || lengths.keys.contains { length in
+                    topic.utf8.count >= length
+                        && topics[String(decoding: topic.utf8.prefix(length), as: UTF8.self)] != nil
+                }
+        }
     }
 
     private let state = Mutex(State())
@@ -46,18 +55,10 @@ final class SubscribedTopics: Sendable {
         }
     }
 
-    /// Returns whether a topic, or a prefix of it, has a subscriber.
-    func hasSubscriber(_ topic: String) -> Bool {
-        state.withLock { state in
-            state.exceedsLimit
-                || state.lengths.keys.contains { length in
-                    topic.utf8.count >= length
-                        && state.topics[String(decoding: topic.utf8.prefix(length), as: UTF8.self)] != nil
-                }
-        }
-    }
+    /// Returns true if a topic, or a prefix of it, has a subscriber.
+    func hasSubscriber(_ topic: String) -> Bool { state.withLock { $0.matches(topic) } }
 
-    /// Returns whether there is a subscription to exactly this topic; true for every topic if there are too many
+    /// Returns true if there is a subscription to exactly this topic; true for every topic if there are too many
     /// subscriptions to know them all.
     func isSubscribed(exactly topic: String) -> Bool {
         state.withLock { $0.exceedsLimit || $0.topics[topic] != nil }
@@ -68,12 +69,7 @@ final class SubscribedTopics: Sendable {
         state.withLock { state in
             if state.exceedsLimit { return parts }
             if state.topics.isEmpty { return [] }
-            return parts.filter { part in
-                state.lengths.keys.contains { length in
-                    part.topic.utf8.count >= length
-                        && state.topics[String(decoding: part.topic.utf8.prefix(length), as: UTF8.self)] != nil
-                }
-            }
+            return parts.filter { state.matches($0.topic) }
         }
     }
 }

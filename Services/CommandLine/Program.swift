@@ -6,7 +6,9 @@ import Glibc
 enum Program {
     static func main() async {
         do {
-            try checkCommand(Array(CommandLine.arguments.dropFirst()))
+            let arguments = Array(CommandLine.arguments.dropFirst())
+            try ArgumentBytes().check(arguments)
+            try checkCommand(arguments)
             var command = try await SafelightCommand.asyncParseAsRoot()
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()

@@ -15,7 +15,7 @@ struct EditTransaction: Sendable {
     var digest: String?
 }
 
-/// The editor's requests to the catalog, which makes all decisions and holds all state.
+/// The editor's requests to the catalog, which decides about edits and stores all state.
 struct CatalogConnection: Sendable {
     let library: PhotoLibrary
     /// The name of this editor, the same after a restart.
@@ -23,7 +23,7 @@ struct CatalogConnection: Sendable {
     /// The largest render sent with its transaction, in bytes; a larger one is uploaded before it.
     let largestAttachment: Int
 
-    /// How often a transaction is sent again after the connection broke.
+    /// The times that a transaction is sent again after the connection broke.
     private static let attempts = 5
 
     /// An asset as it is now, and the page it was read from.
@@ -47,7 +47,7 @@ struct CatalogConnection: Sendable {
         fetch.ids = [id]
         var page = try await library.catalog.ask(FetchAssets(fetch: fetch, count: 1, atLeast: token)).result
         if page.assets.isEmpty {
-            // A fetch selects assets in the trash or the others. Both are read at the same moment.
+            // A fetch selects assets in the trash or the others. Both are read at the same sequence.
             fetch.inTrash = true
             page = try await library.catalog.ask(FetchAssets(fetch: fetch, token: page.token, count: 1)).result
         }
@@ -144,7 +144,7 @@ struct CatalogConnection: Sendable {
             )
         }
         if case .bytes(let base) = version.base {
-            // Makes the base the version that is shown, which the edit below then starts from.
+            // Makes the base the current version, from which the edit below then starts.
             requests.append(.editAsset(try await edit(base, (EarlierVersion.baseFormat, "1"), [0])))
         }
         var restoring = try await edit(

@@ -1,8 +1,7 @@
 import Basics
 import PhotoModel
 
-/// An earlier version of a photo that is committed again as it was: another program's, which only that program could
-/// render.
+/// An earlier version of a photo by another program, committed again as it was: only that program could render it.
 struct EarlierVersion: Sendable {
     /// The rendered image.
     var render: Bytes
@@ -18,10 +17,11 @@ struct EarlierVersion: Sendable {
     enum Base: Sendable {
         /// A version that the asset has.
         case present(EditBase, digest: String)
-        /// The bytes of one that it has no more.
+        /// The bytes of a version that the asset no longer has.
         case bytes(Bytes)
     }
 
-    /// The format of the edit that makes a missing base the current version within the transaction. No record has it.
+    /// The format of the edit that makes a missing base the current version within the transaction. It appears in no
+    /// change record.
     static let baseFormat = "org.safelight.base"
 }

@@ -3,7 +3,8 @@ import JSONValue
 import PhotoModel
 import Storage
 
-/// The digest of a client's request, without its client name and transaction id, and without the permission to download.
+/// The digest of a client's request, without its client name and transaction id, and without the permission to
+/// download.
 ///
 /// The editor's own transactions differ between attempts, because each is conditional on the revision it was rendered
 /// from. When a transaction id is repeated, the catalog therefore compares this digest.
@@ -16,8 +17,8 @@ enum EditDigest {
         return digest(ApplyEdit.method, ApplyEdit.table.encode(named))
     }
 
-    /// Returns the digest of an edit of one asset with suggested operations, without these: they depend on the present
-    /// image.
+    /// Returns the digest of an edit of one asset with suggested operations. The suggestions are left out, because they
+    /// depend on the present image.
     static func of(enhancing edits: ApplyEdits, _ asset: ObjectID) -> String {
         var named = edits
         named.asset = asset
@@ -31,7 +32,7 @@ enum EditDigest {
         return digest(ApplyEdits.method, ApplyEdits.table.encode(named))
     }
 
-    /// Returns the digest of a copy to one asset. The source counts by its id, not by its present adjustments.
+    /// Returns the digest of a copy to one asset. It includes the id of the source, not its present adjustments.
     static func of(_ copy: CopyEdits, _ asset: ObjectID) -> String {
         var named = copy
         named.to = [asset]

@@ -3,7 +3,7 @@ import JSONValue
 import PhotoModel
 
 extension EditPlan {
-    /// Returns the operations of an edit: its adjustments, and what its options of `convert` become.
+    /// Returns the operations of an edit: its adjustments, and those that its options of `convert` become.
     ///
     /// - Parameter picture: the picture that the adjustments apply to; nil if its size is not known
     static func operations(_ edit: ApplyEdit, onto picture: AssetResource?) throws(RPCError) -> [Adjustment] {

@@ -7,9 +7,9 @@ import PhotoClient
 import PhotoModel
 import Storage
 
-/// Content editing by other programs: the input they need to make an edit of their own.
+/// Content editing by other programs: the input that they need for an edit.
 extension EditProcessor {
-    /// Handles `editing.begin`; the editor keeps no state of it.
+    /// Handles `editing.begin`; the editor keeps no state about it.
     func begin(_ begin: BeginEditing, _ context: RequestContext) async throws(RPCError) -> Reply {
         let found = try await catalog.asset(begin.asset, atLeast: begin.atLeast)
         let (asset, sequence) = (found.asset, found.page.sequence)
@@ -59,7 +59,7 @@ extension EditProcessor {
             remainingBytes -= bytes.count
             attachments.append(bytes)
         }
-        // For a video, examining the frames is left to the program.
+        // The frames of a video are not examined; the program does that.
         guard asset.mediaType == .image else { return Reply(result.json, attachments: attachments) }
         result.orientation = try await orientation(of: resource)
         if !begin.skipsDisplaySizeImage {
@@ -88,7 +88,7 @@ extension EditProcessor {
         let job = WorkerJob(
             method: EditWorker.compareMethod,
             params: [
-                "maximumSide": JSON(compare.maximumSide), "labels": .bool(compare.labels),
+                "maximumSide": JSON(compare.maximumSide), "labels": .bool(compare.hasLabels),
                 "frameTimes": await comparedTimes(of: asset) ?? .null,
             ],
             files: [before.descriptor, after.descriptor]

@@ -9,8 +9,8 @@ import Storage
 
 /// The history of an asset's edits, reconstructed from the catalog's change log; the editor keeps no state.
 extension EditProcessor {
-    /// The maximum size of the adjustment lists of a history in bytes, so that it fits into a reply. Lists of older steps
-    /// are left out beyond it.
+    /// The maximum size of the adjustment lists of a history in bytes, so that it fits into a reply. Beyond it the
+    /// lists of older steps are left out.
     private static let maxListBytes: Int64 = 4 << 20
 
     /// The edits of an asset, without their lists.
@@ -109,7 +109,7 @@ extension EditProcessor {
         )
     }
 
-    /// Returns a step with its list. That of an earlier step may have been collected; then it has none.
+    /// Returns a step with its list; without one if the list of an earlier step was garbage-collected.
     private func withList(_ recorded: RecordedStep, of asset: ObjectID) async -> EditStep {
         var step = recorded.step
         guard let list = recorded.list else { return step }
@@ -265,8 +265,8 @@ extension EditProcessor {
 extension EntityChange where Entity == Asset {
     /// Returns the versions that a change adds to the history of an asset's edits.
     ///
-    /// The edit that an asset was created with is one, because an undo goes back to it. So is the edit before the first
-    /// change of the pixels that is known: the record of that edit is no longer kept.
+    /// The edit that an asset was created with is a version, because an undo can go back to it. So is the edit before
+    /// the first known change of the pixels, whose own record is no longer retained.
     ///
     /// - Parameter isFirst: true if no earlier change has added one
     func editedVersions(isFirst: Bool) -> (earlier: Asset?, recorded: Asset?) {

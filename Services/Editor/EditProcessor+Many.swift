@@ -7,7 +7,7 @@ import PhotoModel
 import Storage
 
 extension ApplyEdit {
-    /// True if the edit may be rendered again from the asset as another client has changed it meanwhile.
+    /// True if the edit may be rendered again after another client has changed the asset meanwhile.
     var isUnconditional: Bool { ifContentRevision == nil && ifRevision == nil }
 }
 
@@ -59,7 +59,7 @@ extension EditProcessor {
             throw .revisionOfSeveral
         }
         let assets = try await assets(edits.assets, edits.fetch)
-        // The progress of several downloads at a time would not be one; `edits.progress` counts the assets.
+        // Several downloads at a time have no common progress; `edits.progress` counts the assets.
         let access = NetworkAccess(isAllowed: edits.isNetworkAccessAllowed)
         return try await each(assets, dryRun: edits.dryRun, context.notifier) { asset throws(RPCError) in
             let asked = edits.enhance ? EditDigest.of(enhancing: edits, asset) : nil
@@ -99,7 +99,7 @@ extension EditProcessor {
                 if let outcome = try await storedOutcome(asset, transaction) { return outcome.json }
             }
             var list = try found.get()
-            // A time of one video means nothing in another.
+            // A time in one video has no meaning in another.
             list.livePhoto?.keyFrame = nil
             if !copy.geometry { list.operations.removeAll(where: \.kind.isGeometric) }
             let edit = ApplyEdit(
@@ -244,7 +244,7 @@ extension EditProcessor {
         return found
     }
 
-    /// Returns what an edit would do, without doing it.
+    /// Returns the outcome that an edit would have, without rendering it.
     private func validate(_ edit: ApplyEdit) async throws(RPCError) -> JSON {
         let asset = try await catalog.asset(edit.asset).asset
         let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try await adjustmentData(of: asset) : nil
@@ -294,7 +294,8 @@ extension EditProcessor {
 
     /// The result of one asset.
     ///
-    /// Not a pair whose closure catches a typed error: optimised by Swift 6.3, its index was other memory.
+    /// A structure, because Swift 6.3 miscompiles a tuple here: in optimised builds the index in a closure that catches
+    /// a typed error was read from other memory.
     private struct Finished: Sendable {
         let index: Int
         let result: Result<JSON, RPCError>

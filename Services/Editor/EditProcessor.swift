@@ -22,11 +22,11 @@ struct EditProcessor: Sendable {
     let largestAttachment: Int
     /// Returns the first of some assets that an identity does not see; nil if it sees all of them.
     var unseen: @Sendable (_ identity: String, [ObjectID]) async throws(RPCError) -> ObjectID? = { _, _ in nil }
-    /// Returns whether an identity does not see the whole library; asks the catalog if that is not known.
+    /// Returns true if an identity does not see the whole library; asks the catalog if that is not known.
     var isLimited: @Sendable (_ identity: String) async throws(RPCError) -> Bool = { _ in false }
 
-    /// How often an edit is rendered before it fails, because other clients keep changing the asset or the catalog
-    /// keeps losing the upload.
+    /// The renders of an edit before it fails because other clients keep changing the asset, or the catalog keeps
+    /// losing the upload.
     static let renders = 3
 
     /// Applies an edit as one change, once for each transaction id.
@@ -126,7 +126,7 @@ struct EditProcessor: Sendable {
     func preview(_ preview: PreviewEdit, _ context: RequestContext) async throws(RPCError) -> Reply {
         let access = NetworkAccess(isAllowed: preview.isNetworkAccessAllowed, client: context)
         guard preview.adjustments.livePhoto != nil else { return try await self.preview(preview, access) }
-        // The video may take a while: a later preview or save of the same client takes its place.
+        // Rendering the video may take a while: a later preview or save of the same client replaces this one.
         return try await livePhotos.run(preview.asset, for: context.identity) { () async throws(RPCError) in
             try await self.preview(preview, access)
         }

@@ -10,7 +10,7 @@ import Storage
 /// A finished render.
 struct Render: Sendable, Equatable, JSONTabled {
     var bytes: [UInt8] = []
-    /// The catalog's upload that has the bytes, for videos.
+    /// The catalog's upload with the bytes, for videos.
     var upload: String?
     var mimeType = ""
     var pixelWidth = 0
@@ -189,7 +189,7 @@ enum EditWorker {
         )
         // A preview is temporary and carries no metadata, so it does not reveal a location.
         guard plan.maximumSide == nil else { return render }
-        // The metadata are copied from the source.
+        // The metadata is copied from the source.
         WorkerProcess.enter(.reading)
         do throws(MetadataError) {
             render.bytes = try MetadataWriter.transfer(
@@ -209,7 +209,8 @@ enum EditWorker {
         return render
     }
 
-    /// Returns the version that the same pixels need. The fused pass leaves effects to ImageMagick.
+    /// Returns the version that is needed to make the same pixels again. Effects are ImageMagick's also in the fused
+    /// pass.
     private static func version(of engine: RenderEngine, _ list: AdjustmentList) -> String {
         let magick = ImagingLibrary.versions["imagemagick"] ?? ""
         guard engine == .fused else { return magick }

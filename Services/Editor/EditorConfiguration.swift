@@ -24,7 +24,7 @@ struct EditorConfiguration: Sendable {
     var queuePerAsset: Int = 1024
     /// The most published edits queued, 16...100,000. At this number the editor stops reading.
     var published: Int = 4096
-    /// How long a published edit waits for a predecessor that has not been published, in seconds, 0...86,400.
+    /// The time that a published edit waits for a predecessor that has not been published, in seconds, 0...86,400.
     var predecessorTimeout: Int = 30
     /// The engine of edits that name none.
     var engine = RenderEngine.fused
@@ -37,7 +37,7 @@ struct EditorConfiguration: Sendable {
     var videoFolder = NSTemporaryDirectory()
     /// The most bytes of a rendered video.
     var videoBytes: Int64 = 4 << 30
-    /// The most seconds that a video is rendered.
+    /// The time limit of rendering a video, in seconds.
     var videoSeconds = 3600
 
     /// The limits of the worker that renders videos.
@@ -60,7 +60,7 @@ struct EditorConfiguration: Sendable {
 
     /// The most open requests of one connection; further ones wait without a deadline of their own.
     ///
-    /// Few, so that each ends well before the default deadline although a render of a large image takes seconds.
+    /// Few, so that each ends well before the default deadline, although a render of a large image takes seconds.
     var requestsPerConnection: Int { 8 + 8 * workers }
 
     /// The settings for `--check`.

@@ -15,8 +15,8 @@ struct EditorHandler: RequestHandler {
     func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
         let question = try EditorRequest(method: request.method, params: request.params)
         if let cached = context.cachedPermission, !Permission(byte: cached.value).seesEverything {
-            // A limited view is checked first of all, so that an asset that is not on the list is like one that does not
-            // exist. While the grants are not followed, the byte does not tell.
+            // A limited view is checked first, so that an asset that is not on the list is like one that does not
+            // exist. The cached permission is not reliable while the editor does not follow the grants.
             if question.hasFetch, try await edits.isLimited(context.identity) {
                 throw RPCError.fetchInLimitedView(context.identity)
             }

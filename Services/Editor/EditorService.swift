@@ -15,7 +15,7 @@ struct EditorService: RunnableService {
     let address: EndpointAddress
     let metrics: EditorMetrics
     let addresses: [String]
-    let parts: [any Service]
+    let components: [any Service]
     let locks: [any Sendable]
     let logger: Logger
 
@@ -33,14 +33,15 @@ struct EditorService: RunnableService {
         )
         let workers = WorkerPool(
             executable: configuration.executable,
-            // Threads of ImageMagick that wait for the next call leave the processor to other renders.
+            // ImageMagick's threads sleep while they wait for the next call, so that other renders can use the
+            // processor.
             environment: ["OMP_WAIT_POLICY": "passive"],
             count: configuration.workers,
             limits: configuration.workerLimits,
             queueLimit: configuration.queue,
             logger: logger
         )
-        // They start while the rest is made.
+        // The workers start while the rest is created.
         async let workersStarted: Void = workers.start()
         let serializer = PerAssetSerializer(limitPerAsset: configuration.queuePerAsset, limit: configuration.queue)
         let metrics = EditorMetrics()
@@ -68,7 +69,7 @@ struct EditorService: RunnableService {
             logger: logger
         )
         let listener = configuration.listener
-        // Pushed edits come with the name of their key.
+        // Pushed edits carry the name of their key.
         let access = AccessTable(listedKey: { listener?.key(of: $0)?.publicKey.text }) {
             identity,
             newest throws(RPCError) in
@@ -150,14 +151,14 @@ struct EditorService: RunnableService {
         addresses = servers.addresses + pullers.map(\.boundAddress.description)
         metrics.all.section("requests") { await servers.metrics() }
         try await workersStarted
-        parts =
+        components =
             [
                 ClosingComponent("sockets") {
                     await library.close()
                     await thread.shutdown()
                 },
                 WorkerPoolComponent(workers), WorkerPoolComponent(videoWorkers),
-            ] + servers.parts + [
+            ] + servers.components + [
                 LoopComponent("published edits") { await publishing.run() },
                 LoopComponent("grants") {
                     await grants.run(

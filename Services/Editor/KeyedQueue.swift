@@ -7,7 +7,7 @@ struct KeyedQueue<Key: Hashable & Sendable>: Sendable {
     enum EnterResult: Equatable {
         case mayStart
         case mustWait
-        /// The limit of this key is reached, or that of all keys together, and the client has some.
+        /// The limit of this key is reached, or that of all keys is and the client has some of the work.
         case full
     }
 
@@ -17,8 +17,8 @@ struct KeyedQueue<Key: Hashable & Sendable>: Sendable {
     private(set) var count = 0
     /// The first waiter of each queue is the one running.
     private var queues: [Key: [(waiter: UInt64, source: WorkSource)]] = [:]
-    /// The numbers of waiters of the clients that have some.
-    private var held: [WorkSource: Int] = [:]
+    /// The waiters of each client that has some.
+    private var countBySource: [WorkSource: Int] = [:]
 
     init(limitPerKey: Int, limit: Int) {
         self.limitPerKey = max(1, limitPerKey)
@@ -28,15 +28,15 @@ struct KeyedQueue<Key: Hashable & Sendable>: Sendable {
     /// The number of keys with work.
     var keys: Int { queues.count }
 
-    /// - Parameter source: the client that waits. One that has few always gets a place, so that another one with many
-    ///   does not exclude it.
+    /// - Parameter source: the client that waits. A client with few waiters always gets a place, so that another client
+    ///   with many does not exclude it.
     mutating func enter(_ key: Key, waiter: UInt64, from source: WorkSource = .service) -> EnterResult {
-        let others = held[source, default: 0]
+        let others = countBySource[source, default: 0]
         guard count < limit || others < WorkSource.reservedPlaces(of: limit),
             queues[key, default: []].count < limitPerKey
         else { return .full }
         count += 1
-        held[source] = others + 1
+        countBySource[source] = others + 1
         queues[key, default: []].append((waiter, source))
         return queues[key]?.count == 1 ? .mayStart : .mustWait
     }
@@ -45,8 +45,8 @@ struct KeyedQueue<Key: Hashable & Sendable>: Sendable {
     mutating func finish(_ key: Key, waiter: UInt64) -> UInt64? {
         guard let place = queues[key]?.firstIndex(where: { $0.waiter == waiter }) else { return nil }
         count -= 1
-        if let source = queues[key]?.remove(at: place).source, let others = held[source] {
-            held[source] = others > 1 ? others - 1 : nil
+        if let source = queues[key]?.remove(at: place).source, let others = countBySource[source] {
+            countBySource[source] = others > 1 ? others - 1 : nil
         }
         guard let next = queues[key]?.first?.waiter else {
             queues[key] = nil

@@ -10,16 +10,17 @@ struct NetworkAccess: Sendable {
     static let none = NetworkAccess(isAllowed: false)
 
     var isAllowed: Bool
-    /// Receives `resource.progress`; nil if nobody does, as with several assets at a time and with published edits.
+    /// The request whose client receives `resource.progress`; nil for none, as with several assets at a time and with
+    /// published edits.
     var client: RequestContext?
 }
 
 extension EditProcessor {
-    /// Makes sure that bytes may be opened and are on this machine. Those that are only in remote storage are downloaded,
-    /// if the request allows it.
+    /// Makes sure that bytes may be opened and are on this machine. Those that are only in remote storage are
+    /// downloaded, if the request allows it.
     ///
-    /// - Throws: `quarantined`; `network_access_required`, with `isInCloud`; `network_error`. Bytes that are nowhere are no
-    ///   error here: opening them is.
+    /// - Throws: `quarantined`; `network_access_required`, with `isInCloud`; `network_error`. Bytes that exist nowhere
+    ///   cause no error here, but when they are opened.
     func require(
         _ digest: String,
         of found: CatalogConnection.FetchedAsset,

@@ -56,8 +56,8 @@ final class PerAssetSerializer: Sendable {
         return try await body()
     }
 
-    /// Removes a waiter that has finished or was cancelled. The next one becomes first; if it was cancelled meanwhile, it
-    /// removes itself in the same way.
+    /// Removes a waiter that has finished or was cancelled. The next one becomes first; if it was cancelled meanwhile,
+    /// it removes itself in the same way.
     private func finish(_ waiter: UInt64, _ asset: ObjectID) {
         let next = state.withLock { state in
             state.waiters[waiter] = nil

@@ -45,8 +45,8 @@ struct ThumbnailerConfiguration: Sendable {
 
     /// Parses sizes such as `256,1024`; `none` is no size.
     ///
-    /// - Parameter text: nil for the default: 256 if local originals are given up, as then many images could not be made
-    ///   later without a download; else none
+    /// - Parameter text: nil for the default: 256 if local originals are given up, as then many images could not be
+    ///   made later without a download; else none
     static func preparedSides(_ text: String?, givesUpOriginals: Bool) throws(HostingError) -> [Int] {
         guard let text else { return givesUpOriginals ? [256] : [] }
         guard text != "none" else { return [] }

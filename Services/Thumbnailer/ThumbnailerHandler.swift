@@ -26,7 +26,7 @@ struct ThumbnailerHandler: RequestHandler {
         var unseen: Set<ObjectID> = []
         if let identity = context.limitedClient {
             let named = question.viewedAssets
-            // As many as one question may name.
+            // As many as one request may name.
             for start in stride(from: 0, to: named.count, by: 1000) {
                 unseen.formUnion(try await hidden(identity, Array(named[start..<min(start + 1000, named.count)])))
             }
@@ -60,7 +60,7 @@ struct ThumbnailerHandler: RequestHandler {
         return Reply(EmptyResult().json)
     }
 
-    /// Answers at once if the image is in memory and its asset is known to be unchanged.
+    /// Returns the response at once if the image is in memory and its asset is known to be unchanged.
     func replyAtOnce(to request: IncomingRequest, _ context: RequestContext) -> Reply? {
         guard request.method == ImageRequest.method,
             case .image(let image)? = try? ThumbnailerRequest(method: request.method, params: request.params)

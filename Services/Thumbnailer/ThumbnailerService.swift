@@ -18,7 +18,7 @@ struct ThumbnailerService: RunnableService {
     let renditions: RenditionProvider
     let metrics: ThumbnailerMetrics
     let addresses: [String]
-    let parts: [any Service]
+    let components: [any Service]
     let locks: [any Sendable]
     let logger: Logger
 
@@ -37,7 +37,7 @@ struct ThumbnailerService: RunnableService {
             spool: configuration.spoolBytes.map { (configuration.cache + "/originals", $0) },
             blockingIO: blockingIO
         )
-        // Only the position of images that are made in advance depends on their being on the disk.
+        // Syncs are needed only for the saved position of images that are made in advance.
         let disk = try RenditionDiskCache(
             root: configuration.cache,
             budget: configuration.cacheBytes,
@@ -55,7 +55,7 @@ struct ThumbnailerService: RunnableService {
             security: configuration.endpoints.security,
             logger: logger
         )
-        // Of several catalogs, the one beside this service writes the table late while another one commits.
+        // With several catalogs, the one on this machine updates the table late when another one commits.
         let hasTable = resources.spool == nil && configuration.endpoints.all(.catalog).count == 1
         let assets = AssetResolver(
             metrics: metrics,
@@ -67,7 +67,7 @@ struct ThumbnailerService: RunnableService {
             await catalog.report(ReportWorkerFault(fault, by: .thumbnailer), logger: logger)
             assets.invalidate(fault.digest)
         }
-        // They start while the rest is made.
+        // The workers start while the rest is created.
         async let workersStarted: Void = renderer.workers.start()
         async let quickWorkersStarted: Void = renderer.quickWorkers.start()
         renditions = RenditionProvider(
@@ -193,7 +193,7 @@ struct ThumbnailerService: RunnableService {
         metrics.all.section("assets") { assets.metrics }
         _ = try await (workersStarted, quickWorkersStarted)
         let renditions = renditions
-        parts =
+        components =
             [
                 ClosingComponent("sockets") { await thread.shutdown() }, WorkerPoolComponent(renderer.workers),
                 WorkerPoolComponent(renderer.quickWorkers), LoopComponent("pictures") { await renditions.run() },
@@ -207,7 +207,7 @@ struct ThumbnailerService: RunnableService {
                     )
                 },
             ] + (configuration.preparedSides.isEmpty ? [] : [LoopComponent("new assets") { await newAssets.run() }])
-            + servers.parts + [ClosingComponent("access") { access.close() }]
+            + servers.components + [ClosingComponent("access") { access.close() }]
     }
 
     private static func makeFolder(_ cache: String) throws(CacheError) {
@@ -291,7 +291,7 @@ struct ThumbnailerService: RunnableService {
         let found = Set(page.assets.map(\.id))
         let others = ids.filter { !found.contains($0) }
         guard !others.isEmpty else { return page }
-        // A fetch selects assets in the trash or the others. Both are read at the same moment.
+        // A fetch selects assets in the trash or the others. Both are read at the same sequence.
         fetch.ids = others
         fetch.inTrash = true
         let trash = try await self.page(FetchAssets(fetch: fetch, token: page.token, count: others.count), catalog)

@@ -1,9 +1,9 @@
 import Glibc
 
-/// Threads that nobody joins.
+/// Starts threads that are not joined.
 ///
 /// They replace Foundation's Thread, which does not report that the system could not start one: a caller that waits for
-/// its work would wait for ever.
+/// its work would wait indefinitely.
 public enum DetachedThread {
     private final class Start {
         let body: @Sendable () -> Void

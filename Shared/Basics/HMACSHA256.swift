@@ -2,7 +2,7 @@ import CCrypto
 
 /// HMAC with SHA-256 (RFC 2104), computed by libcrypto.
 public enum HMACSHA256 {
-    /// Returns the 32 bytes of the code of a message under a key.
+    /// Returns the authentication code of a message, 32 bytes.
     public static func code(of message: [UInt8], key: [UInt8]) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: 32) { buffer, count in
             var length: UInt32 = 0

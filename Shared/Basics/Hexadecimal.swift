@@ -54,14 +54,14 @@ extension Array<UInt8> {
 }
 
 extension RandomNumberGenerator {
-    /// Random bytes as hexadecimal text: a name that is given once.
+    /// Returns random bytes as hexadecimal text: a unique name.
     ///
     /// - Parameter byteCount: 16 for 128 random bits.
     public mutating func nextHexadecimal(byteCount: Int = 16) -> String {
         (0..<byteCount).map { _ in UInt8.random(in: .min ... .max, using: &self) }.hexadecimal
     }
 
-    /// A name that is given once and sorts by the time: a UUID of version 7 (RFC 9562, section 5.7), as 32 digits.
+    /// Returns a unique name that sorts by the time: a UUID of version 7 (RFC 9562, section 5.7), as 32 digits.
     ///
     /// - Parameter milliseconds: since 1970; the lower 48 bits are used
     public mutating func nextTimeOrderedHexadecimal(milliseconds: Int64) -> String {

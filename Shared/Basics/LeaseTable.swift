@@ -1,7 +1,7 @@
-/// The leases of resources that belong to an owner and are kept until a time after their last use.
+/// The leases of resources, each of which belongs to an owner and expires some time after its last use.
 ///
-/// The resources themselves are stored by the caller under the same keys. Time is passed in, in microseconds of a
-/// monotonic clock.
+/// The resources themselves are stored by the caller under the same keys. Times are parameters, in microseconds
+/// of a monotonic clock.
 public struct LeaseTable<Key: Hashable & Sendable>: Sendable {
     private struct Lease: Sendable {
         let owner: String

@@ -5,7 +5,7 @@ public import Synchronization
 /// It separates registering a waiter, which happens under a lock, from suspending, which must not. The cancellation of
 /// the awaiting task may come before, while or after the value is provided.
 ///
-/// Inlinable, so that other modules specialize it for their values: each request and each answer uses one.
+/// Inlinable, so that other modules specialize it for their values: each request and each response uses one.
 public final class Promise<Value: Sendable>: Sendable {
     @usableFromInline
     enum State {
@@ -14,7 +14,7 @@ public final class Promise<Value: Sendable>: Sendable {
         case awaited(UnsafeContinuation<Value, Never>)
         case fulfilled(Value)
         /// The value was provided and has been returned.
-        case taken
+        case returned
     }
 
     @usableFromInline
@@ -32,12 +32,12 @@ public final class Promise<Value: Sendable>: Sendable {
     public func fulfill(_ value: Value) -> Bool {
         let (isFirst, continuation) = state.withLock { state -> (Bool, UnsafeContinuation<Value, Never>?) in
             switch state {
-            case .fulfilled, .taken: return (false, nil)
+            case .fulfilled, .returned: return (false, nil)
             case .empty:
                 state = .fulfilled(value)
                 return (true, nil)
             case .awaited(let continuation):
-                state = .taken
+                state = .returned
                 return (true, continuation)
             }
         }
@@ -55,9 +55,9 @@ public final class Promise<Value: Sendable>: Sendable {
                     state = .awaited(continuation)
                     return nil
                 case .fulfilled(let value):
-                    state = .taken
+                    state = .returned
                     return value
-                case .awaited, .taken: preconditionFailure("a promise is awaited once")
+                case .awaited, .returned: preconditionFailure("a promise is awaited once")
                 }
             }
             if let value { continuation.resume(returning: value) }

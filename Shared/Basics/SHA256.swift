@@ -2,11 +2,11 @@ import CCrypto
 
 /// SHA-256 (FIPS 180-4), computed by libcrypto, which uses the processor's SHA instructions.
 ///
-/// A value: copying it copies the state, so that a copy and the original go on independently.
+/// It is a value: copying it copies the state, so that a copy and the original continue independently.
 public struct SHA256: Sendable {
     private var state: State
 
-    /// A hash of no bytes yet.
+    /// Creates the hash of no bytes.
     public init() { state = State() }
 
     /// Adds bytes.
@@ -25,7 +25,7 @@ public struct SHA256: Sendable {
         return state.finish()
     }
 
-    /// 32 bytes that stand for the content.
+    /// The 32 bytes of a hash.
     public struct Digest: Sendable, Hashable, Sequence {
         /// The 32 bytes, the most significant first.
         public let bytes: [UInt8]

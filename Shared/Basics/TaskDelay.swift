@@ -7,7 +7,8 @@ public enum TaskDelay {
     /// Waits before a failed operation is retried.
     public static func retryDelay(_ pause: Duration) async { try? await Task.sleep(for: pause) }
 
-    /// Waits before a failed operation is retried, without Swift's pool, on one of whose threads a sleep of a task ends.
+    /// Waits before a failed operation is retried, on a dispatch queue. It is for callers that may block all threads of
+    /// Swift's pool, because a sleep of a task ends on one of these.
     ///
     /// The cancellation of the task does not end it.
     public static func retryDelay(_ pause: Duration, on queue: DispatchQueue) async {
@@ -22,7 +23,7 @@ public enum TaskDelay {
     /// Waits before events are handled, so that a burst is handled once.
     public static func debounce(_ pause: Duration) async { try? await Task.sleep(for: pause) }
 
-    /// Waits so that work nobody waits for does not exceed its rate; returns at once for a pause that is not positive.
+    /// Waits so that background work does not exceed its rate; returns at once for a pause that is not positive.
     public static func rateLimit(_ pause: Duration) async { try? await Task.sleep(for: pause) }
 
     /// Waits for the time that another party is given to react.

@@ -49,8 +49,8 @@ static void reserve_descriptor(void) {
     if (descriptor >= 0 && !atomic_compare_exchange_strong(&spare, &none, descriptor)) close(descriptor);
 }
 
-// Accepts and closes a connection with the reserved descriptor: left in the queue, it would wake the caller again and
-// again.
+// Accepts and closes a connection with the reserved descriptor. A connection that stays in the queue would wake the
+// caller repeatedly.
 static void refuse_with_spare(int listener) {
     int descriptor = atomic_exchange(&spare, -1);
     if (descriptor < 0) return;
@@ -72,9 +72,9 @@ int accept4(int listener, struct sockaddr *address, socklen_t *length, int flags
         errno = ECONNABORTED;
         return -1;
     }
-    // Another thread may have taken the number of the reserved descriptor while a connection was refused with it.
+    // Another thread may use the number of the reserved descriptor since it was closed to refuse a connection.
     if (atomic_load(&spare) < 0) reserve_descriptor();
-    // Most descriptors are below both bounds; then the type of the socket need not be looked up.
+    // Most descriptors are below both bounds, so that the type of the socket need not be requested.
     if (connection < most_over_tcp()) return connection;
     int local = is_local(listener);
     if (local && connection < most_over_unix()) return connection;
@@ -89,8 +89,8 @@ void safelight_limit_accepts(int most_tcp) {
     atomic_store(&configured_tcp, most_tcp);
 }
 
-// Counts connected sockets. Of unix sockets it counts those with a path: the socket pairs between a service and its
-// workers, and connections to other services, have none.
+// Counts connected sockets. Unix sockets without a path are excluded: the socket pairs between a service and its
+// workers, and connections to other services.
 static void count_connections(int *tcp, int *local) {
     int end = descriptors();
     int accepted = most_over_unix() > most_over_tcp() ? most_over_unix() : most_over_tcp();

@@ -4,7 +4,7 @@
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 
-// Swift cannot call functions with variable arguments: one function for each type that an option or a fact has.
+// Swift cannot call functions with variable arguments: one function for each type of an option or an information value.
 
 typedef size_t (*safelight_curl_data)(char *bytes, size_t size, size_t count, void *context);
 typedef int (*safelight_curl_seek)(void *context, curl_off_t offset, int origin);

@@ -26,7 +26,7 @@ void start() {
     });
 }
 
-/* Returns what a body returns, or another value if it throws: no exception may reach Swift. */
+/* Returns the value of a body, or another value if the body throws: no exception may reach Swift. */
 template <typename Result, typename Body> Result guarded(Result failure, Body body) {
     try {
         return body();
@@ -97,6 +97,20 @@ safelight_metadata *safelight_metadata_open(const uint8_t *bytes, size_t count) 
     });
 }
 
+safelight_metadata *safelight_metadata_open_xmp(const uint8_t *bytes, size_t count) {
+    if (!bytes || count == 0) return nullptr;
+    return guarded<safelight_metadata *>(nullptr, [&]() -> safelight_metadata * {
+        start();
+        // A packet that cannot be parsed must be an error; opened as a file, it would appear to have no fields.
+        auto metadata = std::make_unique<safelight_metadata>();
+        metadata->image.reset(Exiv2::ImageFactory::create(Exiv2::ImageType::xmp).release());
+        if (!metadata->image) return nullptr;
+        const std::string packet(reinterpret_cast<const char *>(bytes), count);
+        if (Exiv2::XmpParser::decode(metadata->image->xmpData(), packet) != 0) return nullptr;
+        return metadata.release();
+    });
+}
+
 void safelight_metadata_add(safelight_metadata *metadata, const uint8_t *xmp, size_t xmp_count, const uint8_t *iptc,
                             size_t iptc_count) {
     guarded(0, [&] {
@@ -114,7 +128,30 @@ void safelight_metadata_add(safelight_metadata *metadata, const uint8_t *xmp, si
     });
 }
 
+void safelight_metadata_extend(safelight_metadata *metadata, const uint8_t *xmp, size_t count,
+                               const char *const *tags) {
+    guarded(0, [&] {
+        Exiv2::XmpData more;
+        const std::string packet(reinterpret_cast<const char *>(xmp), count);
+        if (Exiv2::XmpParser::decode(more, packet) != 0) return 0;
+        auto &data = metadata->image->xmpData();
+        for (; *tags; tags++) {
+            const Exiv2::XmpKey key(*tags);
+            const auto field = find(more, key);
+            if (field != more.end() && find(data, key) == data.end()) data.add(key, &field->value());
+        }
+        return 1;
+    });
+}
+
 void safelight_metadata_close(safelight_metadata *metadata) { delete metadata; }
+
+int safelight_metadata_has_field(safelight_metadata *metadata, const char *tag) {
+    return guarded(0, [&] {
+        const auto &data = metadata->image->xmpData();
+        return is_xmp(tag) && data.findKey(Exiv2::XmpKey(tag)) != data.end() ? 1 : 0;
+    });
+}
 
 char *safelight_metadata_text(safelight_metadata *metadata, const char *tag) {
     return guarded<char *>(nullptr, [&]() -> char * {
@@ -144,7 +181,7 @@ char *safelight_metadata_element(safelight_metadata *metadata, const char *tag, 
             const auto &data = metadata->image->xmpData();
             auto field = find(data, Exiv2::XmpKey(tag));
             if (field == data.end()) return nullptr;
-            // The library returns only the default text of one with several languages.
+            // For a value in several languages the library returns only the default text.
             const bool is_single = field->typeId() == Exiv2::xmpText || field->typeId() == Exiv2::langAlt;
             if (is_single) return index == 0 ? copy(field->toString()) : nullptr;
             return index < static_cast<size_t>(field->count()) ? copy(field->toString(static_cast<long>(index)))

@@ -154,8 +154,8 @@ void safelight_overlay(uint16_t *pixels, size_t width, size_t height, const uint
             const uint16_t *from = over + 4 * (row * over_width + column);
             uint16_t *to = pixels + 4 * ((size_t)at_row * width + (size_t)at);
             float alpha = opacity * (65535 - (float)from[3]) / 65535;
-            /* The share of the mark in the result. Over an opaque pixel it is the opacity of the mark; a pixel that is
-               transparent itself counts only as far as it is seen (Porter and Duff's "over"). */
+            /* The share of the mark in the result. Over an opaque pixel it is the opacity of the mark; a
+               transparent pixel counts in proportion to its opacity (Porter and Duff's "over"). */
             float share = alpha;
             if (to[3] != 0) {
                 float rest = (65535 - (float)to[3]) / 65535;

@@ -181,7 +181,7 @@ static int filter_calls(void) {
         // Reading limits only: the pointer to new limits is null.
         IF(BPF_JEQ, SYS_prlimit64, 0, 6), LOAD_LOW(2), IF(BPF_JEQ, 0, 0, 3), LOAD_HIGH(2), IF(BPF_JEQ, 0, 0, 1), ALLOW,
         REFUSE(EPERM),
-        // Allowed: whether a descriptor is a terminal, and the number of readable bytes.
+        // The ioctls that test for a terminal and return the number of readable bytes.
         IF(BPF_JEQ, SYS_ioctl, 0, 5), LOAD_LOW(1), IF(BPF_JEQ, TCGETS, 1, 0), IF(BPF_JEQ, FIONREAD, 0, 1), ALLOW,
         REFUSE(ENOTTY),
 

@@ -7,7 +7,8 @@ struct safelight_raw {
     libraw_processed_image_t *picture;
 };
 
-/* From OpenMP, if LibRaw was built with it: the worker pool decides about parallelism. */
+/* Defined by OpenMP, if LibRaw was built with it. It is set to one thread, because the worker pool decides about
+   parallelism. */
 extern void omp_set_num_threads(int count) __attribute__((weak));
 
 const char *safelight_raw_version(void) { return libraw_version(); }

@@ -41,7 +41,7 @@ static int is_part(uint32_t character) {
         || (character >= 0xFE00 && character <= 0xFE0F) || (character >= 0xE0100 && character <= 0xE01EF);
 }
 
-/* Parts with a shape of their own: they are drawn, if need be with another font than the character before them. */
+/* Parts with a shape of their own: they are drawn, with another font than the character before them if necessary. */
 static int is_mark(uint32_t character) {
     return character >= 0x300 && character <= 0x36F;
 }

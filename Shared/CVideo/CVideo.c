@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Only these decoders run, whatever the file says. */
+/* Only these decoders are used, whatever codec the file names. */
 static const char decoders[] =
     "h264,hevc,mpeg4,mpeg2video,mpeg1video,vp8,vp9,libdav1d,mjpeg,prores,dvvideo,h263,msmpeg4,msmpeg4v2,vc1,dnxhd,"
     "qtrle,rawvideo,svq1,svq3,cinepak,theora,ffv1,png,flv,wmv1,wmv2,"
@@ -92,14 +92,14 @@ static double frame_rate(const AVStream *stream, AVRational said) {
     return is_tick ? 0 : value;
 }
 
-/* A file may say any number; sums of these are still numbers. */
+/* Clamps a number of the file, so that sums do not overflow. */
 static int64_t bounded(int64_t time) { return av_clip64(time, -SAFELIGHT_VIDEO_LONGEST, SAFELIGHT_VIDEO_LONGEST); }
 
 static int64_t microseconds(int64_t time, AVRational base) {
     return time == AV_NOPTS_VALUE ? 0 : bounded(av_rescale_q(time, base, AV_TIME_BASE_Q));
 }
 
-/* The EXIF orientation of a display matrix: quarter turns and mirrors; other angles are those of the nearest. */
+/* The EXIF orientation of a display matrix: quarter turns and mirrors; other angles count as the nearest of them. */
 static int orientation(const int32_t matrix[9]) {
     double a = matrix[0], b = matrix[1], c = matrix[3], d = matrix[4];
     if (a * d - b * c == 0) return 1;
@@ -115,7 +115,7 @@ static void read_sizes(safelight_video *video, const AVStream *stream) {
     AVRational shape = stream->sample_aspect_ratio.num > 0 ? stream->sample_aspect_ratio : codec->sample_aspect_ratio;
     double aspect = rate(shape);
     if (!(aspect > 0.05 && aspect < 20)) aspect = 1;
-    /* As players do: the height stays. */
+    /* Players keep the height and change the width. */
     double width = round(info->width * aspect);
     info->display_width = width < 1 ? 1 : width > 1000000 ? 1000000 : (int)width;
     info->display_height = info->height;

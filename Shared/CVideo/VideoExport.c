@@ -1,4 +1,4 @@
-/* Making a new video of an open one: its tracks are copied, or decoded, filtered and encoded. */
+/* Exports an open video to a new file: its tracks are copied, or decoded, filtered and encoded. */
 #include "VideoExport.h"
 
 #include <libavutil/opt.h>
@@ -51,7 +51,7 @@ static safelight_video_status open_output(job *job) {
         return SAFELIGHT_VIDEO_NO_MEMORY;
     }
     job->output->flags |= AVFMT_FLAG_CUSTOM_IO;
-    /* Else the boxes of Dolby Vision, stereo and spherical video are left out. */
+    /* Without this, the boxes of Dolby Vision, stereo and spherical video are left out. */
     job->output->strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL;
     return SAFELIGHT_VIDEO_OK;
 }
@@ -139,18 +139,47 @@ static safelight_video_status open_encoder(job *job, track *track) {
     return SAFELIGHT_VIDEO_OK;
 }
 
-/* Decodes until a frame tells what the track really is, and opens filters and encoder with it. The file is read from
-   its beginning afterwards. */
+/* True if a track begins after a time in microseconds; false if that is not known. Some containers do not name the start
+   of a track that begins late. */
+static int begins_after(const track *track, int64_t time) {
+    int64_t stamp = track->first == AV_NOPTS_VALUE ? track->source->start_time : track->first;
+    return stamp != AV_NOPTS_VALUE && av_rescale_q(stamp, track->source->time_base, AV_TIME_BASE_Q) > time;
+}
+
+static int seek_by(AVFormatContext *input, const AVStream *stream, int64_t time) {
+    int64_t stamp = av_rescale_q(time, AV_TIME_BASE_Q, stream->time_base);
+    return avformat_seek_file(input, stream->index, INT64_MIN, stamp, stamp, 0);
+}
+
+/* Seeks to the start of the wanted part, for all tracks; returns FFmpeg's error. */
+static int seek_start(const job *job) {
+    AVFormatContext *input = job->video->context;
+    /* Streams for broadcasting have no index: their times alone would lead behind the first key frame. */
+    if (input->iformat->flags & AVFMT_TS_DISCONT && av_seek_frame(input, -1, 0, AVSEEK_FLAG_BYTE) >= 0) return 0;
+    /* A second early: key frames are found by decoding order, and frames that are shown before one may need an earlier. */
+    int64_t early = job->options->start > AV_TIME_BASE ? job->options->start - AV_TIME_BASE : 0;
+    int64_t first = job->video->start + early;
+    const AVStream *picture = job->picture.source, *sound = job->sound.source;
+    /* A seek by one track moves the others to the time of the key frame that it found. That of a picture that begins
+       later would leave out the sound before it. The first packets of sound have times before its start. */
+    if (sound && begins_after(&job->picture, first) && seek_by(input, sound, first - AV_TIME_BASE) >= 0) return 0;
+    return seek_by(input, picture, first);
+}
+
+/* Decodes a track until its first frame, which has the true format, and opens filters and encoder for it. The input is
+   at the start of the wanted part afterwards. */
 static safelight_video_status prepare(job *job, track *track, const char *filters) {
     AVFormatContext *input = job->video->context;
     safelight_video_status status = open_decoder(job, track);
     if (status) return status;
-    /* Sound may begin late: only its own packets count. */
+    /* A track may start late, so only its own packets are counted. That of the picture is read together with the sound,
+       whose index some containers build as they are read. */
     AVStream *other = track == &job->sound ? job->picture.source : NULL;
     if (other) other->discard = AVDISCARD_ALL;
     int result = AVERROR(EAGAIN);
-    for (int packets = 0; !status && result == AVERROR(EAGAIN) && packets < 10000; packets++) {
+    for (int packets = 0; !status && result == AVERROR(EAGAIN) && packets < 10000;) {
         result = av_read_frame(input, job->packet);
+        if (result < 0 || job->packet->stream_index == track->source->index) packets++;
         if (result == AVERROR_EOF) avcodec_send_packet(track->decoder, NULL);
         if (result >= 0 && job->packet->stream_index == track->source->index)
             avcodec_send_packet(track->decoder, job->packet);
@@ -162,17 +191,12 @@ static safelight_video_status prepare(job *job, track *track, const char *filter
     if (other) other->discard = AVDISCARD_DEFAULT;
     if (job->video->exhausted) return SAFELIGHT_VIDEO_TOO_MUCH_WORK;
     if (!status && result < 0) status = SAFELIGHT_VIDEO_NO_FRAME;
+    if (!status) track->first = job->frame->best_effort_timestamp;
     if (!status) status = safelight_video_open_filters(job, track, job->frame, filters);
     av_frame_unref(job->frame);
     if (!status) status = open_encoder(job, track);
     avcodec_flush_buffers(track->decoder);
-    /* Streams for broadcasting have no index: their times alone would lead behind the first key frame. */
-    int is_moved = input->iformat->flags & AVFMT_TS_DISCONT && av_seek_frame(input, -1, 0, AVSEEK_FLAG_BYTE) >= 0;
-    /* A second early: key frames are found by decoding order, and frames that are shown before one may need an earlier. */
-    int64_t early = job->options->start > AV_TIME_BASE ? job->options->start - AV_TIME_BASE : 0;
-    int64_t first = job->video->start + early;
-    if (!is_moved && avformat_seek_file(input, -1, INT64_MIN, first, first, 0) < 0 && !status)
-        status = SAFELIGHT_VIDEO_UNREADABLE;
+    if (seek_start(job) < 0 && !status) status = SAFELIGHT_VIDEO_UNREADABLE;
     return status;
 }
 
@@ -185,7 +209,7 @@ int safelight_video_can_copy(const safelight_video *video, int is_quicktime) {
     return output && can_copy(output, video->context->streams[video->info.track]);
 }
 
-/* Sound that players of MPEG-4 files usually know. */
+/* Returns true for sound that players of MPEG-4 files usually support. */
 static int is_common(const AVStream *sound) {
     switch (sound->codecpar->codec_id) {
     case AV_CODEC_ID_AAC:
@@ -231,7 +255,7 @@ static safelight_video_status add_track(job *job, track *track, int copies, cons
     return SAFELIGHT_VIDEO_OK;
 }
 
-// MARK: - The work
+// MARK: - Exporting
 
 static safelight_video_status failure(job *job, safelight_video_status status) {
     if (job->problem) return job->problem;
@@ -266,7 +290,7 @@ static safelight_video_status paint(const job *job, AVFrame *frame) {
     return SAFELIGHT_VIDEO_OK;
 }
 
-/* Encodes what the filters have ready; with is_end also what the encoder still holds. */
+/* Encodes the frames that the filters have finished; with is_end also those that the encoder has buffered. */
 static safelight_video_status encode(job *job, track *track, int is_end) {
     safelight_video_status status = SAFELIGHT_VIDEO_OK;
     while (!status) {
@@ -275,7 +299,7 @@ static safelight_video_status encode(job *job, track *track, int is_end) {
         job->frame->pict_type = AV_PICTURE_TYPE_NONE;
         if (track == &job->sound)
             job->frame->pts = av_rescale_q(job->frame->pts, av_buffersink_get_time_base(track->out), track->encoder->time_base);
-        /* The container refuses times that do not grow. Of two frames with one time the first is kept. */
+        /* The container refuses times that do not increase. Of two frames with the same time the first one is used. */
         if (job->frame->pts <= track->newest) {
             int is_back = job->frame->pts < track->newest;
             av_frame_unref(job->frame);
@@ -401,7 +425,7 @@ static void move_behind(job *job, track *track) {
 static safelight_video_status run(job *job) {
     AVFormatContext *input = job->video->context;
     safelight_video_status status = SAFELIGHT_VIDEO_OK;
-    int64_t told = -1;
+    int64_t reported = -1;
     while (!status && !(job->picture.is_over && (!job->sound.target || job->sound.is_over))) {
         int result = av_read_frame(input, job->packet);
         if (job->video->exhausted) return SAFELIGHT_VIDEO_TOO_MUCH_WORK;
@@ -420,8 +444,8 @@ static safelight_video_status run(job *job) {
             if (track == &job->picture && stamp != AV_NOPTS_VALUE) {
                 int64_t time = av_rescale_q(stamp, track->source->time_base, AV_TIME_BASE_Q);
                 time -= job->video->start + job->options->start;
-                if (time >= told + 100000) {
-                    told = time;
+                if (time >= reported + 100000) {
+                    reported = time;
                     if (job->options->progress(job->options->sink, time) != 0) status = SAFELIGHT_VIDEO_STOPPED;
                 }
             }
@@ -454,17 +478,19 @@ static safelight_video_status begin(job *job) {
     copy_tags(job);
     job->picture.source = input->streams[job->video->info.track];
     if (!options->filters && !can_copy(job->output->oformat, job->picture.source)) return SAFELIGHT_VIDEO_CODEC;
-    status = add_track(job, &job->picture, !options->filters, options->filters);
     int heard_track = options->is_silent ? -1 : safelight_video_sound(job->video);
     AVStream *sound = heard_track < 0 ? NULL : input->streams[heard_track];
+    job->sound.source = sound;
+    /* Seeks look for the start of each track that is not discarded. */
+    if (sound) sound->discard = AVDISCARD_DEFAULT;
+    status = add_track(job, &job->picture, !options->filters, options->filters);
     if (!status && sound) {
-        job->sound.source = sound;
         int copies = !options->sound_filters && can_copy(job->output->oformat, sound) && (!options->filters || is_common(sound));
         int is_known = copies || safelight_video_decoder_for(sound->codecpar->codec_id);
         safelight_video_status heard =
             is_known ? add_track(job, &job->sound, copies, options->sound_filters ? options->sound_filters : encodable)
                      : SAFELIGHT_VIDEO_CODEC;
-        /* A video whose sound cannot be decoded is better than none. */
+        /* A silent video is better than none if its sound cannot be decoded. */
         if (heard) {
             sound->discard = AVDISCARD_ALL;
             if (job->video->exhausted) return SAFELIGHT_VIDEO_TOO_MUCH_WORK;
@@ -488,13 +514,15 @@ safelight_video_status safelight_video_export(safelight_video *video, const safe
                                               int64_t *bytes) {
     job job = {.video = video, .options = options, .read = INT64_MIN / 2};
     job.picture.newest = job.sound.newest = INT64_MIN;
+    job.picture.first = job.sound.first = AV_NOPTS_VALUE;
     job.picture.read = job.sound.read = INT64_MIN / 2;
     if (options->filters && video->info.dolby_vision == 5) return SAFELIGHT_VIDEO_CODEC;
     video->deadline = fmin(safelight_video_now() + options->seconds, video->opened + options->seconds);
     safelight_video_status status = begin(&job);
     int is_begun = !status;
     if (!status) status = run(&job);
-    if (!status && job.picture.shown == 0) status = SAFELIGHT_VIDEO_NO_FRAME;
+    if (!status && job.picture.shown == 0)
+        status = options->start > 0 || options->end >= 0 ? SAFELIGHT_VIDEO_EMPTY_PART : SAFELIGHT_VIDEO_NO_FRAME;
     if (is_begun) {
         int result = av_write_trailer(job.output);
         if (job.output->pb) avio_flush(job.output->pb);

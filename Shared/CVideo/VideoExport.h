@@ -12,8 +12,9 @@ typedef struct {
     AVFilterGraph *graph;
     AVFilterContext *in, *lut, *out;
     char format[SAFELIGHT_VIDEO_FORMAT]; /* of the sound that the filters accept, as a filter that makes it */
-    int is_over; /* true once everything of the wanted part was seen */
-    int64_t shown; /* frames or packets that were written */
+    int is_over; /* true once the whole wanted part was read */
+    int64_t shown; /* the number of frames or packets that were written */
+    int64_t first; /* time of the first frame of the file, in the units of the track; AV_NOPTS_VALUE if it is not known */
     int64_t newest; /* time of the last frame that was encoded */
     int64_t read; /* end of the packets that were read, in microseconds */
     int64_t shift; /* microseconds that are added to the times of packets */
@@ -34,8 +35,8 @@ typedef struct {
     safelight_video_status problem; /* of the sink */
 } job;
 
-/* Makes the filters of a track for frames like one. */
+/* Creates the filters of a track for the format of a frame. */
 safelight_video_status safelight_video_open_filters(job *job, track *track, const AVFrame *frame, const char *text);
-/* Gives a frame to the filters of a track and leaves it empty; returns FFmpeg's error. */
+/* Sends a frame to the filters of a track, which take it over; returns FFmpeg's error. */
 int safelight_video_filter(job *job, track *track, AVFrame *frame);
 #endif

@@ -5,7 +5,7 @@
 #include "VideoLibraries.h"
 
 #define SAFELIGHT_VIDEO_BUFFER (64 << 10)
-/* In microseconds: 35 years. Later times could not be computed with. */
+/* In microseconds: 35 years. Computations with later times could overflow. */
 #define SAFELIGHT_VIDEO_LONGEST ((int64_t)1 << 50)
 
 struct safelight_video {
@@ -18,7 +18,7 @@ struct safelight_video {
     AVFormatContext *context;
     AVIOContext *io;
     safelight_video_info info;
-    int64_t start; /* of the first moment, in microseconds of the container */
+    int64_t start; /* the first time, in microseconds of the container */
     int knows_start; /* false until it was looked for */
 
     AVCodecContext *decoder;
@@ -32,7 +32,7 @@ struct safelight_video {
 
 /* Changes the colours of a frame of 8 bits, 4:2:0, by a table. */
 void safelight_video_recolour(AVFrame *frame, const int16_t *table);
-/* Draws a picture over such a frame. */
+/* Draws an image over such a frame. */
 void safelight_video_draw(AVFrame *frame, const char *matrix, const safelight_video_picture *picture);
 
 double safelight_video_now(void);

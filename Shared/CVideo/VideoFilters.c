@@ -40,7 +40,7 @@ static AVFilterInOut *end_of(const char *name, AVFilterContext *filter, AVFilter
     return end;
 }
 
-/* The table of colours as a picture: one row of its cube's entries after the other (a Hald image). */
+/* The table of colours as an image: one row of its cube's entries after the other (a Hald image). */
 static int send_table(job *job, track *track) {
     AVFrame *table = av_frame_alloc();
     if (!table) return -1;
@@ -75,7 +75,26 @@ static void name_format(const AVFrame *frame, char text[SAFELIGHT_VIDEO_FORMAT])
              frame->sample_rate, layout);
 }
 
-/* Makes the filters when the first frame tells its format, because containers may be wrong about it. */
+static int append(track *track, AVFilterContext **last, const char *name, const char *options) {
+    AVFilterContext *filter;
+    if (avfilter_graph_create_filter(&filter, avfilter_get_by_name(name), name, options, NULL, track->graph) < 0) return -1;
+    if (avfilter_link(*last, 0, filter, 0) < 0) return -1;
+    *last = filter;
+    return 0;
+}
+
+/* Appends filters that make one progressive frame of the two fields of each interlaced one, and leave others as they are. */
+static int append_deinterlacer(track *track, const AVFrame *frame, AVFilterContext **last) {
+    int is_interlaced = frame->interlaced_frame || track->source->codecpar->field_order > AV_FIELD_PROGRESSIVE;
+    if (!is_interlaced || frame->width < 16 || frame->height < 16) return 0;
+    /* The size of frames may change. Only this filter checks it; the other one would read beyond a smaller frame. */
+    char size[64];
+    snprintf(size, sizeof size, "%d:%d:flags=bicubic+accurate_rnd", frame->width, frame->height);
+    if (append(track, last, "scale", size) != 0) return -1;
+    return append(track, last, "bwdif", "mode=send_frame:parity=auto:deint=interlaced");
+}
+
+/* Creates the filters for the format of the first frame, because containers may be wrong about it. */
 safelight_video_status safelight_video_open_filters(job *job, track *track, const AVFrame *frame, const char *text) {
     int is_sound = track->source->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
     avfilter_graph_free(&track->graph);
@@ -89,8 +108,10 @@ safelight_video_status safelight_video_open_filters(job *job, track *track, cons
     if (failed) return SAFELIGHT_VIDEO_NO_MEMORY;
     int has_table = !is_sound && job->options->table;
     if (has_table && send_table(job, track) != 0) return SAFELIGHT_VIDEO_NO_MEMORY;
+    AVFilterContext *last = track->in;
+    if (!is_sound && append_deinterlacer(track, frame, &last) != 0) return SAFELIGHT_VIDEO_NO_MEMORY;
     AVFilterInOut *inputs = end_of("out", track->out, NULL);
-    AVFilterInOut *outputs = end_of("in", track->in, has_table ? end_of("table", track->lut, NULL) : NULL);
+    AVFilterInOut *outputs = end_of("in", last, has_table ? end_of("table", track->lut, NULL) : NULL);
     failed = avfilter_graph_parse_ptr(track->graph, text, &inputs, &outputs, NULL) < 0 ||
              avfilter_graph_config(track->graph, NULL) < 0;
     avfilter_inout_free(&inputs);
@@ -100,7 +121,7 @@ safelight_video_status safelight_video_open_filters(job *job, track *track, cons
     return failed ? SAFELIGHT_VIDEO_CODEC : SAFELIGHT_VIDEO_OK;
 }
 
-/* Makes sound as the first frame of its track was, and gives it to the filters. */
+/* Converts sound to the format of the first frame of its track, and sends it to the filters. */
 static int convert(job *job, const char *format, AVFrame *frame) {
     track *sound = &job->sound, *converter = &job->converter;
     if (strcmp(format, converter->format) != 0) {

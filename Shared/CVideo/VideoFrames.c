@@ -59,7 +59,7 @@ static safelight_video_status begin_decoding(safelight_video *video) {
     return status;
 }
 
-/* The most packets of sound before the first frame. */
+/* The maximum number of sound packets before the first frame. */
 #define MOST_SOUND 1000
 
 static void discard_sound(AVFormatContext *context, enum AVDiscard discard) {
@@ -75,7 +75,7 @@ static void find_start(safelight_video *video) {
     video->knows_start = 1;
     AVFormatContext *context = video->context;
     int64_t first = INT64_MAX;
-    /* Sound may begin before the picture. */
+    /* Sound may start before the video. */
     discard_sound(context, AVDISCARD_DEFAULT);
     for (int i = 0; i < MOST_SOUND && !video->is_pending && av_read_frame(context, video->packet) >= 0; i++) {
         const AVStream *stream = context->streams[video->packet->stream_index];
@@ -148,7 +148,8 @@ static void restart(safelight_video *video) {
     video->last = AV_NOPTS_VALUE;
 }
 
-/* Rounded up, and times of frames down, so that the time that a frame is said to have leads to it again. */
+/* Rounds up, while times of frames are rounded down, so that a search for the reported time of a frame finds the
+   frame. */
 static int64_t in_track(const safelight_video *video, int64_t time) {
     return av_rescale_q_rnd(time + video->start, AV_TIME_BASE_Q, shown(video)->time_base, AV_ROUND_UP);
 }
@@ -157,7 +158,7 @@ static int64_t in_time(const safelight_video *video, int64_t stamp) {
     return av_rescale_q_rnd(stamp, shown(video)->time_base, AV_TIME_BASE_Q, AV_ROUND_DOWN) - video->start;
 }
 
-/* True if decoding on leads to the frame without passing another key frame first. */
+/* Returns true if no key frame is between the current position and the frame, so that decoding can continue. */
 static int is_ahead(const safelight_video *video, int64_t wanted) {
     if (video->last == AV_NOPTS_VALUE || video->last >= wanted || video->is_flushing) return 0;
     const AVIndexEntry *entry = avformat_index_get_entry_from_timestamp(shown(video), wanted, AVSEEK_FLAG_BACKWARD);
@@ -165,7 +166,7 @@ static int is_ahead(const safelight_video *video, int64_t wanted) {
     return av_rescale_q(wanted - video->last, shown(video)->time_base, AV_TIME_BASE_Q) < AV_TIME_BASE;
 }
 
-/* Moves to the key frame at or before a time, else to the first one. */
+/* Seeks to the key frame at or before a time, else to the first one. */
 static void move_to(safelight_video *video, int64_t time) {
     AVFormatContext *context = video->context;
     restart(video);
@@ -232,7 +233,7 @@ static safelight_video_status find(safelight_video *video, int64_t time, int64_t
 
 // MARK: - Pixels
 
-/* The formats whose names alone said that they have the full range. */
+/* The deprecated formats, which have the full range by their name. */
 static enum AVPixelFormat plain(enum AVPixelFormat format, int *is_full) {
     switch (format) {
     case AV_PIX_FMT_YUVJ420P: *is_full = 1; return AV_PIX_FMT_YUV420P;
@@ -256,26 +257,68 @@ static int coefficients(enum AVColorSpace matrix, int height) {
     }
 }
 
+/* The difference, in levels of 8 bits, by which a pixel of one field must be above or below both of its neighbours in
+   the other field to count as combed. */
+#define COMB 12
+/* The fields of a frame show a movement if more than one in so many pixels is combed. Cameras often declare progressive
+   frames to be interlaced. */
+#define COMBED 400
+
+/* Returns true if a frame shows a movement between its two fields, each of which has whole rows of chroma. */
+static int is_combed(const AVFrame *frame, const AVPixFmtDescriptor *format) {
+    if (!frame->interlaced_frame || frame->height < 16 || frame->height % 4 != 0) return 0;
+    if (!format || format->log2_chroma_h > 1 || format->flags & (AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BITSTREAM)) return 0;
+    const AVComponentDescriptor *luma = &format->comp[0];
+    int step = frame->linesize[luma->plane], is_deep = luma->depth > 8;
+    if (is_deep && format->flags & AV_PIX_FMT_FLAG_BE) return 0;
+    int64_t combed = 0;
+    for (int y = 1; y + 1 < frame->height; y++) {
+        const uint8_t *row = frame->data[luma->plane] + (ptrdiff_t)y * step + luma->offset;
+        for (int x = 0; x < frame->width; x++, row += luma->step) {
+            int middle = row[0], above = row[-step], below = row[step];
+            if (is_deep) {
+                int shift = luma->depth - 8 + luma->shift;
+                middle = (row[1] << 8 | middle) >> shift;
+                above = (row[1 - step] << 8 | above) >> shift;
+                below = (row[1 + step] << 8 | below) >> shift;
+            }
+            int up = middle - above, down = middle - below, least = FFMIN(abs(up), abs(down));
+            combed += (up > 0) == (down > 0) && least > COMB + abs(above - below);
+        }
+    }
+    return combed > (int64_t)frame->width * frame->height / COMBED;
+}
+
 static int scale(const AVFrame *frame, uint8_t *pixels, enum AVPixelFormat output, int width, int height, int flags) {
     int is_full = frame->color_range == AVCOL_RANGE_JPEG;
     enum AVPixelFormat input = plain(frame->format, &is_full);
     if (!sws_isSupportedInput(input)) return -1;
+    /* Of two fields of different times the first is shown, in the size of the frame. */
+    int is_field = is_combed(frame, av_pix_fmt_desc_get(input));
+    int rows = frame->height >> is_field;
+    const uint8_t *data[AV_NUM_DATA_POINTERS];
+    int steps[AV_NUM_DATA_POINTERS];
+    for (int i = 0; i < AV_NUM_DATA_POINTERS; i++) {
+        int is_second = is_field && frame->data[i] && !frame->top_field_first;
+        data[i] = is_second ? frame->data[i] + frame->linesize[i] : frame->data[i];
+        steps[i] = frame->linesize[i] * (1 + is_field);
+    }
     struct SwsContext *context =
-        sws_getContext(frame->width, frame->height, input, width, height, output, flags, NULL, NULL, NULL);
+        sws_getContext(frame->width, rows, input, width, height, output, flags, NULL, NULL, NULL);
     if (!context) return -1;
     const int *table = sws_getCoefficients(coefficients(frame->colorspace, frame->height));
     sws_setColorspaceDetails(context, table, is_full, table, 1, 0, 1 << 16, 1 << 16);
     int bytes = output == AV_PIX_FMT_RGB48LE ? 6 : 3;
     uint8_t *planes[4] = {pixels};
     int strides[4] = {width * bytes};
-    int rows = sws_scale(context, (const uint8_t *const *)frame->data, frame->linesize, 0, frame->height, planes, strides);
+    int made = sws_scale(context, data, steps, 0, rows, planes, strides);
     sws_freeContext(context);
-    return rows == height ? 0 : -1;
+    return made == height ? 0 : -1;
 }
 
 #define SAMPLE 32
 
-/* The standard deviation from which a frame is not nearly one colour. */
+/* The standard deviation from which a frame is not almost a single colour. */
 #define CONTRAST 20
 
 /* Returns the largest standard deviation of red, green and blue. */
@@ -296,7 +339,7 @@ static double contrast(const AVFrame *frame) {
     return sqrt(most);
 }
 
-/* Finds the first frame of the beginning that is not nearly one colour, or the one with the most contrast. */
+/* Finds the first frame of the beginning that is not almost a single colour, or the one with the most contrast. */
 static safelight_video_status find_first(safelight_video *video, int64_t search, AVFrame *kept, int64_t *stamp) {
     progress progress = {.wanted = AV_NOPTS_VALUE};
     double best = -1;
@@ -306,10 +349,10 @@ static safelight_video_status find_first(safelight_video *video, int64_t search,
     while ((status = next(video, &progress)) == SAFELIGHT_VIDEO_OK) {
         if (best >= 0 && in_time(video, video->last) > search) break;
         double found = contrast(video->frame);
-        /* Behind frames of one colour the video may fade in: then it is the frame where the contrast stops growing. */
+        /* After frames of one colour the video may fade in: then it is the frame where the contrast stops growing. */
         if (best >= CONTRAST && found < best * 1.03) break;
         if (found < CONTRAST) is_fading = 1;
-        /* Noise of an even video does not choose the frame. */
+        /* Noise in a uniform video must not decide. */
         if (found < best + 1) continue;
         best = found;
         *stamp = video->last;
@@ -331,7 +374,7 @@ static int primaries(const AVFrame *frame, int is_hdr) {
 
 static safelight_video_status to_pixels(const safelight_video *video, AVFrame *frame, int width, int height, uint8_t *target) {
     const AVCodecParameters *codec = shown(video)->codecpar;
-    /* The container's values count where the stream has none. */
+    /* The container's values are used if the stream has none. */
     if (frame->color_trc == AVCOL_TRC_UNSPECIFIED) frame->color_trc = codec->color_trc;
     if (frame->color_primaries == AVCOL_PRI_UNSPECIFIED) frame->color_primaries = codec->color_primaries;
     if (frame->colorspace == AVCOL_SPC_UNSPECIFIED) frame->colorspace = codec->color_space;
@@ -347,7 +390,7 @@ static safelight_video_status to_pixels(const safelight_video *video, AVFrame *f
     if (!deep) return SAFELIGHT_VIDEO_NO_MEMORY;
     safelight_video_status status = SAFELIGHT_VIDEO_CODEC;
     if (scale(frame, (uint8_t *)deep, AV_PIX_FMT_RGB48LE, width, height, flags) == 0) {
-        /* Converting from YUV, libswscale makes 255 of 8 bits 65280. */
+        /* libswscale converts the 8-bit value 255 of YUV to 65280. */
         const AVPixFmtDescriptor *format = av_pix_fmt_desc_get(frame->format);
         double white = format && format->flags & AV_PIX_FMT_FLAG_RGB ? 65535 : 65280;
         safelight_rgb_to_srgb(deep, target, count, transfer, gamut, white, video->info.peak);
@@ -362,7 +405,7 @@ safelight_video_status safelight_video_decode(safelight_video *video, int64_t ti
     memset(frame, 0, sizeof *frame);
     safelight_video_begin(video);
     if (time > SAFELIGHT_VIDEO_LONGEST) time = SAFELIGHT_VIDEO_LONGEST;
-    /* Its colours cannot be computed without data that FFmpeg does not apply. */
+    /* The colours depend on metadata that FFmpeg does not apply. */
     if (video->info.dolby_vision == 5) return SAFELIGHT_VIDEO_CODEC;
     safelight_video_status status = begin_decoding(video);
     if (status != SAFELIGHT_VIDEO_OK) return status;

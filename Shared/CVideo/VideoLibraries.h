@@ -43,7 +43,7 @@
     X(av_buffersrc_close) X(av_buffersrc_parameters_alloc) X(av_buffersrc_parameters_set) X(avfilter_get_by_name) \
     X(avfilter_graph_alloc) X(avfilter_graph_alloc_filter) X(avfilter_graph_config) X(avfilter_graph_create_filter) \
     X(avfilter_graph_free) X(avfilter_graph_parse_ptr) X(avfilter_init_str) X(avfilter_inout_alloc) \
-    X(avfilter_inout_free)
+    X(avfilter_inout_free) X(avfilter_link)
 #define SAFELIGHT_SWSCALE_FUNCTIONS(X) \
     X(sws_freeContext) X(sws_getCoefficients) X(sws_getContext) X(sws_isSupportedInput) X(sws_scale) \
     X(sws_setColorspaceDetails) X(swscale_version)
@@ -144,6 +144,7 @@ extern struct safelight_video_functions safelight_video_functions;
 #define avfilter_init_str safelight_video_functions.avfilter_init_str
 #define avfilter_inout_alloc safelight_video_functions.avfilter_inout_alloc
 #define avfilter_inout_free safelight_video_functions.avfilter_inout_free
+#define avfilter_link safelight_video_functions.avfilter_link
 #define avformat_alloc_context safelight_video_functions.avformat_alloc_context
 #define avformat_alloc_output_context2 safelight_video_functions.avformat_alloc_output_context2
 #define avformat_close_input safelight_video_functions.avformat_close_input

@@ -1,5 +1,5 @@
-/* Changing the pixels of frames in YUV with half of the chroma samples in each direction, of 8 bits and limited range:
-   colours by a table, and a picture over the frame. */
+/* Changes the pixels of 4:2:0 YUV frames of 8 bits and limited range: colours by a table, and an image over the
+   frame. */
 #include "VideoFile.h"
 
 #include <math.h>

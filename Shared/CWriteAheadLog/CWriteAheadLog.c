@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    /// The bytes that are gathered at most: some thirty frames. SQLite's unix VFS writes at most 131,071 bytes with one
+    /// The maximum number of gathered bytes: about thirty frames. SQLite's unix VFS writes at most 131,071 bytes with one
     /// call, and takes a larger count modulo 131,072.
     capacity = 127 * 1024,
     /// The bytes of a frame's header.
@@ -165,13 +165,13 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int registered = SQLITE_ERROR;
 
 static void register_vfs(void) {
-    // Nothing reads SQLite's statistics of memory, which take a mutex with each allocation. Refused if a database was
-    // opened before, which does no harm.
+    // SQLite's memory statistics, which lock a mutex for each allocation, are not used. The call fails without effect if
+    // a database was opened before.
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     registered = sqlite3_initialize();
     below = sqlite3_vfs_find(NULL);
     if (registered != SQLITE_OK || !below) return;
-    // Everything but opening is that of the VFS below, which looks only at the members copied here.
+    // All functions but xOpen are those of the VFS below, which uses only the members that are copied here.
     gathering = *below;
     gathering.zName = "safelight-log";
     gathering.pNext = NULL;

@@ -25,7 +25,7 @@ public struct ApplyEdits: Request {
     public var ifContentRevision: Revision?
     /// For one asset: refused with conflict if it has another revision, which is in the error's data.
     public var ifRevision: Revision?
-    /// True if to insert the result of `edits.suggest` before the operations, as explicit values.
+    /// True to insert the result of `edits.suggest` before the operations, as explicit values.
     public var enhance: Bool
     /// Priority of the render.
     public var priority: EditPriority

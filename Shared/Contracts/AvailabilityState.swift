@@ -1,8 +1,8 @@
-/// The states of a library: it can be used, or a reason why not (T-42).
+/// The states of a library: available, or a reason why it is not (T-42).
 public enum AvailabilityState: String, Sendable, Hashable, CaseIterable {
     /// It can be read and written.
     case available
-    /// The disk, or the volume, of the library's folder is not there, or its database server does not answer.
+    /// The disk or volume of the library's folder is missing, or its database server does not answer.
     case offline
     /// The library's folder was moved, renamed or deleted.
     case relinquished

@@ -18,7 +18,8 @@ public struct BackupLibrary: Request {
     }
 
     public static let table = parameters(
-        "Backs up the library. A repeated backup to the same folder copies only what is new.",
+        "Backs up the library. A repeated backup to the same folder copies only what is new. Damaged files do not end "
+            + "it; the result names them.",
         blank: BackupLibrary(target: ""),
         [
             .required("target", \.target, .text(maxBytes: 4096), "Absolute path on the catalog's machine."),
@@ -32,7 +33,46 @@ public struct BackupLibrary: Request {
         ]
     )
 
+    /// A file that is damaged or missing in the library.
+    public struct DamagedFile: Sendable, Hashable, JSONTabled {
+        /// SHA-256 of the imported bytes.
+        public var digest: String
+        /// An asset to which it belongs.
+        public var asset: ObjectID?
+        /// Its name when it was imported.
+        public var filename: String?
+        /// True if the backup has an intact copy, from an earlier backup.
+        public var isInBackup: Bool
+
+        public init(digest: String, asset: ObjectID? = nil, filename: String? = nil, isInBackup: Bool) {
+            self.digest = digest
+            self.asset = asset
+            self.filename = filename
+            self.isInBackup = isInBackup
+        }
+
+        public static let table = JSONTable(
+            "DamagedFile",
+            "A file that is damaged or missing in the library.",
+            unknown: .ignored,
+            blank: DamagedFile(digest: "", isInBackup: false),
+            [
+                .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the imported bytes."),
+                .optional("asset", \.asset, .id(.asset), "An asset to which it belongs."),
+                .optional(
+                    "filename",
+                    \.filename,
+                    .text(maxBytes: 3 * TextLimit.filename),
+                    "Its name when it was imported."
+                ),
+                .required("isInBackup", \.isInBackup, .flag, "An intact copy is there from an earlier backup."),
+            ]
+        )
+    }
+
     public struct Result: JSONTabled {
+        /// The most files that are named in a result.
+        public static let maxDamagedFiles = 1000
         /// The token of the backup: it contains everything up to this sequence.
         public var token: ChangeToken
         /// Number of resources.
@@ -51,6 +91,11 @@ public struct BackupLibrary: Request {
         public var remote: Int = 0
         /// Resources removed from the earlier backup because the library no longer has them.
         public var removed: Int = 0
+        /// Files that are damaged or missing in the library. The backup is complete but for those of which it has no
+        /// copy from an earlier backup.
+        public var damaged: Int = 0
+        /// The first of these files.
+        public var damagedFiles: [DamagedFile] = []
 
         public init(token: ChangeToken) { self.token = token }
 
@@ -69,6 +114,20 @@ public struct BackupLibrary: Request {
                 .required("referenced", \.referenced, .count(0...Int.max), "Referenced files, listed but not copied."),
                 .defaulted("remote", \.remote, .count(0...Int.max), "In remote storage only, not copied.", default: 0),
                 .required("removed", \.removed, .count(0...Int.max), "Removed from the earlier backup."),
+                .defaulted(
+                    "damaged",
+                    \.damaged,
+                    .count(0...Int.max),
+                    "Damaged or missing in the library; the backup has all other files.",
+                    default: 0
+                ),
+                .defaulted(
+                    "damagedFiles",
+                    \.damagedFiles,
+                    .list(of: .object(DamagedFile.self), limit: maxDamagedFiles),
+                    "The first of the damaged files.",
+                    default: []
+                ),
             ]
         )
     }

@@ -9,13 +9,13 @@ public struct BeginEditing: Request {
     /// Adjustment data formats that the editor can read.
     public var canHandle: [HandledFormat]
     /// The RAW or the compressed original as the input, if the asset has both; with the adjustment data if it belongs
-    /// to that original. Nil for the usual input.
+    /// to that original. Nil for the input that the editor chooses.
     public var originalChoice: OriginalChoice?
     /// The longer side of the display-size image, in pixels, 16...4096.
     public var displaySize: Int
-    /// True if to omit the display-size image.
+    /// True to omit the display-size image.
     public var skipsDisplaySizeImage: Bool
-    /// True if to omit the bytes of the input.
+    /// True to omit the bytes of the input.
     public var skipsInput: Bool
     /// True if an input that is in remote storage may be downloaded.
     public var isNetworkAccessAllowed = false

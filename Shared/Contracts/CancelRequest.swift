@@ -6,8 +6,9 @@ struct CancelRequest: Request {
     var id: JSON = .null
 
     static let table = parameters(
-        "Cancels an open or waiting request of the same connection, which then ends with user_cancelled. Without an id "
-            + "of its own it is a notification and has no response.",
+        "Cancels an open or waiting request of the same connection, which then ends with user_cancelled; changes.follow "
+            + "and feed.follow end with their last token. Without an id of its own it is a notification and has no "
+            + "response.",
         blank: CancelRequest(),
         [.required("id", \.id, .requestID, "The id of the request.")]
     )

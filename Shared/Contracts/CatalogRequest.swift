@@ -113,7 +113,12 @@ public enum CatalogRequest: ServiceRequest {
         .method(listJobs, access: .add, limits: .waiting),
         .method(updateJobs, access: .add),
         .method(beginUpload, access: .add),
-        .method(appendUpload, access: .add, attachments: "The bytes to append.", limits: .withAttachments),
+        .method(
+            appendUpload,
+            access: .add,
+            attachments: "The bytes to append, at most the `chunkBytes` of `upload.begin`.",
+            limits: .withAttachments
+        ),
         .method(finishUpload, access: .add),
         .method(cancelUpload, access: .add),
         .method(libraryStatus, access: .add, limits: .waiting),

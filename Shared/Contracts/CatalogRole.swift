@@ -1,4 +1,4 @@
-/// The part of a catalog in the writing of its library.
+/// The role of a catalog among those of its library.
 public enum CatalogRole: String, Sendable, CaseIterable {
     /// It accepts changes.
     case writer

@@ -16,7 +16,7 @@ public struct ChangesDetails: Request {
     public var form: DetailsForm
     /// If false, only whether the result changed.
     public var wantsIncrementalChangeDetails: Bool
-    /// For services: the client with a limited grant whose view is wanted.
+    /// For services: the client with a limited grant whose view is requested.
     public var onBehalfOf: String?
 
     public init(

@@ -10,7 +10,7 @@ public struct ChangesSince: Request {
     public var limit: Int
     /// Topics to filter by, see ``FeedTopicFilter``; empty for all records.
     public var topics: [String]
-    /// For services: the client with a limited grant whose view is wanted.
+    /// For services: the client with a limited grant whose view is requested.
     public var onBehalfOf: String?
 
     public static let maxRecords = 1000

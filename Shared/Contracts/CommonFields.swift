@@ -10,17 +10,17 @@ extension JSONField {
 
     /// `fetch` of a request with a default: all entities of a kind.
     ///
-    /// - Parameter usual: the kind of a fetch that names none; nil if it follows from the other members
+    /// - Parameter defaultKind: the kind of a fetch that names none; nil if it follows from the other members
     static func fetch(
         _ path: Path<FetchDescription>,
         _ summary: String,
-        of kind: FetchSubject,
-        usual: FetchSubject? = nil
+        of kind: FetchDescription.Kind,
+        defaultKind: FetchDescription.Kind? = nil
     ) -> JSONField {
         .defaulted(
             "fetch",
             path,
-            .fetch(of: usual),
+            .fetch(of: defaultKind),
             summary,
             default: FetchDescription(kind)
         )
@@ -69,7 +69,12 @@ extension JSONField {
     }
 
     static func transaction(_ path: Path<String?>) -> JSONField {
-        .optional("transaction", path, .storableText(maxBytes: 128), "Transaction id, chosen by the client.")
+        .optional(
+            "transaction",
+            path,
+            .storableText(maxBytes: 128, isName: true),
+            "Transaction id, chosen by the client."
+        )
     }
 
     // MARK: Edits
@@ -139,10 +144,12 @@ extension JSONField {
 extension JSONType where Value == String {
     /// Returns the type of text that the catalog stores, with a maximum length in UTF-8 bytes. Not every database can
     /// store U+0000.
-    static func storableText(maxBytes: Int) -> JSONType {
-        let text = text(maxBytes: maxBytes)
+    ///
+    /// - Parameter isName: true for the name of something, which is not empty: all who send none would share it
+    static func storableText(maxBytes: Int, isName: Bool = false) -> JSONType {
+        let text = isName ? name(maxBytes: maxBytes) : text(maxBytes: maxBytes)
         return JSONType(
-            schema: ["type": "string", "maxLength": JSON(maxBytes)],
+            schema: text.schema(),
             decode: { (json: JSON) throws(JSONProblem) in
                 let value = try text.decode(json)
                 guard !value.utf8.contains(0) else { throw JSONProblem("must not contain U+0000") }

@@ -9,16 +9,16 @@ public struct CompareEdit: Request {
     public var asset: ObjectID
     /// The longer side of each of the two, in pixels.
     public var maximumSide: Int
-    /// True if to write "before" and "after" below them, in 24 further rows of pixels.
-    public var labels: Bool
+    /// True to write "before" and "after" below them, in 24 further rows of pixels.
+    public var hasLabels: Bool
     /// True if an original that is in remote storage may be downloaded.
     public var isNetworkAccessAllowed = false
     /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
 
-    public init(asset: ObjectID, maximumSide: Int = 1024, labels: Bool = false, atLeast: ChangeToken? = nil) {
+    public init(asset: ObjectID, maximumSide: Int = 1024, hasLabels: Bool = false, atLeast: ChangeToken? = nil) {
         self.asset = asset
-        self.labels = labels
+        self.hasLabels = hasLabels
         self.maximumSide = maximumSide
         self.atLeast = atLeast
     }
@@ -37,7 +37,7 @@ public struct CompareEdit: Request {
             ),
             .defaulted(
                 "labels",
-                \.labels,
+                \.hasLabels,
                 .flag,
                 "Write \"before\" and \"after\" below them, in 24 further rows of pixels.",
                 default: false

@@ -13,7 +13,7 @@ public struct CopyEdits: Request {
     public var fetch: FetchDescription?
     /// As in edits.apply.
     public var mode: AdjustmentMode
-    /// True if to also copy crop, rotation and other geometry.
+    /// True to copy also crop, rotation and other geometry.
     public var geometry: Bool
     /// Priority of the render.
     public var priority: EditPriority

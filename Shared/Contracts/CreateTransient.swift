@@ -4,7 +4,8 @@ public import PhotoModel
 /// `transient.create`: creates a transient collection or list, which is leased and never stored (S-30 to S-32).
 public struct CreateTransient: Request {
     public static let method = "transient.create"
-    /// The members: assets for a collection, collections and lists, also transient ones, for a list; nil if ``results`` is used.
+    /// The members: assets for a collection, collections and lists, also transient ones, for a list; nil if ``results``
+    /// is used.
     public var ids: [ObjectID]?
     /// Results whose members are concatenated; duplicates keep their first position.
     public var results: [ResultReference]

@@ -11,9 +11,9 @@ public struct EditOutcome: JSONTabled {
     public var sequence: Int64
     /// True if anything changed.
     public var isChanged: Bool
-    /// True if the original has a gain map and the edited version has none, because an effect or a frame moved pixels that
-    /// the map would have to follow, or another frame of the video became the still. A repeat of a finished
-    /// transaction does not tell.
+    /// True if the original has a gain map and the edited version has none, because an effect or a frame moved pixels
+    /// that the map would have to follow, or another frame of the video became the still. Not reported
+    /// for a repeat of a finished transaction.
     public var dropsGainMap = false
 
     public init(asset: ObjectID, token: ChangeToken, isChanged: Bool) {

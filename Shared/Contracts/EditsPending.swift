@@ -9,8 +9,9 @@ public struct EditsPending: Request {
     public var after: Int64?
     /// Maximum number of edits.
     public var limit: Int
-    /// The name of the editor that will apply the edits, the same after a restart; nil only to look at them. The editor gets
-    /// those that no other editor has: they are its own until they are finished, or its connection has ended for some time.
+    /// The name of the editor that will apply the edits, the same after a restart; nil to read them only. The editor
+    /// gets those that no other editor has: they are its own until they are finished, or its connection has ended for
+    /// some time.
     public var editor: String?
     /// With `editor`: time in milliseconds to wait for an edit, if there is none.
     public var wait: Int

@@ -21,7 +21,7 @@ public struct EncodedChangePage: Sendable {
     /// - Parameters:
     ///   - frame: bytes that contain the text
     ///   - range: the range of the text in them
-    /// - Throws: a description of what is not as ``ChangePage/table`` says
+    /// - Throws: a description of the difference from ``ChangePage/table``
     public init(parsing frame: [UInt8], at range: Range<Int>) throws(JSONProblem) {
         var records: [[UInt8]]?
         var tokens: [String: String] = [:]

@@ -8,7 +8,7 @@ public struct FetchCounts: Request {
     public var fetches: [FetchDescription]
     /// Token of the results; nil: the newest.
     public var token: ChangeToken?
-    /// True if to also count each media type.
+    /// True to count also each media type.
     public var byMediaType: Bool
     /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?

@@ -34,11 +34,11 @@ public struct FetchDuplicates: Request {
         ]
     )
 
-    /// Assets with the same picture.
+    /// Assets with the same image.
     public struct Group: JSONTabled, Hashable {
         /// SHA-256 of the image data, in hexadecimal.
         public var imageDigest: String
-        /// At least two, the one imported first at the front.
+        /// At least two, in the order of their import.
         public var assets: [ObjectID]
 
         public init(imageDigest: String, assets: [ObjectID]) {

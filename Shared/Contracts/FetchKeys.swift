@@ -4,10 +4,10 @@ public import PhotoModel
 /// `fetch.keys` of the catalog: the sort keys of a whole result, in order and all at one token.
 ///
 /// `fetch.keys {}` notifications carry them as attachments. Each key is a length of four bytes in big-endian order,
-/// followed by the bytes that `ResultKey` of PhotoModel encodes. Offset and limit of the fetch are ignored. The response to
-/// a service that asks for the view of a limited grant has the list of that grant as its first attachment: 27 bytes for each
-/// identifier. For a fetch that depends on the moments of the view (`Fetch.dependsOnViewMoments` of PhotoModel) the
-/// second attachment has the assets of the list that are in a moment (`MomentMember.bytes(of:)`).
+/// followed by the bytes that `ResultKey` of PhotoModel encodes. Offset and limit of the fetch are ignored. The
+/// response to a service that asks for the view of a limited grant has the list of that grant as its first attachment:
+/// 27 bytes for each identifier. For a fetch that depends on the moments of the view (`Fetch.dependsOnViewMoments` of
+/// PhotoModel) the second attachment has the assets of the list that are in a moment (`MomentMember.bytes(of:)`).
 public struct FetchKeys: Request {
     public static let method = "fetch.keys"
     public static let notification = "fetch.keys"
@@ -17,13 +17,14 @@ public struct FetchKeys: Request {
     public var fetch: FetchDescription
     /// The maximum number of keys; a larger result is refused with `limit_exceeded`.
     public var maxCount: Int
-    /// The moment of the keys; nil: the newest.
+    /// The token of the keys; nil: the newest.
     public var token: ChangeToken?
-    /// A moment at which the object of the fetch may still have existed. If it has been deleted since, the result is
-    /// empty; without `since`, or if it did not exist then either, the request is refused. A moment and a list of moments
-    /// come and go with their assets: with `since` their results are empty, whether or not they existed then.
+    /// A token at which the object of the fetch may still have existed. If it has been deleted since, the result is
+    /// empty. Without `since`, or if the object did not exist then either, the request is refused. Moments and lists of
+    /// moments appear and disappear with their assets: with `since` their results are empty, whether or not they
+    /// existed.
     public var since: ChangeToken?
-    /// For services: the client with a limited grant whose view is wanted.
+    /// For services: the client with a limited grant whose view is requested.
     public var onBehalfOf: String?
 
     public init(

@@ -37,11 +37,11 @@ public struct FetchPage<Page: ResultPage>: Request, ProjectedRequest {
     ///
     /// - Parameters:
     ///   - kind: the entities that are fetched if the request has no fetch
-    ///   - what: their name in descriptions
+    ///   - what: the name of the entities in descriptions
     ///   - members: the names of their members
     static func parameters(
         _ summary: String,
-        of kind: FetchSubject,
+        of kind: FetchDescription.Kind,
         _ what: String,
         members: [String]
     ) -> JSONTable<Self> {
@@ -49,7 +49,7 @@ public struct FetchPage<Page: ResultPage>: Request, ProjectedRequest {
             summary,
             blank: Self(fetch: FetchDescription(kind)),
             [
-                .fetch(\.fetch, "The \(what) to fetch and their order.", of: kind, usual: kind),
+                .fetch(\.fetch, "The \(what) to fetch and their order.", of: kind, defaultKind: kind),
                 .optional("token", \.token, .token, "Token of the result, from its first page; absent: the newest."),
                 .defaulted(
                     "from",
@@ -155,7 +155,7 @@ public struct AssetPage: ResultPage {
     ///
     /// - Parameters:
     ///   - projection: the projection of the objects besides the assets
-    ///   - assets: the text of the assets, separated by commas, which take the place of ``assets``
+    ///   - assets: the text of the assets, separated by commas, in place of ``assets``
     public func encoded(_ projection: Projection, assets: [UInt8]) -> [[UInt8]] {
         var head = JSONWriter()
         var tail = JSONWriter()

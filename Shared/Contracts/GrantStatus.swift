@@ -1,15 +1,15 @@
 public import JSONValue
 public import PhotoModel
 
-/// `grants.status`: what an identity may do, for the services.
+/// `grants.status`: the permission of an identity; for services.
 public struct GrantStatus: Request {
     public static let method = "grants.status"
     public var identity: String
-    /// Assets about which it is asked whether the identity sees them.
+    /// Assets to check; the result names those that the identity does not see.
     public var assets: [ObjectID]
     /// True to receive the whole list of a limited grant.
     public var wantsList: Bool
-    /// A change that the answer has to include. One of another history is ignored.
+    /// The token of a change that the result has to include. A token of another history is ignored.
     public var atLeast: ChangeToken?
 
     public init(
@@ -59,7 +59,7 @@ public struct GrantStatus: Request {
         public var hidden: [ObjectID] = []
         /// The public key of the identity; nil for one without a key.
         public var key: String?
-        /// The list of a limited grant and its token, if the list was asked for.
+        /// The list of a limited grant and its token, if the list was requested.
         public var list: [ObjectID]?
         public var token: ChangeToken?
 
@@ -110,7 +110,7 @@ extension JSONType where Value == Permission.Role {
         return JSONType(
             schema: ["type": "string", "enum": JSON(roles.map { "\($0)" })],
             decode: { (json: JSON) throws(JSONProblem) in
-                // A role of a newer catalog opens nothing.
+                // The role of a newer catalog, which this service does not know.
                 roles.first { json == .string("\($0)") } ?? .denied
             },
             encode: { .string("\($0)") }

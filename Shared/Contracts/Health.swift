@@ -17,7 +17,7 @@ public struct Health: Request {
         public var problems: [String]
         /// The newest sequence that the service has seen.
         public var sequence: Int64
-        /// The part of a catalog in the writing; nil for another service.
+        /// The role of a catalog; nil for another service.
         public var role: CatalogRole?
         /// The number of the present writer, for several catalogs; each takeover raises it.
         public var epoch: Int64?

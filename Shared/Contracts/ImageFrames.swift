@@ -7,7 +7,7 @@ public import PhotoModel
 /// like an image of `image.request`.
 public struct ImageFrames: Request {
     public static let method = "image.frames"
-    /// The most frames of one request: a message has at most 64 frames.
+    /// The maximum number of frames of one request: a message has at most 64 frames.
     public static let maxFrames = 60
     /// The video.
     public var asset: ObjectID
@@ -15,15 +15,16 @@ public struct ImageFrames: Request {
     public var times: [Int64]
     /// The number of frames at equal distances, in the middle of each part; nil to use `times`.
     public var count: Int?
-    /// A key frame up to so many microseconds before a time may be shown instead, because it takes less time to decode. Nil
-    /// for half the distance between the frames with `count`, else 0.
+    /// A key frame at most this many microseconds before a requested time may be shown instead, because it is decoded
+    /// faster.
+    /// Nil for half the distance between the frames with `count`, else 0.
     public var tolerance: Int64?
     /// Size in pixels, or the maximum.
     public var targetSize: TargetSize
     /// Fit the image into the size, or fill the size.
     public var contentMode: ImageContentMode
-    /// none: all pixels; fast: the size, but never enlarged, and aspectFill cuts nothing off; exact: the size, enlarged if
-    /// necessary.
+    /// none: all pixels; fast: the size, but never enlarged, and aspectFill cuts nothing off; exact: the size, enlarged
+    /// if necessary.
     public var resizeMode: ImageResizeMode
     /// The video with or without edits.
     public var version: ImageVersion
@@ -114,9 +115,9 @@ public struct ImageFrames: Request {
 
     /// One frame of the response.
     public struct Frame: JSONTabled {
-        /// The time that was asked for, in microseconds.
+        /// The requested time, in microseconds.
         public var time: Int64
-        /// The time of the frame that is shown, in microseconds.
+        /// The time of the frame in the response, in microseconds.
         public var frameTime: Int64?
         public var pixelWidth = 0
         public var pixelHeight = 0

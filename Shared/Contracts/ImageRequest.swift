@@ -14,8 +14,8 @@ public struct ImageRequest: Request {
     public var targetSize: TargetSize
     /// Fit the image into the size, or fill the size.
     public var contentMode: ImageContentMode
-    /// none: all pixels; fast: the size, but never enlarged, and aspectFill cuts nothing off; exact: the size, enlarged if
-    /// necessary.
+    /// none: all pixels; fast: the size, but never enlarged, and aspectFill cuts nothing off; exact: the size, enlarged
+    /// if necessary.
     public var resizeMode: ImageResizeMode
     /// opportunistic: a degraded image first if it is faster; highQualityFormat: only the requested image; fastFormat:
     /// one image, degraded if that is available sooner.
@@ -37,10 +37,10 @@ public struct ImageRequest: Request {
     /// Id of the caching manager that may have prepared the image; nil for none.
     public var cache: String?
     /// Of a video: microseconds; the first frame at or after it is shown. Nil for the first frame of the first three
-    /// seconds that is not nearly one colour.
+    /// seconds that is not almost a single colour.
     public var frameTime: Int64?
-    /// True for high dynamic range where the asset has it and the format can hold it: an AVIF of ten bits in BT.2020 and
-    /// PQ, or a JPEG in standard range with its gain map beside it.
+    /// True for high dynamic range where the asset has it and the format can hold it: an AVIF of ten bits in BT.2020
+    /// and PQ, or a JPEG in standard range with its gain map beside it.
     public var prefersHDR = false
     /// The brightest white that the display can show, over white in standard range; 0 if it is unknown, and then all of
     /// the gain is applied. Values below 1 count as 0. A JPEG does not depend on it.
@@ -281,4 +281,42 @@ public struct ImageRequest: Request {
             ]
         )
     }
+}
+
+// MARK: - Delivery
+
+/// Names and sizes of the messages that deliver an image.
+public enum ImageDelivery {
+    /// The notification with a degraded image; at least one more message follows.
+    public static let degraded = "image.degraded"
+    /// The notification with a part of an image that is too large for the response: `offset`, and the bytes as an
+    /// attachment. Parts are sent in order.
+    public static let chunk = "image.chunk"
+    public static let chunkBytes = 1 << 20
+    /// Images of at most this many bytes are attached to the response, in parts of at most 8 MiB to be joined in order.
+    public static let inReply = 15 << 20
+}
+
+/// The source of an image, or the reason it was not cached (P-11).
+public enum CacheReason: String, Sendable, Hashable, CaseIterable {
+    /// Cached in memory.
+    case memory
+    /// Cached because the caching manager named in the request had prepared exactly this image.
+    case prepared
+    /// Cached on disk.
+    case disk
+    /// Not cached; shared with another request for the same image that was in progress.
+    case shared
+    /// Not cached; rendered for this request.
+    case rendered
+    /// Not cached: the caching manager prepares this asset with other options or at another size.
+    case optionsDiffer
+    /// Not cached: the caching manager has the image on its list but has not prepared it yet.
+    case notPreparedYet
+    /// A smaller cached image.
+    case smaller
+    /// The preview that is embedded in the file.
+    case preview
+    /// Decoded at a fraction of its size, which is faster.
+    case quick
 }

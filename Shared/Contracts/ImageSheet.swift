@@ -6,7 +6,7 @@ public struct ImageSheet: Request {
     public static let method = "image.sheet"
     public static let maxAssets = 400
 
-    /// How the images are arranged.
+    /// The arrangement of the images.
     public enum Layout: String, Sendable, Hashable, CaseIterable {
         /// In squares of equal size.
         case grid
@@ -20,7 +20,7 @@ public struct ImageSheet: Request {
     public var columns: Int
     /// Side length of a cell, in pixels.
     public var cell: Int
-    /// How the images are arranged.
+    /// The arrangement of the images.
     public var layout: Layout
     /// Text below each image, in the order of `assets`; empty for the file names.
     public var labels: [String]

@@ -21,7 +21,7 @@ public struct KeepInStorage: Request {
             + "files that the remote store has.",
         blank: KeepInStorage(fetch: FetchDescription(.assets)),
         [
-            .fetch(\.fetch, "The assets.", of: .assets, usual: .assets),
+            .fetch(\.fetch, "The assets.", of: .assets, defaultKind: .assets),
             .defaulted("keep", \.isKept, .flag, "Keep them, or release them.", default: true),
         ]
     )
@@ -29,7 +29,7 @@ public struct KeepInStorage: Request {
     public struct Result: JSONTabled {
         /// Number of assets.
         public var assets = 0
-        /// Files and bytes that were downloaded, or given up.
+        /// Files and bytes that were downloaded, or released.
         public var count = 0
         public var bytes: Int64 = 0
 

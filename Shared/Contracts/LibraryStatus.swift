@@ -1,6 +1,6 @@
 public import JSONValue
 
-/// `library.status`: whether the library can be read and written, and if not, why (T-42, PhotoKit's
+/// `library.status`: whether the library can be read and written, and the reasons if not (T-42, PhotoKit's
 /// `unavailabilityReason`).
 public struct LibraryStatus: Request {
     public static let method = "library.status"
@@ -23,19 +23,19 @@ public struct LibraryStatus: Request {
         ]
     )
 
-    /// The state of the library, and everything that is wrong with it.
+    /// The state of the library, and all of its problems.
     public struct Result: JSONTabled, Hashable {
-        /// The gravest of the problems, or `available`.
+        /// The most severe of the problems, or `available`.
         public var state: AvailabilityState
-        /// When this became so, in microseconds since 1970; another number for each change of the status.
+        /// The time of the last change of the status, in microseconds since 1970; different for each change.
         public var since: Int64
         /// True if photos, albums and the history can be read.
         public var isReadable: Bool
         /// True if changes are accepted.
         public var isWritable: Bool
-        /// The reasons, gravest first; empty if the library is available.
+        /// The reasons, the most severe first; empty if the library is available.
         public var problems: [Problem]
-        /// The part of the catalog that answers in the writing.
+        /// The role of the catalog that answers.
         public var role: CatalogRole?
         /// The number of the present writer, for several catalogs; each takeover raises it.
         public var epoch: Int64?
@@ -81,13 +81,13 @@ public struct LibraryStatus: Request {
         )
     }
 
-    /// One reason why the library cannot be used as usual.
+    /// A problem that restricts the use of the library.
     public struct Problem: JSONTabled, Hashable {
         public var state: AvailabilityState
         /// The name and the number of the error that affected requests have.
         public var name: String
         public var code: Int64
-        /// The trouble, and its remedy.
+        /// The problem, and its remedy.
         public var message: String
 
         public init(_ state: AvailabilityState, _ message: String) {

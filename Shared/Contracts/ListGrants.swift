@@ -1,7 +1,7 @@
 public import JSONValue
 public import PhotoModel
 
-/// `grants.list`: what each identity may do.
+/// `grants.list`: the access of each identity.
 public struct ListGrants: Request {
     public static let method = "grants.list"
     public static let maxPage = 1000

@@ -15,8 +15,8 @@ public struct LivePhotoRequest: Request {
     public var targetSize: TargetSize
     /// Fit the still into the size, or fill the size.
     public var contentMode: ImageContentMode
-    /// opportunistic: a degraded still first if it is faster; highQualityFormat: only the requested one; fastFormat: one
-    /// still, degraded if that is available sooner.
+    /// opportunistic: a degraded still first if it is faster; highQualityFormat: only the requested one; fastFormat:
+    /// one still, degraded if that is available sooner.
     public var deliveryMode: ImageDeliveryMode
     /// The Live Photo with or without edits.
     public var version: ImageVersion

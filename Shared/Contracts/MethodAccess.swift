@@ -5,8 +5,8 @@ public import PhotoModel
 public enum MethodAccess: String, Sendable, CaseIterable {
     /// Anyone who may connect.
     case `public`
-    /// Reads the library as far as the identity may see it, or edits what it sees: with a limited grant the assets of its
-    /// list.
+    /// Reads the library as far as the identity may see it, or edits what it sees: with a limited grant the assets of
+    /// its list.
     case view
     /// Reads the whole library.
     case read
@@ -20,8 +20,8 @@ public enum MethodAccess: String, Sendable, CaseIterable {
     case service
 }
 
-/// The permission of an identity: its role, and the changes that the owner is asked about. It fits into one byte, so that it
-/// can be read without a lock.
+/// The permission of an identity: its role, and the changes that the owner is asked about. It fits into one byte, so
+/// that it can be read without a lock.
 public struct Permission: Sendable, Hashable {
     /// The roles of identities.
     public enum Role: UInt8, Sendable, CaseIterable {

@@ -1,6 +1,6 @@
 import JSONValue
 
-/// Which service has which method, for errors that name the right service.
+/// The services that have each method, for errors that name the right service.
 enum MethodOwners {
     private static let services: [(name: String, methods: [String])] = [
         ("catalog", CatalogRequest.methods.map(\.name)),

@@ -6,7 +6,7 @@ public struct OpenSession: Request {
     public static let method = "session.open"
     /// Name of the client program.
     public var client: String
-    /// Why the client wants access; shown to the owner. The request is refused without it (S-12).
+    /// The reason for which the client wants access; shown to the owner. The request is refused without it (S-12).
     public var purpose: String
     public var access: AccessLevel
 
@@ -47,7 +47,7 @@ public struct OpenSession: Request {
         public var access: AccessLevel
         public var scope: GrantScope
         public var consent: ConsentPolicy
-        /// True for the owner of the library, whom nobody grants access.
+        /// True for the owner of the library, who needs no grant.
         public var isOwner: Bool
 
         public init(_ grant: Grant, isOwner: Bool) {

@@ -17,9 +17,9 @@ public struct PerformChanges: Request {
     /// Digest of the client's original request, at most 64 bytes. It is compared instead of the parameters if the
     /// transaction is repeated, because a service's own parameters differ between attempts.
     public var requestDigest: String?
-    /// True if to return only the outcome of the committed transaction with this id, performing nothing. Without
+    /// True to return only the outcome of the committed transaction with this id, performing nothing. Without
     /// requests and digest the outcome is returned whatever the transaction was. The error is `identifier_not_found` if
-    /// none was committed and `id_reused` if it had other requests or another digest. Nothing is stored.
+    /// none was committed and `id_reused` if it had other requests or another digest. The library is not changed.
     public var recall: Bool
 
     public init(
@@ -116,13 +116,13 @@ public struct PerformChanges: Request {
         )
     }
 
-    /// A new asset whose picture the library had already, in a file with other metadata.
+    /// A new asset whose image the library had already, in a file with other metadata.
     public struct SameImage: JSONTabled, Hashable {
         /// Index of the request in the transaction.
         public var request: Int
         /// The request's placeholder; nil if it has none.
         public var ref: String?
-        /// Assets with the same picture, the one imported first at the front.
+        /// Assets with the same image, in the order of their import.
         public var assets: [ObjectID]
 
         /// The most assets that are listed.
@@ -163,12 +163,12 @@ public struct PerformChanges: Request {
         public var placeholders: JSONObject
         /// The `ref`s whose bytes were already in the library (P-23).
         public var duplicates: [String]
-        /// Assets that were in the trash, and were taken out of it because their bytes were imported again.
+        /// Assets that were recovered from the trash because their bytes were imported again.
         public var restored: [ObjectID]
         /// Members of requests for new assets that had no effect, because the library already had the bytes.
         public var ignored: [Ignored]
-        /// New assets whose picture the library had already, in a file with other metadata; empty for clients that do not
-        /// see the whole library.
+        /// New assets whose image the library had already, in a file with other metadata; empty for clients that do
+        /// not see the whole library.
         public var sameImage: [SameImage]
         /// Digests of damaged stored files that were replaced with bytes of this request; empty in the response to a
         /// repeated request.
@@ -198,8 +198,8 @@ public struct PerformChanges: Request {
         /// Returns the identifier of the entity created as `ref`; nil if there is none.
         public func id(_ ref: String) -> ObjectID? { placeholders[ref]?.stringValue.flatMap { ObjectID($0) } }
 
-        /// The encoded result. That of a transaction which only changes entities, the usual one, is written directly; a
-        /// test compares it with that of the table.
+        /// The encoded result. The result of a transaction that only changes entities, which is the most frequent one,
+        /// is written directly; a test compares it with that of the table.
         public var bytes: Bytes {
             guard placeholders.isEmpty, duplicates.isEmpty, restored.isEmpty, ignored.isEmpty, sameImage.isEmpty,
                 healed.isEmpty

@@ -12,8 +12,8 @@ public struct PreviewEdit: Request {
     public var magick: MagickOptions?
     /// The longer side of the preview, in pixels.
     public var maximumSide: Int
-    /// Microseconds of a video at which the frame is rendered; nil for the first that is not nearly one colour. Nil for
-    /// photos.
+    /// Microseconds of a video at which the frame is rendered; nil for the first frame that is not almost
+    /// a single colour. Nil for photos.
     public var frameTime: Int64?
     /// The engine that renders the pixels; nil for the engine that the adjustments name, or else the editor's setting.
     public var engine: RenderEngine?

@@ -4,8 +4,8 @@ public import PhotoModel
 /// `resource.read`: the bytes of a resource (T-31, T-32).
 ///
 /// A REQ client, or a request without credit, gets one response with all requested bytes as its attachment. More than
-/// ``maxReplyBytes`` are refused as `limit_exceeded`; they are read in ranges, by `offset` and `length`, or with credit:
-/// then `resource.chunk {offset}` notifications with an attachment each precede the response.
+/// ``maxReplyBytes`` are refused as `limit_exceeded`; they are read in ranges, by `offset` and `length`, or with
+/// credit: then `resource.chunk {offset}` notifications with an attachment each precede the response.
 public struct ReadResource: Request {
     public static let method = "resource.read"
     public static let notification = "resource.chunk"
@@ -16,8 +16,8 @@ public struct ReadResource: Request {
     public var asset: ObjectID
     /// Type of the resource.
     public var type: ResourceType
-    /// SHA-256 of a file of the asset, which is read whole, instead of a resource; nil to name the resource by its type. A
-    /// service may also read files of earlier versions of the asset.
+    /// SHA-256 of a file of the asset, which is read whole, instead of a resource; nil to name the resource by its
+    /// type. A service may also read files of earlier versions of the asset.
     public var digest: String?
     /// Offset of the first byte.
     public var offset: Int64

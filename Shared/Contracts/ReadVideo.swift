@@ -3,8 +3,8 @@ public import PhotoModel
 
 /// `video.read`: bytes of a stream of `video.playback` (S-59).
 ///
-/// As `resource.read`: a request without credit gets one response with at most ``ReadResource/maxReplyBytes``; with credit
-/// `resource.chunk` notifications precede the response.
+/// As `resource.read`: a request without credit gets one response with at most ``ReadResource/maxReplyBytes``; with
+/// credit `resource.chunk` notifications precede the response.
 public struct ReadVideo: Request {
     public static let method = "video.read"
     /// The asset.

@@ -3,8 +3,8 @@ public import PhotoModel
 
 /// `video.asset`: how a video is composed, `requestAVAssetForVideo` (S-61).
 ///
-/// The response has the tracks of the file that is shown, with the segments of their edit lists; the speeds at which its
-/// parts are shown; the volume of its sound; and the files from which it comes. All times are microseconds.
+/// The response has the tracks of the file that is shown, with the segments of their edit lists; the speeds at which
+/// its parts are shown; the volume of its sound; and the files from which it comes. All times are microseconds.
 public struct VideoAsset: Request {
     public static let method = "video.asset"
     /// The video, or a Live Photo, whose paired video is described.
@@ -163,8 +163,8 @@ public struct VideoAsset: Request {
         public var timeMap: [Segment] = []
         /// The volume of the sound, relative to that of the source.
         public var audioCurve: [Volume] = []
-        /// True if time map and volume are in the file already, which an edit has rendered: its source is the last file.
-        /// False if players and exports apply them to the file.
+        /// True if time map and volume are in the file already, which an edit has rendered: its source is the last
+        /// file. False if players and exports apply them to the file.
         public var isRendered = false
         /// The files: the one that is shown and, behind it, the original of an edit.
         public var sources: [AssetResource] = []

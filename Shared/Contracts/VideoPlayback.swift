@@ -3,9 +3,9 @@ public import PhotoModel
 
 /// `video.playback`: what is needed to play a video, `requestPlayerItemForVideo` (S-59, S-62).
 ///
-/// The bytes are read in ranges with `video.read` and the `stream` of the response, or with `resource.read` of the catalog.
-/// With `isFastStart` the stream begins with the file's index, so that a player can begin before it has all bytes: a
-/// QuickTime or MPEG-4 file whose index is at its end is delivered in that order, without being copied.
+/// The bytes are read in ranges with `video.read` and the `stream` of the response, or with `resource.read` of the
+/// catalog. With `isFastStart` the stream begins with the file's index, so that a player can begin before it has all
+/// bytes: a QuickTime or MPEG-4 file whose index is at its end is delivered in that order, without being copied.
 public struct VideoPlayback: Request {
     public static let method = "video.playback"
     /// The video, or a Live Photo, whose paired video is played.

@@ -11,48 +11,48 @@ public final class FairSemaphore<Source: Hashable & Sendable>: Sendable {
         var running: [Source: Int] = [:]
         var waiting = FairQueue<Source, Waiter>()
         /// The waiting tasks of sources that have all their permits.
-        var held: [Source: Deque<Waiter>] = [:]
-        var heldCount = 0
+        var atLimit: [Source: Deque<Waiter>] = [:]
+        var atLimitCount = 0
 
-        /// Takes a permit; returns false if the source has all that it may have.
+        /// Acquires a permit; returns false if the source has the maximum.
         mutating func begin(_ source: Source) -> Bool {
-            let others = running[source, default: 0]
-            guard others < permitsPerSource else { return false }
+            let own = running[source, default: 0]
+            guard own < permitsPerSource else { return false }
             permits -= 1
-            running[source] = others + 1
+            running[source] = own + 1
             return true
         }
 
-        /// Gives a permit back, and returns the waiters that have one now.
+        /// Releases a permit, and returns the waiters that have acquired one now.
         mutating func end(_ source: Source) -> [Waiter] {
             permits += 1
-            let others = running[source, default: 1] - 1
-            running[source] = others == 0 ? nil : others
-            if let next = removeHeld(of: source, at: 0) { waiting.append(next, from: source) }
-            var begun: [Waiter] = []
+            let remaining = running[source, default: 1] - 1
+            running[source] = remaining == 0 ? nil : remaining
+            if let next = removeAtLimit(of: source, at: 0) { waiting.append(next, from: source) }
+            var started: [Waiter] = []
             while permits > 0, let next = waiting.popFirst() {
-                if begin(next.source) { begun.append(next) } else { append(next) }
+                if begin(next.source) { started.append(next) } else { append(next) }
             }
-            return begun
+            return started
         }
 
         mutating func append(_ waiter: Waiter) {
             guard running[waiter.source, default: 0] >= permitsPerSource else {
                 return waiting.append(waiter, from: waiter.source)
             }
-            held[waiter.source, default: []].append(waiter)
-            heldCount += 1
+            atLimit[waiter.source, default: []].append(waiter)
+            atLimitCount += 1
         }
 
         mutating func remove(from source: Source, where condition: (Waiter) -> Bool) -> Waiter? {
             if let waiter = waiting.remove(from: source, where: condition) { return waiter }
-            return held[source]?.firstIndex(where: condition).flatMap { removeHeld(of: source, at: $0) }
+            return atLimit[source]?.firstIndex(where: condition).flatMap { removeAtLimit(of: source, at: $0) }
         }
 
-        private mutating func removeHeld(of source: Source, at index: Int) -> Waiter? {
-            guard let waiter = held[source]?.remove(at: index) else { return nil }
-            if held[source]?.isEmpty == true { held[source] = nil }
-            heldCount -= 1
+        private mutating func removeAtLimit(of source: Source, at index: Int) -> Waiter? {
+            guard let waiter = atLimit[source]?.remove(at: index) else { return nil }
+            if atLimit[source]?.isEmpty == true { atLimit[source] = nil }
+            atLimitCount -= 1
             return waiter
         }
     }
@@ -66,13 +66,13 @@ public final class FairSemaphore<Source: Hashable & Sendable>: Sendable {
 
     /// - Parameters:
     ///   - permits: the maximum number of tasks that work at the same time
-    ///   - permitsPerSource: the maximum number of those of one source
+    ///   - permitsPerSource: the maximum number of such tasks of one source
     public init(permits: Int, permitsPerSource: Int = .max) {
         state = Mutex(State(permits: permits, permitsPerSource: permitsPerSource))
     }
 
     /// The number of waiting tasks.
-    public var waitingCount: Int { state.withLock { $0.waiting.count + $0.heldCount } }
+    public var waitingCount: Int { state.withLock { $0.waiting.count + $0.atLimitCount } }
 
     /// Runs work as soon as there is a permit for it.
     ///
@@ -93,11 +93,11 @@ public final class FairSemaphore<Source: Hashable & Sendable>: Sendable {
             state.append(waiter)
             return waiter.promise
         }
-        return await promise?.value { self.leave(promise, from: source) } ?? true
+        return await promise?.value { self.cancel(promise, from: source) } ?? true
     }
 
-    /// Takes a cancelled waiter out of the queue. One that is not there any more has the permit and keeps it.
-    private func leave(_ promise: Promise<Bool>?, from source: Source) {
+    /// Removes a cancelled waiter. One that is no longer in the queue has acquired the permit and keeps it.
+    private func cancel(_ promise: Promise<Bool>?, from source: Source) {
         state.withLock { $0.remove(from: source) { $0.promise === promise } }?.promise.fulfill(false)
     }
 

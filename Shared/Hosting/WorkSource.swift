@@ -1,7 +1,7 @@
 import Contracts
 public import Messaging
 
-/// The client that work is done for. Queues that clients share serve the sources in turn, so that a client with much
+/// The client for which work is done. Queues that clients share serve the sources in turn, so that a client with much
 /// work does not delay the others.
 public enum WorkSource: Hashable, Sendable {
     /// A client by its identity. A key is one client, however many connections it has.
@@ -15,9 +15,10 @@ public enum WorkSource: Hashable, Sendable {
     /// The client whose request the present task answers.
     @TaskLocal public static var current = WorkSource.service
 
-    /// The client that has sent a request, or that the service acts for which has sent it.
+    /// The client that has sent a request; if a service has sent it, the client for which the service acts.
     ///
-    /// - Parameter client: the client that a service acts for; nil for none. From others it counts for nothing.
+    /// - Parameter client: the client for which a service acts; nil for none. It is ignored if the sender is no
+    ///   service.
     public init(of context: RequestContext, onBehalfOf client: String? = nil) {
         switch Permission(byte: context.cachedPermission?.value ?? 0).role {
         case .host, .service: self = client.map(Self.identity) ?? .connection(context.connection)
@@ -25,6 +26,6 @@ public enum WorkSource: Hashable, Sendable {
         }
     }
 
-    /// Returns how many places each source has in a queue even if others have taken all of them.
+    /// Returns the number of places that each source has in a queue even if others use all of them.
     public static func reservedPlaces(of limit: Int) -> Int { min(8, limit / 16) }
 }

@@ -23,7 +23,7 @@ enum BMFFStructure {
 
     static func read(_ file: ByteReader, kind: ImageFormat) throws(ImageHeader.Failure) -> ImageHeader {
         let outer = boxes(file)
-        // libheif takes the last of several, and also reads boxes behind those that are read here.
+        // libheif uses the last of several, and also reads boxes after those that are read here.
         let all = boxes(file, withAnyName: true)
         guard all.count < maxBoxes, all.count(where: { $0.name == "meta" }) <= 1 else {
             throw .invalid("a \(kind.rawValue) file with several descriptions or too many boxes")
@@ -43,7 +43,7 @@ enum BMFFStructure {
             throw .invalid("a \(kind.rawValue) file without a primary image")
         }
         let described = associated(properties, with: primary)
-        // Some files have it behind the properties that change it.
+        // Some files have it after the properties that change it.
         var size = described.last { $0.name == "ispe" }.flatMap { property -> (width: Int, height: Int)? in
             guard let width = property.content.big32(4), let height = property.content.big32(8) else { return nil }
             return (width, height)
@@ -89,8 +89,8 @@ enum BMFFStructure {
         return header
     }
 
-    /// Returns whether the properties of an image say that it is grey in limited range. `full_range_flag` of `nclx` counts
-    /// more than the image's own header.
+    /// Returns true if the properties of an image declare grey in limited range. `full_range_flag` of `nclx` takes
+    /// precedence over the image's own header.
     private static func hasLimitedGrey(_ properties: [Box]) -> Bool {
         guard let configuration = properties.first(where: { $0.name == "av1C" })?.content,
             configuration.byte(2).map({ $0 & 0x10 != 0 }) == true
@@ -114,7 +114,7 @@ enum BMFFStructure {
     }
 
     /// Returns the payload of the first item `tmap`, its second input, which is the gain map, and the index of the byte
-    /// that hides that one.
+    /// that hides the gain map.
     static func toneMap(_ file: ByteReader) -> (payload: ByteReader, item: Int, hidingByte: Int)? {
         guard let meta = boxes(file).first(where: { $0.name == "meta" }), meta.isWhole else { return nil }
         let inner = boxes(meta.content, from: 4)
@@ -134,7 +134,7 @@ enum BMFFStructure {
         return nil
     }
 
-    /// Returns whether an image that is a part of another one has an auxiliary image.
+    /// Returns true if an image that is a part of another one has an auxiliary image.
     ///
     /// As libheif reads it, one reference begins where the numbers of the one before end, whatever size the box has.
     private static func hasAuxiliaryOfTile(_ references: ByteReader?, _ items: [Int: Item]) -> Bool {
@@ -167,7 +167,7 @@ enum BMFFStructure {
 
     /// Returns the boxes in a box.
     ///
-    /// - Parameter withAnyName: true if a name that is not UTF-8 does not end them, as in libheif
+    /// - Parameter withAnyName: true to continue after a name that is not UTF-8, as libheif does
     static func boxes(_ reader: ByteReader, from start: Int = 0, withAnyName: Bool = false) -> [Box] {
         var result: [Box] = []
         var offset = start
@@ -281,8 +281,8 @@ enum BMFFStructure {
             guard let id = take(idSize), let method = version == 0 ? 0 : take(2), take(2) != nil,
                 let base = take(baseSize), let extents = take(2)
             else { return }
-            // Without lengths all of them are empty. They may take no bytes, so that the file's size does not bound their
-            // number.
+            // Without lengths all items are empty. Because their entries may take no bytes, the file's size does not
+            // bound their number.
             guard lengthSize > 0 else {
                 at += extents * (indexSize + offsetSize)
                 continue

@@ -52,7 +52,7 @@ public struct CodedColours: Sendable, Hashable {
         self.transfer = transfer
     }
 
-    /// Makes the colours of the numbers of ITU-T H.273, tables 2 and 3; nil for those that are not known.
+    /// Creates the colours for numbers of ITU-T H.273, tables 2 and 3; nil for unknown numbers.
     ///
     /// Curves of television in standard range count as that of sRGB, as they are displayed. Unspecified numbers (2) are
     /// those of sRGB.

@@ -1,6 +1,6 @@
 /// The reason that a .cube file cannot be read.
 public struct ColourTableError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The number of the line, from 1; nil if the whole file is at fault.
+    /// The number of the line, from 1; nil for a fault of the whole file.
     public let line: Int?
     public let reason: String
 
@@ -21,7 +21,7 @@ extension ColourTable {
             throw ColourTableError(line: nil, reason: "a .cube file may have at most \(Self.largestFile >> 20) MiB")
         }
         var reader = CubeReader()
-        // Some programs begin a text in UTF-8 with a byte order mark.
+        // Some programs write a byte order mark before UTF-8.
         let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
         // Lines end with LF or CR LF, in files of old programs with CR.
         let end: UInt8 = bytes.contains(0x0A) ? 0x0A : 0x0D

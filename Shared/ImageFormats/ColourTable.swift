@@ -23,8 +23,8 @@ public struct ColourTable: Sendable, Hashable {
         self.values = values
     }
 
-    /// Creates a table from the pixels of a picture: one row is a curve for each channel, else all pixels, row by row, are
-    /// the points of a cube. A HALD CLUT of any level is such a picture.
+    /// Creates a table from the pixels of a picture: one row is a curve for each channel, else all pixels, row by row,
+    /// are the points of a cube. A HALD CLUT of any level is such a picture.
     public init?(pixels values: [UInt16], width: Int, height: Int) {
         guard width > 0, height > 0, values.count == 3 * width * height else { return nil }
         if height == 1 {
@@ -35,8 +35,8 @@ public struct ColourTable: Sendable, Hashable {
         }
     }
 
-    /// Returns the table as PNG of 16 bits: a HALD CLUT if the number of points is a square, as a cube of 64 points is one
-    /// of level 8; else a picture with one row for each row of the cube.
+    /// Returns the table as PNG of 16 bits: a HALD CLUT if the number of points is a square, as a cube of 64 points is
+    /// one of level 8; else a picture with one row for each row of the cube.
     public var png: [UInt8] {
         let (width, height) = size
         var raw: [UInt8] = []
@@ -75,7 +75,7 @@ public struct ColourTable: Sendable, Hashable {
     private static func deflated(_ bytes: [UInt8]) -> [UInt8] {
         var count = compressBound(UInt(bytes.count))
         return [UInt8](unsafeUninitializedCapacity: Int(count)) { buffer, used in
-            // With a buffer of this size it can only fail for want of memory.
+            // With a buffer of this size it can fail only if memory runs out.
             let status = compress2(buffer.baseAddress, &count, bytes, UInt(bytes.count), 9)
             used = status == Z_OK ? Int(count) : 0
         }

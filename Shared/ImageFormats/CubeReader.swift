@@ -55,11 +55,11 @@ struct CubeReader {
             throw fault("there are \(values.count / 3) points in place of \(wanted)")
         }
         guard zip(low, high).allSatisfy({ $0 < $1 }) else { throw fault("DOMAIN_MIN must be below DOMAIN_MAX") }
-        let kept = isCube ? points : min(points, ColourTable.curvePoints.upperBound)
-        let isAsIs = kept == points && low == [0, 0, 0] && high == [1, 1, 1]
-        let samples = isAsIs ? values : resampled(points, kept)
+        let count = isCube ? points : min(points, ColourTable.curvePoints.upperBound)
+        let isAsIs = count == points && low == [0, 0, 0] && high == [1, 1, 1]
+        let samples = isAsIs ? values : resampled(points, count)
         let table = ColourTable(
-            points: kept,
+            points: count,
             isCube: isCube,
             values: samples.map { UInt16((min(1, max(0, $0)) * 65_535).rounded()) }
         )
@@ -67,12 +67,12 @@ struct CubeReader {
         return table
     }
 
-    /// Returns the values at `kept` points over 0...1.
-    private func resampled(_ points: Int, _ kept: Int) -> [Double] {
+    /// Returns the values at `count` points over 0...1.
+    private func resampled(_ points: Int, _ count: Int) -> [Double] {
         // For each channel and point: the point of the file below, and the share of the next one.
         let places = (0..<3).map { channel in
-            (0..<kept).map { index -> (Int, Double) in
-                let value = Double(index) / Double(kept - 1)
+            (0..<count).map { index -> (Int, Double) in
+                let value = Double(index) / Double(count - 1)
                 let at = min(1, max(0, (value - low[channel]) / (high[channel] - low[channel]))) * Double(points - 1)
                 let below = min(points - 2, Int(at))
                 return (below, at - Double(below))
@@ -80,7 +80,7 @@ struct CubeReader {
         }
         var result: [Double] = []
         guard isCube else {
-            for index in 0..<kept {
+            for index in 0..<count {
                 for channel in 0..<3 {
                     let (below, share) = places[channel][index]
                     let (from, to) = (values[3 * below + channel], values[3 * below + 3 + channel])

@@ -50,8 +50,8 @@ public struct EmbeddedVideo: Sendable {
     /// The most blocks of Samsung's table that are read.
     private static let mostBlocks = 64
 
-    /// Returns the block `MotionPhoto_Data` of the table at the end of the file: `SEFH`, a version, the number of blocks,
-    /// twelve bytes for each (kind, distance before the table, length), the length of all this, and `SEFT`.
+    /// Returns the block `MotionPhoto_Data` of the table at the end of the file: `SEFH`, a version, the number of
+    /// blocks, twelve bytes for each (kind, distance before the table, length), the length of all this, and `SEFT`.
     private static func samsung(_ file: ByteReader) -> Range<Int>? {
         let end = file.count - 8
         guard file.has("SEFT", at: end + 4), let length = file.little32(end), length <= end,
@@ -73,7 +73,8 @@ public struct EmbeddedVideo: Sendable {
         return nil
     }
 
-    /// Returns the bytes behind the position that an earlier version of Google's format names, as a distance from the end.
+    /// Returns the bytes behind the position that an earlier version of Google's format names, as a distance from the
+    /// end.
     private static func atEnd(_ packet: XMPText, size: Int) -> Range<Int>? {
         guard let distance = packet.number(":MicroVideoOffset"), (1..<size).contains(distance) else { return nil }
         return size - distance..<size

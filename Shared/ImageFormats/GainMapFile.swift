@@ -2,18 +2,18 @@
     import Glibc
 #endif
 
-/// The gain map in an image file: where it is, and what its values mean.
+/// The gain map in an image file: its place, and the meaning of its values.
 ///
-/// It is found in a JPEG among the images of its Multi-Picture Format index (CIPA DC-007) or of its XMP list (Ultra HDR),
-/// and in HEIC and AVIF as the second input of an item `tmap` (ISO 21496-1). Apple's maps are further images of a JPEG, or
-/// auxiliary images of a HEIC.
+/// It is found in a JPEG among the images of its Multi-Picture Format index (CIPA DC-007) or of its XMP list (Ultra
+/// HDR), and in HEIC and AVIF as the second input of an item `tmap` (ISO 21496-1). Apple's maps are further images of a
+/// JPEG, or auxiliary images of a HEIC.
 public enum GainMapFile: Sendable, Hashable {
     /// A JPEG of its own: a range of the file's bytes.
     case jpeg(Range<Int>, GainMapMetadata)
-    /// An image item of a HEIC or AVIF, and the index of the byte whose lowest bit hides it from those who list the images
-    /// of the file.
+    /// An image item of a HEIC or AVIF, and the index of the byte whose lowest bit hides it from those who list the
+    /// images of the file.
     case item(UInt32, hidingByte: Int, GainMapMetadata)
-    /// The auxiliary image of a HEIC with the type ``appleType``. Its own XMP may name another headroom.
+    /// The auxiliary image of a HEIC with the type ``appleType``. The XMP packet of the map may name another headroom.
     case auxiliary(GainMapMetadata?)
 
     /// The type of Apple's maps.

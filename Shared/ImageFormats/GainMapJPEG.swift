@@ -1,12 +1,12 @@
-/// Writes a JPEG with a gain map (Ultra HDR Image Format 1.1, ISO 21496-1): the image as any program shows it, an index of
-/// both images, and the map behind it.
+/// Writes a JPEG with a gain map (Ultra HDR Image Format 1.1, ISO 21496-1): the image as any program shows it, an index
+/// of both images, and the map behind it.
 public enum GainMapJPEG {
     /// Returns a file of an image and its gain map.
     ///
     /// - Parameters:
-    ///   - image: a JPEG. Its XMP packet is kept, and says then that there is a map.
+    ///   - image: a JPEG. Its XMP packet is kept, with a description of the map added.
     ///   - map: a JPEG of one or three channels, in the logarithmic form
-    ///   - metadata: what the map's values mean; Apple's are described in the logarithmic form
+    ///   - metadata: the meaning of the map's values; Apple's are described in the logarithmic form
     /// - Returns: nil if `image` or `map` is not a JPEG, or if the description does not fit into the image's XMP packet
     public static func file(image: [UInt8], map: [UInt8], _ metadata: GainMapMetadata) -> [UInt8]? {
         guard image.starts(with: start), map.starts(with: start) else { return nil }

@@ -2,12 +2,13 @@
     import Glibc
 #endif
 
-/// The meaning of a gain map's values: by how much each pixel of the base image, which is in standard range, is brightened.
+/// The meaning of a gain map's values: by how much each pixel of the base image, which is in standard range, is
+/// brightened.
 ///
-/// With a value `v` in 0...1 of the map and a linear value `base` of the image, 1 being white in standard range, the pixel is
-/// `(base + baseOffset) * 2^(w * gain(v)) - alternateOffset`. The weight `w` is 1 on a display with the whole headroom and
-/// 0 without one (ISO 21496-1, section 6; Ultra HDR Image Format 1.1). Apple's maps have a formula of their own and no
-/// offsets.
+/// With a value `v` in 0...1 of the map and a linear value `base` of the image, 1 being white in standard range, the
+/// pixel is `(base + baseOffset) * 2^(w * gain(v)) - alternateOffset`. The weight `w` is 1 on a display with the whole
+/// headroom and 0 without one (ISO 21496-1, section 6; Ultra HDR Image Format 1.1). Apple's maps have a formula of
+/// their own and no offsets.
 public struct GainMapMetadata: Sendable, Hashable {
     /// The parameters of one colour channel.
     public struct Channel: Sendable, Hashable {
@@ -33,8 +34,8 @@ public struct GainMapMetadata: Sendable, Hashable {
 
     /// One channel for all colours, or red, green and blue.
     public var channels: [Channel]
-    /// The headroom of a display that shows the base image alone, and of one that shows the whole gain, as logarithms to
-    /// base 2. A headroom is the luminance of the brightest white over that of white in standard range.
+    /// The headroom of a display that shows the base image alone, and of one that shows the whole gain, as logarithms
+    /// to base 2. A headroom is the luminance of the brightest white over that of white in standard range.
     public var baseHeadroom = 0.0
     public var alternateHeadroom: Double
     /// True if values are encoded as Apple's cameras do: a share of the headroom, with the curve of BT.709.
@@ -118,7 +119,8 @@ public struct GainMapMetadata: Sendable, Hashable {
     /// The largest headroom for which the map has a gain, at least 1.
     public var headroom: Double { exp2(alternateHeadroom) }
 
-    /// Returns the gain that a value of the map stands for on a display with the whole headroom, as a logarithm to base 2.
+    /// Returns the gain that a value of the map stands for on a display with the whole headroom, as a logarithm to base
+    /// 2.
     ///
     /// - Parameters:
     ///   - value: 0...1
@@ -142,8 +144,8 @@ public struct GainMapMetadata: Sendable, Hashable {
 
     // MARK: Writing
 
-    /// The same gains in the logarithmic form that ISO 21496-1 and XMP have. The values of one of Apple's maps have to be
-    /// replaced by ``logarithmicValue(_:)``.
+    /// The same gains in the logarithmic form that ISO 21496-1 and XMP have. The values of one of Apple's maps have to
+    /// be replaced by ``logarithmicValue(_:)``.
     var logarithmic: GainMapMetadata {
         var result = self
         result.isApple = false

@@ -9,7 +9,7 @@ public enum ImageBounds {
     /// The most frames of an animation.
     public static let frames = 1000
 
-    /// Returns why an image is not shown; nil if it is within the bounds.
+    /// Returns the reason why an image is not shown; nil if it is within the bounds.
     public static func problem(_ kind: ImageFormat, width: Int, height: Int, frames: Int = 1) -> String? {
         let most = kind == .jpeg ? jpegPixels : pixels
         let (count, overflowed) = width.multipliedReportingOverflow(by: height)

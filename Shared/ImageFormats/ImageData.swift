@@ -2,8 +2,8 @@ import Glibc
 
 /// The parts of an image file that are its image: samples, compressed or not, and what their decoder needs.
 ///
-/// Metadata, previews in them, color profiles and the orientation are left out, so that a file has the same image data after
-/// a program has written keywords, dates or a rating into it. ExifTool's `ImageDataHash` is about the same bytes.
+/// Metadata, previews in them, color profiles and the orientation are left out, so that a file has the same image data
+/// after a program has written keywords, dates or a rating into it. ExifTool's `ImageDataHash` is about the same bytes.
 public enum ImageData {
     /// The most parts of a file.
     static let maxParts = 65_536
@@ -11,7 +11,7 @@ public enum ImageData {
     /// Returns the ranges of the image data of a file, in the order of the format.
     ///
     /// - Parameter format: as ``ImageFormat/sniff(_:)`` returns it; camera raw files are `tiff`
-    /// - Returns: indices of `bytes`; nil if the image cannot be told from the rest: other formats, damaged files
+    /// - Returns: indices of `bytes`; nil if the image cannot be separated from the rest: other formats, damaged files
     public static func ranges(of bytes: [UInt8], _ format: ImageFormat) -> [Range<Int>]? {
         let reader = ByteReader(bytes)
         let found: [Range<Int>]? =

@@ -60,7 +60,7 @@ public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
     /// Describes the apparent type of the bytes for an error message. The bytes themselves are never included.
     public static func describe(_ bytes: some Collection<UInt8>) -> String {
         let head = Array(bytes.prefix(256))
-        if head.isEmpty { return "no bytes" }
+        if head.isEmpty { return "empty" }
         if let kind = sniff(head) { return kind.rawValue }
         let reader = ByteReader(head)
         if reader.text(4, 4) == "ftyp" { return "an ISO media file (\(reader.text(8, 4) ?? "unknown brand"))" }

@@ -19,7 +19,8 @@ public struct ImageHeader: Sendable, Hashable {
     public var frameCount = 1
     /// True if the file may contain transparency.
     public var hasAlpha = false
-    /// True if the grey of an AVIF without colours is in limited range, 16...235 of eight bits, which its decoder leaves so.
+    /// True if the grey of an AVIF without colours is in limited range, 16...235 of eight bits, which its decoder does
+    /// not convert.
     public var hasLimitedGrey = false
     /// True if the file contains its end marker; false if bytes are missing.
     public var isComplete = true
@@ -37,8 +38,8 @@ public struct ImageHeader: Sendable, Hashable {
     /// The metadata in the text chunks of a PNG.
     public var texts = PNGTextChunks()
 
-    /// The colours that a PNG specifies by numbers: by `cICP`, which counts more than a profile, or if it has none, by
-    /// `sRGB` or by `gAMA` and `cHRM`. Nil if it has none of them.
+    /// The colours that a PNG specifies by numbers: by `cICP`, which takes precedence over a profile, or if it has no
+    /// profile, by `sRGB` or by `gAMA` and `cHRM`. Nil if it has none of them.
     public var codedColours: CodedColours?
 
     /// Creates a header from values that were determined by other means than the file's structure.
@@ -54,7 +55,7 @@ public struct ImageHeader: Sendable, Hashable {
     /// The height in pixels as displayed.
     public var pixelHeight: Int { isTurned ? storedWidth : storedHeight }
 
-    /// Why the image is not shown; nil if it is within the bounds.
+    /// The reason why the image is not shown; nil if it is within the bounds.
     public var problem: String? {
         ImageBounds.problem(kind, width: pixelWidth, height: pixelHeight, frames: frameCount)
     }

@@ -47,7 +47,8 @@ public enum JPEGStructure {
         return header
     }
 
-    /// Returns true if there is an end marker in or behind the image data. In whole image data those bytes do not occur.
+    /// Returns true if there is an end marker in or behind the image data. In undamaged image data those bytes do not
+    /// occur.
     private static func hasEnd(_ reader: ByteReader, after scan: Int) -> Bool {
         let bytes = reader.bytes.dropFirst(scan)
         return zip(bytes, bytes.dropFirst()).contains { $0 == 0xFF && $1 == 0xD9 }

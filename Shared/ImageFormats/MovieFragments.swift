@@ -1,5 +1,5 @@
-/// Finds the duration of a video in fragments (ISO/IEC 14496-12, 8.8), whose header does not say it or has that of the
-/// samples before the fragments: the durations of samples are in each fragment.
+/// Finds the duration of a fragmented video (ISO/IEC 14496-12, 8.8). Its header does not have the duration, or has that
+/// of the samples before the fragments; each fragment has the durations of its samples.
 struct MovieFragments {
     private struct Track {
         /// Units in a second.
@@ -43,7 +43,7 @@ struct MovieFragments {
         }
     }
 
-    /// Returns true if the header of a fragment is to be read: not beyond the bounds on all of them.
+    /// Returns true if the header of a fragment has to be read: false beyond the limits on all headers together.
     mutating func accepts(_ count: Int) -> Bool {
         guard count <= Self.mostBytes - bytes else { return false }
         bytes += count

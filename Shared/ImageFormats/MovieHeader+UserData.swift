@@ -11,7 +11,7 @@ extension MovieHeader {
     /// The longest text of user data that is read, in bytes.
     private static let longestText = 4096
 
-    /// Records a value unless the file has said it already.
+    /// Records a value unless there is one already.
     mutating func note(_ text: String?, _ key: String) {
         guard let text, !text.isEmpty, text.utf8.count <= Self.longestText, values[key] == nil else { return }
         values[key] = text

@@ -1,7 +1,7 @@
 /// The contents of a video's container header: QuickTime and MPEG-4 files, detected by their first bytes.
 ///
-/// Only the `moov` box is read, which may be at either end of a file of any size, and the headers of fragments where that
-/// does not have their duration. Nothing is decoded.
+/// Only the `moov` box is read, which may be at either end of a file of any size, and the headers of fragments if
+/// `moov` does not have their duration. Nothing is decoded.
 public struct MovieHeader: Sendable, Hashable {
     /// The uniform type identifier.
     public var contentType: String
@@ -15,8 +15,8 @@ public struct MovieHeader: Sendable, Hashable {
     /// The creation time from `mvhd` in microseconds since 1970, UTC by the standard; nil if the camera's clock was
     /// never set.
     public var created: Int64?
-    /// Apple's `com.apple.quicktime.` values by the rest of their key: `content.identifier`, `creationdate`, … Values that
-    /// other programs write in other places have the same keys.
+    /// Apple's `com.apple.quicktime.` values by the rest of their key: `content.identifier`, `creationdate`, … Values
+    /// that other programs write in other places have the same keys.
     public var values: [String: String] = [:]
     /// The frames per second at which the camera recorded, as Android writes it; nil if the file does not say it.
     public var captureRate: Double?
@@ -44,7 +44,7 @@ public struct MovieHeader: Sendable, Hashable {
         return known.contains(brand) ? "public.mpeg-4" : nil
     }
 
-    /// The most boxes of a file that are looked at; a video in fragments has two for each.
+    /// The most boxes of a file that are examined; a fragmented video has two for each fragment.
     private static let mostBoxes = 65_536
 
     /// Finds and parses the `moov` box of a file.
@@ -161,7 +161,7 @@ public struct MovieHeader: Sendable, Hashable {
         for box in Self.boxes(moov) where box.name == "udta" { readUserData(box.content) }
     }
 
-    /// Reads the duration of a file in fragments, whose own one is zero.
+    /// Reads the duration of a fragmented file, whose header says zero.
     private mutating func readFragmentedDuration(_ box: ByteReader, scale: Int) {
         guard duration == 0, scale > 0,
             let header = Self.boxes(box).first(where: { $0.name == "mehd" })?.content,

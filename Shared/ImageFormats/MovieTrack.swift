@@ -1,4 +1,4 @@
-/// A track of a QuickTime or MPEG-4 file, with the edit list by which players show it.
+/// A track of a QuickTime or MPEG-4 file, with its edit list, which players follow.
 public struct MovieTrack: Sendable, Hashable {
     /// An entry of the edit list.
     public struct Edit: Sendable, Hashable {

@@ -1,4 +1,4 @@
-/// The chunks of a PNG that say which colours its numbers stand for (PNG, third edition, 4.3).
+/// The chunks of a PNG that define its colour space (PNG, third edition, 4.3).
 struct PNGColourChunks {
     private var numbers: CodedColours?
     private var hasProfile = false
@@ -6,8 +6,7 @@ struct PNGColourChunks {
     private var primaries: CodedColours.Primaries?
     private var power: Double?
 
-    /// The colours by numbers, if they count more than what else the file says; nil if a profile counts, or if it says
-    /// nothing.
+    /// The colours by numbers, if they take precedence; nil if a profile does, or if the file defines no colours.
     var colours: CodedColours? {
         if let numbers { return numbers }
         if hasProfile { return nil }

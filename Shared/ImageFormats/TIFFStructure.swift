@@ -29,7 +29,12 @@ public enum TIFFStructure {
         if compression == 7, directory.number(photometricTag) == 5, directory.number(0x0142) != nil {
             return "a TIFF file with tiles of CMYK JPEG"
         }
-        if directory.number(0x0153) == 2 { return "a TIFF file with signed samples" }
+        let sampleFormat = directory.number(0x0153)
+        if sampleFormat == 2 { return "a TIFF file with signed samples" }
+        // ImageMagick reads floating-point numbers as fractions of 1, but those of CIELab reach 100.
+        if sampleFormat == 3, directory.number(photometricTag) == 8 {
+            return "a TIFF file in CIELab with floating-point samples"
+        }
         return nil
     }
 
@@ -38,17 +43,17 @@ public enum TIFFStructure {
         Directory(block, at: nil)?.number(0x0112)
     }
 
-    /// Returns true if an error of libtiff means that pixels are missing: for a strip that cannot be decoded, ImageMagick
-    /// returns what its memory had before, which may be of other files.
+    /// Returns true if an error of libtiff means that pixels are missing: for a strip that cannot be decoded,
+    /// ImageMagick returns the earlier content of its memory, which may come from other files.
     ///
-    /// Errors in directories, such as that of EXIF, leave the pixels alone, and the decoder of fax clears the rows that it
-    /// cannot read. The text ends with the name of the function.
+    /// Errors in directories, such as that of EXIF, leave the pixels alone, and the decoder of fax clears the rows that
+    /// it cannot read. The text ends with the name of the function.
     public static func isOfPixels(_ error: String) -> Bool {
         !["Directory", "FetchNormalTag", "SetField", "Fax"].contains(where: error.contains)
     }
 
-    /// Returns the file with usual values in place of those that TIFF does not define, for which libtiff refuses it: the
-    /// orientation 1 and the resolution in inches; nil if the values are valid or missing.
+    /// Returns the file with usual values in place of those that TIFF does not define, for which libtiff refuses it:
+    /// the orientation 1 and the resolution in inches; nil if the values are valid or missing.
     public static func upright(_ bytes: [UInt8]) -> [UInt8]? {
         guard let directory = Directory(ByteReader(bytes), at: nil) else { return nil }
         var result: [UInt8]?
@@ -225,8 +230,8 @@ public enum TIFFStructure {
             }
         }
 
-        /// False if the file ends before a strip or tile of the image, inside one that is not compressed, or in the first
-        /// half of a compressed one: some programs write a size for those that is too large.
+        /// False if the file ends before a strip or tile of the image, inside one that is not compressed, or in the
+        /// first half of a compressed one: some programs write sizes of compressed strips that are too large.
         var hasAllData: Bool {
             for (offsets, sizes) in [(0x0111, 0x0117), (0x0144, 0x0145)] {
                 guard let places = field(offsets) else { continue }

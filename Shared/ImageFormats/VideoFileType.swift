@@ -1,6 +1,6 @@
 /// The supported video containers. They are detected by their first bytes only, because file names can be wrong.
 public struct VideoFileType: Sendable, Hashable {
-    /// The structure of a container, which decides what reads it.
+    /// The structure of a container, which determines its reader.
     public enum Structure: String, Sendable, Hashable, CaseIterable {
         /// QuickTime, MPEG-4, 3GPP and their kin.
         case isoMedia

@@ -8,7 +8,7 @@ struct Colorants {
     let green: ICCProfile.Colorant
     let blue: ICCProfile.Colorant
 
-    /// Adapts primaries to D50 by the Bradford transform (ICC.1:2022, annex E); nil if they are no three colours.
+    /// Adapts primaries to D50 by the Bradford transform (ICC.1:2022, annex E); nil if they do not span a colour space.
     init?(_ primaries: CodedColours.Primaries) {
         func light(_ colour: CodedColours.Chromaticity) -> [Double] {
             [colour.x / colour.y, 1, (1 - colour.x - colour.y) / colour.y]
@@ -16,7 +16,7 @@ struct Colorants {
         let columns = Matrix(columns: [primaries.red, primaries.green, primaries.blue].map(light))
         let white = light(primaries.white)
         guard let inverse = columns.inverse, let back = Self.bradford.inverse else { return nil }
-        // As much of each as makes white together.
+        // The amount of each primary that together gives white.
         let shares = inverse * white
         let (from, to) = (Self.bradford * white, Self.bradford * Self.d50)
         guard shares.allSatisfy({ $0 > 0 }), from.allSatisfy({ $0 > 0 }) else { return nil }

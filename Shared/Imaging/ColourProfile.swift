@@ -9,8 +9,8 @@ enum ColourProfile {
     /// Display P3 as such a profile.
     static let displayP3 = matrix(name: "Display P3", colorantsOfDisplayP3, sRGBCurve)
 
-    /// Gives an image the colours that its file specifies by numbers: their profile, or if they have high dynamic range,
-    /// their values in sRGB.
+    /// Gives an image the colours that its file specifies by numbers: their profile, or if they have high dynamic
+    /// range, their values in sRGB.
     static func apply(_ colours: CodedColours, to wand: borrowing Wand) throws(ImagingError) {
         remove(from: wand)
         if colours.isHighDynamicRange {
@@ -22,7 +22,8 @@ enum ColourProfile {
         }
     }
 
-    /// Undoes what ImageMagick makes of `gAMA` in a PNG: for some values another colour space, without a conversion.
+    /// Undoes ImageMagick's handling of `gAMA` in a PNG: for some values it sets another colour space without a
+    /// conversion.
     static func ignoreGamma(_ wand: borrowing Wand) {
         switch MagickGetImageColorspace(wand.pointer) {
         case RGBColorspace: MagickSetImageColorspace(wand.pointer, sRGBColorspace)
@@ -31,7 +32,7 @@ enum ColourProfile {
         }
     }
 
-    /// Returns a profile for colours in standard range; nil if their primaries are no three colours.
+    /// Returns a profile for colours in standard range; nil if their primaries do not span a colour space.
     static func profile(of colours: CodedColours) -> [UInt8]? {
         guard let colorants = Colorants(colours.primaries) else { return nil }
         let curve =
@@ -43,9 +44,10 @@ enum ColourProfile {
 
     /// Converts the image to sRGB and removes its profile.
     ///
-    /// A broken profile is no error: the colours count as sRGB then.
+    /// A broken profile is not an error: the colours count as sRGB then.
     ///
-    /// - Parameter isOfRequest: the picture is not the one that the job is over: it came with the request, or beside it
+    /// - Parameter isOfRequest: true for a picture that came with the request, or is a second one, so that its faults
+    ///   are not attributed to the job's bytes
     static func convertToSRGB(_ wand: borrowing Wand, isOfRequest: Bool = false) throws(ImagingError) {
         if let profile = profile(of: wand), !isSRGB(profile) {
             if !isOfRequest { ImagingLibrary.enter(.reading) }
@@ -65,8 +67,8 @@ enum ColourProfile {
         if let removed = MagickRemoveImageProfile(wand.pointer, "icc", &length) { MagickRelinquishMemory(removed) }
     }
 
-    /// Returns the profile of the image's colours; nil if it has none, or a broken one: ImageMagick would apply a profile
-    /// for values of another colour space to some of the channels.
+    /// Returns the profile of the image's colours; nil if it has none, or a broken one: ImageMagick would apply a
+    /// profile for values of another colour space to some of the channels.
     static func profile(of wand: borrowing Wand) -> [UInt8]? {
         guard let bytes = wand.profile("icc"), let profile = ICCProfile(bytes) else { return nil }
         let space = MagickGetImageColorspace(wand.pointer)
@@ -89,7 +91,8 @@ enum ColourProfile {
         ImagingLibrary.enter(.working)
     }
 
-    /// Returns true if the profile is sRGB by its primaries and its tone curve, so that a conversion would change nothing.
+    /// Returns true if the profile is sRGB by its primaries and its tone curve, so that a conversion would change
+    /// nothing.
     static func isSRGB(_ profile: [UInt8]) -> Bool { isMatrix(profile, colorantsOfSRGB) }
 
     /// Returns true if the profile is Display P3 by its primaries and its tone curve, which is that of sRGB.

@@ -1,7 +1,7 @@
 import Foundation
 import ImageFormats
 
-/// The parts of an ICC profile (ICC.1:2022) by which the usual colour spaces are recognized. Its name is not among them.
+/// The parts of an ICC profile (ICC.1:2022) by which the usual colour spaces are recognized. Its name is not used.
 struct ICCProfile {
     /// The colour space of the values to which the profile applies: four characters, such as "RGB " or "GRAY".
     let colourSpace: String

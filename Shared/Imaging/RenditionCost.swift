@@ -14,10 +14,10 @@ enum RenditionCost {
         }
     }
 
-    /// Seconds for what follows the decoding.
+    /// The seconds of the work after decoding.
     static func seconds(pixels: Int, format: ImageFormat) -> Double { Double(pixels) * encoding(format) / 1e9 }
 
-    /// Refuses a rendition that takes longer than there is time for it.
+    /// Refuses a rendition whose estimated time exceeds the limit.
     ///
     /// - Throws: ``ImagingError/tooMuchWork(_:)``, naming what would be possible.
     static func check(_ geometry: RenditionGeometry, _ format: ImageFormat, seconds limit: Double) throws(ImagingError)

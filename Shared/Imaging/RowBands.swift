@@ -2,12 +2,12 @@ import Basics
 import Foundation
 import Synchronization
 
-/// Bands of rows, side by side on the processors where a picture is large.
+/// Bands of rows, which are processed in parallel if the picture is large.
 ///
-/// On threads of its own: libdispatch manages its pool through files below /proc, and ends a process that may not
+/// It creates its own threads: libdispatch manages its pool through files below /proc, and ends a process that may not
 /// open them.
 enum RowBands {
-    /// Fewer pixels are not worth a second thread.
+    /// The number of pixels for which a thread is started; fewer do not justify it.
     private static let worthwhile = 500_000
     /// The most threads for one picture: a service has a worker for each processor, and all may run at once.
     private static let maxThreads = 8

@@ -1,4 +1,5 @@
-/// The part of an error that says whether the request was carried out, for clients that can send it to another instance.
+/// The part of an error that says whether the request was carried out, for clients that can send it to another
+/// instance.
 extension RPCError {
     /// Makes a `connection_lost` of a request that was not sent.
     public static func unsent(to address: String) -> RPCError {
@@ -14,6 +15,21 @@ extension RPCError {
         return error
     }
 
+    /// The error of a request that ended because the service is stopping.
+    public static var endedByStop: RPCError {
+        interrupted("the service is stopping; send the request again").ofStoppingService
+    }
+
+    /// Makes a `connection_lost` of a client that its own program has closed.
+    public static var ofClosedClient: RPCError {
+        var error = connectionLost("the client is closed")
+        error.data["isClosed"] = true
+        return error
+    }
+
+    /// True if the program itself has closed the client.
+    public var isOfClosedClient: Bool { data["isClosed"] == true }
+
     /// True if a catalog refused a change because another one writes the library.
     public var isOfStandby: Bool { data["standby"] == true }
 
@@ -23,6 +39,7 @@ extension RPCError {
     /// True if the instance of the service was lost: another one can be asked.
     public var isOfLostInstance: Bool { name == "connection_lost" || isOfStoppingService }
 
-    /// True if it is certain that the request was not carried out: it was not sent, or a service that is stopping refused it.
+    /// True if it is certain that the request was not carried out: it was not sent, or a service that is stopping
+    /// refused it.
     public var isUnsent: Bool { data["isUnsent"] == true || (isOfStoppingService && name == "busy") }
 }

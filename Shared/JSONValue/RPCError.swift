@@ -44,7 +44,7 @@ extension RPCError {
     private static let transportNames: [Int: String] = [
         -32700: "parse_error", -32600: "invalid_request", -32601: "method_not_found", -32602: "invalid_params",
         -32603: "internal_error", 9001: "busy", 9002: "deadline_exceeded", 9003: "connection_lost",
-        9004: "limit_exceeded", 3072: "user_cancelled", 3311: "access_denied",
+        9004: "limit_exceeded", 3072: "user_cancelled", 3301: "interrupted", 3311: "access_denied",
     ]
 
     /// Makes -32700: the first frame is not JSON.
@@ -90,6 +90,11 @@ extension RPCError {
     /// Makes 3072, PhotoKit's number: the request was cancelled by its caller.
     public static func cancelled(_ message: String) -> RPCError {
         RPCError(code: 3072, name: "user_cancelled", message: message)
+    }
+
+    /// Makes 3301, PhotoKit's number: the service ended the request, which may be sent again.
+    public static func interrupted(_ message: String) -> RPCError {
+        RPCError(code: 3301, name: "interrupted", message: message)
     }
 
     /// Makes 3311, PhotoKit's number: the client is not allowed to do this, and retrying does not help.

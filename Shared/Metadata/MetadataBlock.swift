@@ -30,8 +30,15 @@ struct MetadataBlock: ~Copyable {
                 ?? Self.open(exif: exif, xmp: nil, iptc: nil)
                 ?? Self.open(exif: nil, xmp: xmp, iptc: nil)
         else { return nil }
+        if isDirect, let more = ExtendedXMP.packet(bytes, header) { Self.extend(opened, more) }
         pointer = opened
         present = Self.present(opened)
+    }
+
+    /// Adds the fields of the second packet of a JPEG that are read.
+    private static func extend(_ pointer: OpaquePointer, _ packet: [UInt8]) {
+        let fields = Set(MetadataFields.table.flatMap(\.fields).filter { $0.hasPrefix("Xmp.") && !$0.contains("/") })
+        withCopies(of: fields.sorted()) { safelight_metadata_extend(pointer, packet, packet.count, $0) }
     }
 
     /// Opens a camera raw file.
@@ -41,12 +48,14 @@ struct MetadataBlock: ~Copyable {
         present = Self.present(opened)
     }
 
-    /// Opens a stand-alone XMP packet, in the form that the library recognizes or in another one.
+    /// Opens a stand-alone XMP packet; nil if it cannot be parsed.
     ///
-    /// Only XMP fields are present: the library copies some of them to EXIF and IPTC, where a date is converted to the time
-    /// zone of this process and has no offset.
+    /// Only XMP fields are present. Of a file the library would copy some of them to EXIF and IPTC, where a date is
+    /// converted to the time zone of this process and has no offset.
     init?(sidecar bytes: [UInt8]) {
-        guard let opened = Self.open(bytes) ?? SidecarText.packet(bytes).flatMap(Self.open) else { return nil }
+        guard let packet = SidecarText.packet(bytes).map(Self.packet),
+            let opened = safelight_metadata_open_xmp(packet, packet.count)
+        else { return nil }
         pointer = opened
         present = Set(Self.names(opened, .xmp))
     }
@@ -112,6 +121,9 @@ struct MetadataBlock: ~Copyable {
     /// Returns whether a field with this beginning of its name has a value.
     func hasField(startingWith prefix: String) -> Bool { present.contains { $0.hasPrefix(prefix) } }
 
+    /// Returns whether there is a field of XMP, also one without a value.
+    func hasField(_ tag: String) -> Bool { safelight_metadata_has_field(pointer, tag) != 0 }
+
     /// Returns the raw text of a field without surrounding white space; `nil` if it is missing or empty.
     func text(_ tag: String) -> String? {
         guard present.contains(tag), let pointer = safelight_metadata_text(pointer, tag) else { return nil }
@@ -165,11 +177,15 @@ struct MetadataBlock: ~Copyable {
     func remove(_ tag: String) { safelight_metadata_remove(pointer, tag) }
     func set(_ tag: String, _ value: String) { _ = safelight_metadata_set(pointer, tag, value) }
     func set(_ tag: String, _ values: [String]) {
-        // Copies that are valid until the call returns.
-        let copies = values.map { strdup($0) }
+        let pointer = pointer
+        Self.withCopies(of: values) { _ = safelight_metadata_set_list(pointer, tag, $0) }
+    }
+
+    /// Calls a body with a null-terminated list of texts, which is valid until it returns.
+    private static func withCopies(of texts: [String], _ body: ([UnsafePointer<CChar>?]) -> Void) {
+        let copies = texts.map { strdup($0) }
         defer { for copy in copies { free(copy) } }
-        let list = copies.map { $0.map { UnsafePointer($0) } } + [nil]
-        _ = safelight_metadata_set_list(pointer, tag, list)
+        body(copies.map { $0.map { UnsafePointer($0) } } + [nil])
     }
 
     func removeThumbnail() { safelight_metadata_remove_thumbnail(pointer) }
@@ -191,7 +207,7 @@ struct MetadataBlock: ~Copyable {
     }
 
     /// Returns the value of a byte of Windows-1252: that of Latin-1 but for the range that has control characters there.
-    private static func windows1252(_ byte: UInt8) -> Unicode.Scalar {
+    static func windows1252(_ byte: UInt8) -> Unicode.Scalar {
         guard (0x80...0x9F).contains(byte) else { return Unicode.Scalar(byte) }
         return windows1252[Int(byte) - 0x80]
     }

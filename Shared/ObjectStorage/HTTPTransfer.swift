@@ -2,7 +2,7 @@ import CCurl
 import Glibc
 import Synchronization
 
-/// One request over HTTP and its response, by libcurl; it blocks the thread that runs it.
+/// One HTTP request and its response, with libcurl. It blocks the thread that runs it.
 final class HTTPTransfer {
     /// The bytes that a request sends.
     enum Body {
@@ -20,13 +20,13 @@ final class HTTPTransfer {
 
     struct Response {
         var status = 0
-        /// By their names in lower case.
+        /// The values by the name in lower case.
         var headers: [String: String] = [:]
-        /// The body, unless it went to the sink; at most ``HTTPTransfer/mostBodyBytes``.
+        /// The body, unless the sink received it; at most ``HTTPTransfer/mostBodyBytes``.
         var body: [UInt8] = []
     }
 
-    /// The most bytes of a response that are kept: an error or a list.
+    /// The maximum size of a body that is stored, of an error or a list; the rest is discarded.
     static let mostBodyBytes = 1 << 20
 
     var method = "GET"
@@ -38,11 +38,11 @@ final class HTTPTransfer {
     var accept: (([String: String]) throws -> Void)?
     /// Receives the body of a response with a status of 200 to 299.
     var sink: ((UnsafeRawBufferPointer) throws -> Void)?
-    /// Receives each piece of the body that is sent, in order from the first.
+    /// Receives the sent bytes of the body in order, each byte once, even if libcurl sends it again.
     var observe: ((UnsafeRawBufferPointer) -> Void)?
     /// Receives the number of bytes of the body that were sent.
     var sent: ((Int64) -> Void)?
-    /// Returns true if the transfer is to end.
+    /// Returns true to end the transfer.
     var isCancelled: () -> Bool = { false }
 
     private var response = Response()
@@ -60,7 +60,8 @@ final class HTTPTransfer {
         var list: UnsafeMutablePointer<curl_slist>?
         defer { curl_slist_free_all(list) }
         for (name, value) in headers { list = curl_slist_append(list, "\(name): \(value)") }
-        // Without these, libcurl waits a second before it sends a body, and names a form.
+        // Removes headers of libcurl: with Expect it waits a second before it sends a body, and it declares the body as
+        // a form.
         for name in ["Expect", "Content-Type", "Accept"] { list = curl_slist_append(list, "\(name):") }
         safelight_curl_set_text(curl, CURLOPT_URL, url)
         safelight_curl_set_list(curl, CURLOPT_HTTPHEADER, list)
@@ -159,7 +160,7 @@ final class HTTPTransfer {
 
     private func receiveHeader(_ line: String) {
         if line.hasPrefix("HTTP/") {
-            // The response after an interim one.
+            // The final response after an interim one.
             response = Response()
             response.status = line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
         } else if let colon = line.firstIndex(of: ":"), response.headers.count < 200 {
@@ -200,16 +201,18 @@ final class HTTPTransfer {
                 return Int(CURL_READFUNC_ABORT)
             }
         }
-        // Bytes that are sent again after a lost connection were observed before.
-        let known = Int(max(0, min(Int64(count), observed - position)))
-        if known < count { observe?(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[known..<count])) }
+        // Bytes that are sent again after a lost connection have already been observed.
+        let repeated = Int(max(0, min(Int64(count), observed - position)))
+        if repeated < count {
+            observe?(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[repeated..<count]))
+        }
         position += Int64(count)
         observed = max(observed, position)
         return count
     }
 }
 
-/// A handle of libcurl with its connections.
+/// An easy handle of libcurl with its connections.
 ///
 /// `@unchecked Sendable`: ``HandlePool`` gives it to one thread at a time.
 final class OpaqueHandle: @unchecked Sendable {
@@ -223,7 +226,7 @@ final class OpaqueHandle: @unchecked Sendable {
     deinit { curl_easy_cleanup(curl) }
 }
 
-/// Handles of libcurl whose connections are used again.
+/// A pool of libcurl handles, whose connections are reused.
 final class HandlePool: Sendable {
     private let idle = Mutex<[OpaqueHandle]>([])
     private static let most = 8

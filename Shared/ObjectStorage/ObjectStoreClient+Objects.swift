@@ -2,17 +2,17 @@ import Basics
 import Glibc
 import Synchronization
 
-/// Facts about a stored object.
+/// The properties of a stored object.
 public struct ObjectInfo: Sendable, Equatable {
     /// The size in bytes.
     public let size: Int64
-    /// The SHA-256 that the store has computed, as it reports it: in base64, that of the parts with `-` and their number;
-    /// nil if it reports none.
+    /// The SHA-256 that the store reports, in base64; after an upload in parts that of the parts' checksums, with `-`
+    /// and the number of parts; nil if it reports none.
     public let checksum: String?
     /// The store's name for this version of the bytes.
     public let tag: String?
 
-    /// False if the store's checksum shows that the object has other bytes than those of a SHA-256.
+    /// Returns false if the store's checksum proves that the object does not have the bytes with a SHA-256.
     public func mayHave(digest: String) -> Bool {
         guard let checksum, !checksum.contains("-") else { return true }
         return checksum == Base64.text([UInt8](hexadecimal: digest) ?? [])
@@ -20,7 +20,7 @@ public struct ObjectInfo: Sendable, Equatable {
 }
 
 extension ObjectStoreClient {
-    /// Returns the facts about an object; nil if it does not exist.
+    /// Returns the properties of an object; nil if it does not exist.
     public func head(_ key: String) async throws -> ObjectInfo? {
         do {
             let reply = try await send(Call(method: "HEAD", key: key, headers: [("x-amz-checksum-mode", "ENABLED")]))
@@ -33,11 +33,11 @@ extension ObjectStoreClient {
                 tag: reply.headers["etag"]
             )
         } catch let error as ObjectStoreError where error.problem == .noObject {
-            // A response to HEAD has no body: it does not say if it is the bucket that is missing.
+            // A response to HEAD has no body that would name the bucket as the missing resource.
             try await checkBucket()
             return nil
         } catch let error as ObjectStoreError where error.problem == .unexpectedReply {
-            // Nor does it say that temporary credentials have ended.
+            // Nor does it report that temporary credentials have expired.
             try await checkBucket()
             throw error
         }
@@ -50,18 +50,18 @@ extension ObjectStoreClient {
         _ = try await send(Call(method: "GET", query: [("list-type", "2"), ("max-keys", "1")]))
     }
 
-    /// Checks that the store takes an object of one byte, below a key that no file has.
+    /// Checks that the store accepts an object: one byte, with a key that no file has.
     ///
     /// - Throws: ``ObjectStoreError``
     public func checkWriting() async throws {
         let body: [UInt8] = [0]
         let headers = Self.checksum(SHA256.hash(data: body).hexadecimal)
         _ = try await send(Call(method: "PUT", key: "availability", headers: headers, body: .bytes(body)))
-        // Credentials that may not delete are of no concern to uploads.
+        // Uploads do not need the permission to delete.
         try? await delete("availability")
     }
 
-    /// Returns the headers that have the store compare the bytes of an upload with a SHA-256 in hexadecimal.
+    /// Returns the headers that make the store verify the bytes of an upload against a SHA-256 in hexadecimal.
     private static func checksum(_ digest: String) -> [(String, String)] {
         [
             ("x-amz-sdk-checksum-algorithm", "SHA256"),
@@ -78,16 +78,16 @@ extension ObjectStoreClient {
 
     /// Uploads a file and confirms its size and SHA-256 at the store.
     ///
-    /// The bytes are hashed while they are sent. Afterwards the store's own checksum is compared, or the object is read
-    /// back if the store has none. An object that is there already with these bytes is not uploaded again.
+    /// The bytes are hashed while they are sent. Afterwards the store's checksum is compared, or the object is read
+    /// back if the store has none. An object that already exists with these bytes is not uploaded again.
     ///
     /// - Parameters:
-    ///   - descriptor: the open file; it is read at positions
+    ///   - descriptor: the open file; its file offset is not used
     ///   - size: its size in bytes
     ///   - digest: its SHA-256, in hexadecimal
-    ///   - replaces: sends the bytes even if the store has them
-    ///   - sent: receives numbers of bytes that were sent, growing
-    /// - Returns: the facts about the object
+    ///   - replaces: true to send the bytes even if the store has them
+    ///   - sent: receives the growing number of bytes that were sent
+    /// - Returns: the properties of the object
     /// - Throws: ``ObjectStoreError``: ``ObjectStoreProblem/fileDamaged`` if the file has other bytes
     @discardableResult
     public func upload(
@@ -161,7 +161,7 @@ extension ObjectStoreClient {
         }
     }
 
-    /// Returns whether an object has the bytes: by the store's checksum, else by reading it.
+    /// Returns true if an object has the bytes of a SHA-256, by the store's checksum or by reading the object.
     ///
     /// - Parameter parts: the checksum of an upload in parts
     public func confirm(
@@ -170,7 +170,7 @@ extension ObjectStoreClient {
         digest: String,
         parts: String? = nil
     ) async throws -> Bool {
-        // Of an upload in parts, stores report different checksums: another one than expected is no proof.
+        // After an upload in parts, the checksum depends on the store: an unexpected one proves nothing.
         if info.size > settings.partBytes {
             if let parts, info.checksum == parts { return true }
         } else if let checksum = info.checksum, !checksum.contains("-") {
@@ -186,7 +186,7 @@ extension ObjectStoreClient {
         return hash.withLock { $0.finalize().hexadecimal } == digest
     }
 
-    /// Downloads an object. After a lost connection the transfer continues where it ended, of the same version.
+    /// Downloads an object. After a lost connection the transfer continues where it ended, with the same version.
     ///
     /// - Parameters:
     ///   - size: its size in bytes
@@ -216,8 +216,8 @@ extension ObjectStoreClient {
                         throw ObjectStoreError(.unexpectedReply, "the object store does not serve ranges")
                     }
                     // A weak tag matches nothing.
-                    let found = headers["etag"]
-                    tag.withLock { $0 = found?.hasPrefix("W/") == true ? nil : found }
+                    let newTag = headers["etag"]
+                    tag.withLock { $0 = newTag?.hasPrefix("W/") == true ? nil : newTag }
                 }
                 call.sink = { bytes in
                     guard received.value + Int64(bytes.count) <= size else {
@@ -237,10 +237,10 @@ extension ObjectStoreClient {
                     isRenewed = true
                     continue
                 }
-                // Progress starts the count of failures again.
+                // Only failures without progress between them are counted.
                 failures = received.value > start ? 1 : failures + 1
-                let isTried = error.problem.isTransient || (error.problem == .clockSkew && failures == 1)
-                guard isTried, failures < settings.attempts, !Task.isCancelled else { throw error }
+                let isRetried = error.problem.isTransient || (error.problem == .clockSkew && failures == 1)
+                guard isRetried, failures < settings.attempts, !Task.isCancelled else { throw error }
                 await TaskDelay.retryDelay(Self.pause(after: failures))
             }
         }
@@ -262,14 +262,14 @@ extension ObjectStoreClient {
     }
 }
 
-/// A number that several threads count.
+/// A counter for several threads.
 private final class Atomic64: Sendable {
     private let number = Atomic<Int64>(0)
     var value: Int64 { number.load(ordering: .sequentiallyConsistent) }
     func add(_ count: Int64) { number.add(count, ordering: .sequentiallyConsistent) }
 }
 
-/// Base64 (RFC 4648), as checksums are written.
+/// Base64 (RFC 4648), the encoding of checksums.
 enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 

@@ -4,13 +4,14 @@ import Synchronization
 
 /// Uploads in parts, for large files.
 extension ObjectStoreClient {
-    /// Aborts unfinished uploads of an object in parts, as a killed program leaves them: the store would keep the parts.
+    /// Aborts unfinished uploads of an object in parts, which a killed program leaves behind. The store would keep the
+    /// parts.
     ///
-    /// - Throws: ``ObjectStoreError``, also from stores that do not list such uploads
+    /// - Throws: ``ObjectStoreError``, also if the store does not list such uploads
     public func abortUploads(of key: String) async throws {
         let name = location.prefix.isEmpty ? key : "\(location.prefix)/\(key)"
         let reply = try await send(Call(method: "GET", query: [("prefix", name), ("uploads", "")]))
-        // The list may have longer keys that begin with this one.
+        // The list may include longer keys that begin with this one.
         for entry in String(decoding: reply.body, as: UTF8.self).split(separator: "<Upload>").dropFirst() {
             guard XMLText.element("Key", of: String(entry)) == name,
                 let upload = XMLText.element("UploadId", of: String(entry))
@@ -27,22 +28,22 @@ extension ObjectStoreClient {
         digest: String,
         sent: (@Sendable (Int64) -> Void)?
     ) async throws -> ObjectInfo {
-        // Only this library uploads below its prefix, and each object once at a time.
+        // No other upload is aborted: only this library uploads below its prefix, and each object once at a time.
         try? await abortUploads(of: key)
-        let begin = Call(
+        let start = Call(
             method: "POST",
             key: key,
             query: [("uploads", "")],
             headers: [("x-amz-checksum-algorithm", "SHA256")]
         )
-        let reply = try await send(begin)
+        let reply = try await send(start)
         guard let upload = XMLText.element("UploadId", of: String(decoding: reply.body, as: UTF8.self)) else {
             throw ObjectStoreError(.unexpectedReply, "the object store does not begin uploads in parts")
         }
         do {
             return try await uploadParts(key, upload, from: descriptor, size: size, digest: digest, sent: sent)
         } catch {
-            // Also after a cancellation: the request needs a task that is not cancelled.
+            // In a task of its own, because the current one may be cancelled.
             let abort = Call(method: "DELETE", key: key, query: [("uploadId", upload)])
             _ = await Task { try? await self.attempt(abort) }.value
             throw error
@@ -91,7 +92,7 @@ extension ObjectStoreClient {
             throw ObjectStoreError(.fileDamaged, "the local file has other bytes than it had at import")
         }
         let reply = try await complete(key, upload, uploaded)
-        // A failure of the completion has the status 200.
+        // A completion that fails has the status 200 too.
         if let code = XMLText.element("Code", of: String(decoding: reply.body, as: UTF8.self)) {
             throw ObjectStoreError(.storeBusy, "the object store did not put the parts together (\(code))")
         }
@@ -107,7 +108,7 @@ extension ObjectStoreClient {
     private struct UploadedPart {
         let number: Int
         let tag: String
-        /// Its SHA-256 in base64.
+        /// The SHA-256 in base64.
         let checksum: String
 
         func text(withChecksum: Bool) -> String {
@@ -116,7 +117,8 @@ extension ObjectStoreClient {
         }
     }
 
-    /// Has the store put the parts together. One that knows no checksums, as OpenStack Swift, refuses the list with them.
+    /// Completes an upload. A store without checksums, such as OpenStack Swift, refuses a list with them; it is then
+    /// sent without.
     private func complete(_ key: String, _ upload: String, _ parts: [UploadedPart]) async throws -> Reply {
         func complete(withChecksums: Bool) async throws -> Reply {
             let body =
@@ -137,7 +139,7 @@ extension ObjectStoreClient {
 
     /// Returns the size of the parts in which a file is uploaded.
     ///
-    /// Amazon accepts 10,000 parts, OpenStack Swift 1,000 unless it is set otherwise, and both at most 5 GiB in a part.
+    /// Amazon accepts 10,000 parts, OpenStack Swift 1,000 by default, and both at most 5 GiB per part.
     static func partBytes(of size: Int64, atLeast least: Int64) -> Int64 { max(least, (size + 999) / 1000) }
 
     /// Returns the SHA-256 of a range of a file, and another hash with its bytes added.

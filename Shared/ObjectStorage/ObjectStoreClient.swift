@@ -6,22 +6,22 @@ import Synchronization
 
 /// A client of one bucket of a service that speaks the S3 protocol.
 ///
-/// Each request is signed, has time limits, and is repeated after failures that may pass: at most
-/// ``ObjectStoreSettings/attempts`` times, after random and growing pauses. Transfers run on threads of their own.
-/// Cancelling the calling task ends the transfer.
+/// Each request is signed, has time limits, and is repeated after transient failures: at most
+/// ``ObjectStoreSettings/attempts`` attempts, with random and growing pauses between them. Transfers run on threads of
+/// their own. Cancelling the calling task ends the transfer.
 public final class ObjectStoreClient: Sendable {
     public let location: ObjectStoreLocation
     private let signer: Mutex<RequestSigner>
-    /// The file of the credentials, which is read again when the store refuses them; nil if they are of no file.
+    /// The file of the credentials, which is read again when the store refuses them; nil if they are not from a file.
     private let credentialsFile: String?
     let settings: ObjectStoreSettings
     private let pool = HandlePool()
     private let threads = DispatchQueue(label: "object-store", attributes: .concurrent)
-    /// Seconds to add to this machine's clock, learned from a store that refused a signature because of its time.
+    /// Seconds to add to this machine's clock, computed after the store refused a signature because of its time.
     private let clockOffset = Atomic<Int>(0)
-    /// False after the store has refused a condition of an upload, which not every service knows.
+    /// False after the store has refused a condition of an upload, which not every service supports.
     let knowsConditions = Atomic<Bool>(true)
-    /// False after the store has refused the checksums of parts, which not every service knows.
+    /// False after the store has refused the checksums of parts, which not every service supports.
     let knowsChecksums = Atomic<Bool>(true)
     /// Returns seconds since 1970.
     private let now: @Sendable () -> Int
@@ -73,12 +73,12 @@ public final class ObjectStoreClient: Sendable {
 
     // MARK: Attempts
 
-    /// Sends a request, again after failures that may pass.
+    /// Sends a request, and repeats it after transient failures.
     func send(_ call: Call) async throws -> Reply {
         try await retrying { try await self.attempt(call) }
     }
 
-    /// Runs a piece of work again after failures that may pass.
+    /// Runs work, and repeats it after transient failures.
     func retrying<Value: Sendable>(_ work: @Sendable () async throws -> Value) async throws -> Value {
         var failures = 0
         var isClockSet = false
@@ -93,7 +93,7 @@ public final class ObjectStoreClient: Sendable {
                     continue
                 }
                 if error.problem == .clockSkew, !isClockSet {
-                    // The offset is known now.
+                    // The next attempt uses the new clock offset.
                     isClockSet = true
                     continue
                 }
@@ -104,23 +104,23 @@ public final class ObjectStoreClient: Sendable {
         }
     }
 
-    /// The credentials with which requests are signed now.
+    /// The current credentials for signatures.
     var credentials: ObjectStoreCredentials { signer.withLock { $0.credentials } }
 
-    /// Reads the file of the credentials again after a refusal that may be due to them.
+    /// Reads the file of the credentials again after a refusal that they may have caused.
     ///
-    /// - Parameter used: the credentials before the request
-    /// - Returns: true if the present credentials are others
+    /// - Parameter used: the credentials of the request
+    /// - Returns: true if the current credentials are different
     func renewCredentials(after error: ObjectStoreError, _ used: ObjectStoreCredentials) async -> Bool {
         // A response to HEAD does not say that the credentials have expired.
         guard error.problem == .accessDenied || error.problem == .unexpectedReply, let credentialsFile else {
             return false
         }
         if credentials != used { return true }
-        // A file that is being written is read after the next refusal.
-        guard let found = try? await onThread({ try ObjectStoreCredentials(file: credentialsFile) }), found != used
+        // A file that is incomplete, because another program writes it, is read again after the next refusal.
+        guard let renewed = try? await onThread({ try ObjectStoreCredentials(file: credentialsFile) }), renewed != used
         else { return false }
-        signer.withLock { $0 = RequestSigner(found, region: location.region) }
+        signer.withLock { $0 = RequestSigner(renewed, region: location.region) }
         return true
     }
 
@@ -216,7 +216,7 @@ public final class ObjectStoreClient: Sendable {
         case (404, _): return ObjectStoreError(.noObject, "the object does not exist (\(said))")
         case (412, _), (409, "ConditionalRequestConflict"):
             return ObjectStoreError(.objectExists, "the object was created or replaced meanwhile (\(said))")
-        // Amazon refuses temporary credentials that have ended with status 400.
+        // Amazon refuses expired temporary credentials with status 400.
         case (401, _), (403, _), (_, "ExpiredToken"), (_, "TokenRefreshRequired"), (_, "InvalidToken"):
             return ObjectStoreError(
                 .accessDenied,
@@ -246,17 +246,17 @@ public final class ObjectStoreClient: Sendable {
         }
     }
 
-    /// The seconds by which the time of a refused request may differ without being the reason. Stores accept 900.
+    /// The difference between the clocks in seconds that cannot be the reason of a refusal. Stores accept 900.
     private static let mostSkew = 300
 
-    /// Returns whether the header `Date` differs from the time with which requests are signed.
+    /// Returns true if the header `Date` differs from the clock of the signatures by more than that.
     private func isSkewed(_ date: String?) -> Bool {
         guard let date else { return false }
         let seconds = curl_getdate(date, nil)
         return seconds > 0 && abs(seconds - now() - clockOffset.load(ordering: .relaxed)) > Self.mostSkew
     }
 
-    /// Learns the difference of the clocks from the header `Date`.
+    /// Sets the clock offset to the difference of the header `Date` from this machine's clock.
     private func setClock(_ date: String?) {
         guard let date else { return }
         let seconds = curl_getdate(date, nil)
@@ -264,7 +264,7 @@ public final class ObjectStoreClient: Sendable {
     }
 }
 
-/// The few elements of XML that answers of S3 have.
+/// A reader of the elements in XML responses of S3.
 enum XMLText {
     /// Returns the text of the first element with a name.
     static func element(_ name: String, of text: String) -> String? {

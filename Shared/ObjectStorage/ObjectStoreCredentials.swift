@@ -1,6 +1,6 @@
 import Glibc
 
-/// The keys of an object store. Its descriptions never contain the secret.
+/// The keys of an object store. No description contains the secret.
 public struct ObjectStoreCredentials: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible {
     public let accessKey: String
     let secret: String

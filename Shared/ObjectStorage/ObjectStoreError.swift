@@ -1,12 +1,12 @@
-/// The kinds of failure of an object store, by their names in the status and the log.
+/// The kinds of failure of an object store. The raw values are their names in the status and the log.
 public enum ObjectStoreProblem: String, Sendable, CaseIterable {
     /// The settings are not valid.
     case invalidSettings = "invalid_settings"
     /// No connection, or no progress for too long.
     case unreachable
-    /// The certificate is not one that is trusted.
+    /// The certificate is not trusted.
     case untrustedCertificate = "untrusted_certificate"
-    /// The access key is unknown, its secret is wrong, or it may not do this.
+    /// The access key is unknown, its secret is wrong, or it lacks the permission.
     case accessDenied = "access_denied"
     /// The clocks of this machine and of the store differ too much.
     case clockSkew = "clock_skew"
@@ -14,24 +14,24 @@ public enum ObjectStoreProblem: String, Sendable, CaseIterable {
     case noBucket = "no_bucket"
     /// The store or its quota is full.
     case storeFull = "store_full"
-    /// The store answers that it has too much to do, or fails.
+    /// The store reports an overload or an internal failure.
     case storeBusy = "store_busy"
     /// The object does not exist.
     case noObject = "no_object"
-    /// The object exists already, and was to be created.
+    /// The object to be created already exists.
     case objectExists = "object_exists"
     /// Fewer bytes arrived than the object has.
     case truncated
     /// The bytes of the object are not those that were uploaded.
     case objectDamaged = "object_damaged"
-    /// The local file does not have the bytes that it is named for.
+    /// The local file does not have the bytes of its digest.
     case fileDamaged = "file_damaged"
-    /// An answer that no rule explains.
+    /// A response of another kind.
     case unexpectedReply = "unexpected_reply"
     /// The transfer was cancelled.
     case cancelled
 
-    /// True if the same request may succeed a moment later.
+    /// True if the same request may succeed later.
     var isTransient: Bool {
         switch self {
         case .unreachable, .storeBusy, .truncated: true

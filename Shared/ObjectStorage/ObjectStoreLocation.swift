@@ -1,6 +1,6 @@
 /// A bucket of a service that speaks the S3 protocol, and a prefix of all keys in it.
 public struct ObjectStoreLocation: Sendable, Equatable {
-    /// How the bucket is named in requests.
+    /// The place of the bucket's name in the address of requests.
     public enum Style: String, Sendable, CaseIterable {
         /// `https://endpoint/bucket/key`, which every service understands.
         case path
@@ -14,10 +14,10 @@ public struct ObjectStoreLocation: Sendable, Equatable {
     public let prefix: String
     /// `http` or `https`.
     public let scheme: String
-    /// The host of the endpoint, with its port if it is not the usual one.
+    /// The host of the endpoint, with its port if it is not the scheme's default.
     public let host: String
     public let style: Style
-    /// The region that signatures name.
+    /// The region in signatures.
     public let region: String
 
     /// - Parameters:
@@ -56,8 +56,8 @@ public struct ObjectStoreLocation: Sendable, Equatable {
         guard scheme == "http" || scheme == "https", !host.isEmpty, isPlain else {
             throw .invalid("\(address) is not an endpoint: https://host or https://host:port")
         }
-        let usual = scheme == "https" ? ":443" : ":80"
-        if host.hasSuffix(usual) { host.removeLast(usual.count) }
+        let defaultPort = scheme == "https" ? ":443" : ":80"
+        if host.hasSuffix(defaultPort) { host.removeLast(defaultPort.count) }
         self.bucket = bucket
         self.prefix = prefix
         self.scheme = scheme

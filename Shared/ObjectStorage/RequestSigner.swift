@@ -13,7 +13,7 @@ public struct RequestSigner: Sendable {
         self.region = region
     }
 
-    /// The SHA-256 of no bytes.
+    /// The SHA-256 of an empty body, in hexadecimal.
     static let emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
     /// Returns the headers with `x-amz-date`, `x-amz-content-sha256`, `x-amz-security-token` if there is one, and
@@ -54,7 +54,7 @@ public struct RequestSigner: Sendable {
         return headers + [("authorization", authorization)]
     }
 
-    /// Returns the query as it is sent: encoded and sorted.
+    /// Returns the query of the URL: encoded and sorted.
     static func queryText(_ query: [(String, String)]) -> String {
         query.map { (encoded($0.0, keepsSlashes: false), encoded($0.1, keepsSlashes: false)) }
             .sorted { $0 < $1 }
@@ -78,9 +78,9 @@ public struct RequestSigner: Sendable {
 
     /// Returns the day and the time of day in UTC, as `20260131` and `235959`.
     private static func date(_ seconds: Int) -> (day: String, time: String) {
-        var moment = time_t(seconds)
+        var time = time_t(seconds)
         var parts = tm()
-        gmtime_r(&moment, &parts)
+        gmtime_r(&time, &parts)
         func text(_ number: Int32, _ digits: Int) -> String {
             let text = String(number)
             return String(repeating: "0", count: max(0, digits - text.count)) + text

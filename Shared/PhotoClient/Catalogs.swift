@@ -6,10 +6,10 @@ import Synchronization
 
 /// The connections to the catalogs of one library, at least two: one of them writes, and all of them answer reads.
 ///
-/// A read goes to the catalog that has answered before, at first to the first one of the list, and to another one at
-/// once when that is lost. If there is no answer for a short while it is asked of another one too, and the first answer
-/// counts: a read changes nothing. Everything else goes to the catalog that writes. Which one that is, the catalogs say
-/// themselves: a standby refuses changes by name, and then the next one is asked.
+/// A read goes to the catalog that answered the previous one, at first to the first of the list, and to another one at
+/// once if that is lost. If there is no answer for a short while, it is sent to another one too, and the first answer
+/// counts: a read changes nothing. Everything else goes to the catalog that writes. A standby refuses a change with an
+/// error of its own, and then the change is sent to the next catalog.
 final class Catalogs: Sendable {
     /// A request to one of them.
     typealias Attempt<Value: Sendable> =
@@ -23,23 +23,20 @@ final class Catalogs: Sendable {
         /// The indexes of the catalog that has answered a read last, and of the one that has accepted a change last.
         var reader = 0
         var writer = 0
-        /// The reads that are asked of a second catalog now.
-        var doubled = 0
+        /// The number of reads that were sent to a second catalog too and have not ended.
+        var hedgedReads = 0
     }
 
-    /// The time after which a read is asked of another catalog too.
+    /// The time after which a read is sent to another catalog too.
     private static let hedgingDelay = Duration.milliseconds(300)
-    /// The most reads that are asked of a second catalog at a time, so that a slow catalog does not make the others
-    /// slow.
-    private static let mostDoubled = 16
+    /// The maximum number of reads that wait for two catalogs, so that a slow catalog does not make the others slow.
+    private static let maxHedgedReads = 16
     /// The time between two attempts to find the catalog that writes.
     private static let pause = Duration.milliseconds(100)
-    /// A catalog that is asked for something that takes longer is asked for its health from time to time.
-    private static let watch = (interval: Duration.seconds(1), answer: Duration.seconds(2))
 
     let connections: [RequestClient]
-    /// A connection to each for its health alone: over the other one a question would wait behind the requests that are
-    /// open, and a catalog that works would seem silent.
+    /// A second connection to each, for requests for its health: over the first one they would wait behind the open
+    /// requests, and a working catalog would seem not to answer.
     private let healthConnections: [RequestClient]
     private let state = Mutex(State())
 
@@ -119,20 +116,20 @@ final class Catalogs: Sendable {
                 ask(next, isConnected: true)
             }
             func beginWaiting() { group.addTask { await Self.isLate() } }
-            var isDoubled = false
-            defer { if isDoubled { state.withLock { $0.doubled -= 1 } } }
+            var isHedged = false
+            defer { if isHedged { state.withLock { $0.hedgedReads -= 1 } } }
             ask(first.index, isConnected: first.isConnected)
             beginWaiting()
             while let event = await group.next() {
                 switch event {
                 case .isLate:
-                    if Task.isCancelled || isDoubled { continue }
-                    isDoubled = state.withLock { state in
-                        guard state.doubled < Self.mostDoubled else { return false }
-                        state.doubled += 1
+                    if Task.isCancelled || isHedged { continue }
+                    isHedged = state.withLock { state in
+                        guard state.hedgedReads < Self.maxHedgedReads else { return false }
+                        state.hedgedReads += 1
                         return true
                     }
-                    if isDoubled { askAnother() } else { beginWaiting() }
+                    if isHedged { askAnother() } else { beginWaiting() }
                 case .answer(let index, .success(let value)):
                     reader = index
                     group.cancelAll()
@@ -198,8 +195,8 @@ final class Catalogs: Sendable {
                 return value
             } catch {
                 start = (choice.index + 1) % connections.count
-                // Without an answer, or if the database was lost, it may have been carried out: the caller decides about
-                // repeating it, at another catalog, which may write by then.
+                // Without an answer, or if the database was lost, it may have been carried out: the caller decides
+                // about repeating it, at another catalog, which may write by then.
                 let isLost = error.isOfLostInstance || [.deadlineExceeded, .libraryOffline].contains(error.errorCode)
                 if isLost { state.withLock { $0.writer = start } }
                 guard error.isOfStandby || error.isUnsent else { throw error }
@@ -212,42 +209,16 @@ final class Catalogs: Sendable {
         }
     }
 
-    /// Sends a request that may take long for as long as its catalog answers questions about its health.
+    /// Sends a request that may take long for as long as its catalog answers requests for its health.
     private func watched<Value>(
         _ choice: (index: Int, isConnected: Bool),
         until end: ContinuousClock.Instant,
         _ attempt: @escaping Attempt<Value>
     ) async throws(RPCError) -> Value {
-        let (connection, healthConnection) = (connections[choice.index], healthConnections[choice.index])
-        let result = await withTaskGroup(of: Result<Value, RPCError>?.self) { group in
-            group.addTask {
-                do throws(RPCError) {
-                    return .success(try await attempt(connection, end - .now, !choice.isConnected))
-                } catch {
-                    return .failure(error)
-                }
-            }
-            group.addTask { await Self.untilSilent(healthConnection).map { .failure($0) } }
-            var result: Result<Value, RPCError>?
-            while result == nil, let next = await group.next() { result = next }
-            group.cancelAll()
-            return result
+        let connection = connections[choice.index]
+        return try await healthConnections[choice.index].whileAnswering { () async throws(RPCError) -> Value in
+            try await attempt(connection, end - .now, !choice.isConnected)
         }
-        guard let result else { throw .cancelled("the waiting task was cancelled") }
-        return try result.get()
-    }
-
-    /// Returns the error of a service that does not answer for its health, once it does not; nil if the task is
-    /// cancelled.
-    static func untilSilent(_ connection: RequestClient) async -> RPCError? {
-        while await TaskDelay.timeout(watch.interval) {
-            do throws(RPCError) {
-                _ = try await connection.call(Health.method, deadline: watch.answer)
-            } catch  where error.errorCode == .deadlineExceeded {
-                return .connectionLost("the service at \(connection.address) does not answer")
-            } catch {}
-        }
-        return nil
     }
 
     // MARK: Streams
@@ -272,6 +243,54 @@ final class Catalogs: Sendable {
     /// The catalog that a read is asked of now.
     var presentReader: RequestClient { connections[usable(from: reader) ?? reader] }
 }
+
+// MARK: - Health
+
+extension RequestClient {
+    private static let healthInterval = Duration.seconds(1)
+    private static let healthDeadline = Duration.seconds(2)
+
+    /// Runs work for as long as the service answers requests for its health over this connection.
+    ///
+    /// - Throws: the error of the work; `connection_lost` if the service does not answer; `user_cancelled` if the task
+    ///   is cancelled
+    nonisolated func whileAnswering<Value: Sendable>(
+        _ work: @escaping @Sendable () async throws(RPCError) -> Value
+    ) async throws(RPCError) -> Value {
+        let result = await withTaskGroup(of: Result<Value, RPCError>?.self) { group in
+            group.addTask {
+                do throws(RPCError) {
+                    return .success(try await work())
+                } catch {
+                    return .failure(error)
+                }
+            }
+            group.addTask { await self.healthFailure().map { .failure($0) } }
+            var result: Result<Value, RPCError>?
+            while result == nil, let next = await group.next() { result = next }
+            group.cancelAll()
+            return result
+        }
+        guard let result else { throw .cancelled("the waiting task was cancelled") }
+        return try result.get()
+    }
+
+    /// Requests the health of the service once a second until it does not answer.
+    ///
+    /// - Returns: the error for requests that wait for it; nil if the task is cancelled
+    private nonisolated func healthFailure() async -> RPCError? {
+        while await TaskDelay.timeout(Self.healthInterval) {
+            do throws(RPCError) {
+                _ = try await call(Health.method, deadline: Self.healthDeadline)
+            } catch  where error.errorCode == .deadlineExceeded {
+                return .connectionLost("the service at \(address) does not answer")
+            } catch {}
+        }
+        return nil
+    }
+}
+
+// MARK: - Errors
 
 extension RPCError {
     /// True if another catalog may answer: this one was lost, does not reach the database, or lacks a file.

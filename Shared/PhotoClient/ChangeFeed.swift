@@ -53,7 +53,7 @@ public struct ChangeFeed: AsyncSequence, Sendable {
     }
 
     /// Returns the same feed with a callback that confirms about once a second the token up to which the caller has
-    /// received every event. Without a call, nothing is known about changes since the last one.
+    /// received every event. Between two calls, changes may not have arrived yet.
     public func confirming(_ confirmed: @escaping @Sendable (ChangeToken) -> Void) -> ChangeFeed {
         var feed = self
         feed.confirmed = confirmed
@@ -220,9 +220,9 @@ final class FeedReader {
     }
 
     /// Sends a request; after a transient error it waits and returns, and the state machine requests it again.
-    private func attempt(_ question: () async throws(RPCError) -> Void) async throws(RPCError) {
+    private func attempt(_ request: () async throws(RPCError) -> Void) async throws(RPCError) {
         do throws(RPCError) {
-            try await question()
+            try await request()
             backoff.reset()
         } catch  where error.isTransient {
             feed.logger.debug("change-broker does not respond, retrying", metadata: ["error": "\(error.message)"])
@@ -270,9 +270,9 @@ final class FeedReader {
 }
 
 extension SubscriberMessages {
-    /// Silence is noticed after one to two of these, so after five seconds at most. A head is published every second: the feed
-    /// does not reach this client then, and the broker is asked. That is also the delay of changes for a client with limited
-    /// access, whose subscription the broker refuses.
+    /// Silence is noticed after one to two of these intervals, so after five seconds at most. A head is published every
+    /// second, so silence means that the feed does not reach this client, and the broker is asked for changes. A client
+    /// with limited access, whose subscription the broker refuses, receives all changes in this way.
     private static let silenceInterval = Duration.milliseconds(2500)
 
     /// Ends calls of ``nextArrival()`` after five seconds of silence at most, until the task is cancelled.

@@ -105,9 +105,9 @@ public actor EditPublisher {
     public func ask(deadline: Duration) async {
         let ids = tracker.ids
         guard !ids.isEmpty,
-            let answer = try? await library.catalog.ask(EditsStatus(ids: ids), deadline: deadline).result
+            let states = try? await library.catalog.ask(EditsStatus(ids: ids), deadline: deadline).result
         else { return }
-        for status in answer.edits { deliver(status) }
+        for status in states.edits { deliver(status) }
     }
 
     // MARK: Following the feed
@@ -152,10 +152,10 @@ public actor EditPublisher {
             guard !due.isEmpty else { return }
             var unknown = due
             do throws(RPCError) {
-                let answer = try await library.catalog.ask(EditsStatus(ids: due), deadline: .seconds(5)).result
-                unknown = answer.unknown
+                let states = try await library.catalog.ask(EditsStatus(ids: due), deadline: .seconds(5)).result
+                unknown = states.unknown
                 isPollingAllowed = true
-                for status in answer.edits { deliver(status) }
+                for status in states.edits { deliver(status) }
             } catch {
                 // The states are unknown; sending the edits again is harmless.
                 if error.errorCode == .accessDenied || error.errorCode == .deadlineExceeded { isPollingAllowed = false }

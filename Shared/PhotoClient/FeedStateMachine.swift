@@ -8,6 +8,8 @@ import PhotoModel
 /// The live feed may lose messages, history does not. A live message that continues the position is delivered. One that
 /// does not, or a head beyond the position, makes the subscriber request history; live messages meanwhile wait in its
 /// bounded inbox, and those already received from history are dropped. Every change is thus delivered once, in order.
+///
+/// Its messages are values of ``LiveMessage`` and ``LiveChange``; ``GapDetector`` finds the gaps of one topic.
 struct FeedStateMachine: Sendable {
     /// The next action.
     enum Action: Sendable, Hashable {
@@ -90,8 +92,8 @@ struct FeedStateMachine: Sendable {
     /// Handles a live message that could not be decoded.
     mutating func unreadable() { didMissMessages() }
 
-    /// Handles a time without any message, though a head is published every second: the feed does not reach this client, which
-    /// it does not for limited access.
+    /// Handles a time without any message. A head is published every second, so the feed does not reach this client;
+    /// with limited access it never does.
     mutating func unheard() { needsHistory = true }
 
     /// Returns whether a message is of the present history. If not, a history request determines whether that has

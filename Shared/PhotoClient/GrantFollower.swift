@@ -5,7 +5,7 @@ public import PhotoModel
 import JSONValue
 import Synchronization
 
-/// Follows the changes of grants, for services that remember what identities may do.
+/// Follows the changes of grants, for services that cache the permissions of identities.
 public struct GrantFollower: Sendable {
     private let feed: ChangeFeed
     private let logger: Logger
@@ -29,7 +29,7 @@ public struct GrantFollower: Sendable {
         confirmed: @escaping @Sendable () -> Void,
         lost: @escaping @Sendable () -> Void
     ) async {
-        let lastConfirmed = AtomicMoment()
+        let lastConfirmed = ConfirmationTime()
         let feed = feed.confirming { _ in
             lastConfirmed.set()
             confirmed()
@@ -66,13 +66,13 @@ public struct GrantFollower: Sendable {
     }
 }
 
-/// The moment of the last confirmation; nil before the first.
-private final class AtomicMoment: Sendable {
-    private let moment = Mutex<ContinuousClock.Instant?>(nil)
+/// The time of the last confirmation; nil before the first.
+private final class ConfirmationTime: Sendable {
+    private let time = Mutex<ContinuousClock.Instant?>(nil)
 
-    func set() { moment.withLock { $0 = .now } }
+    func set() { time.withLock { $0 = .now } }
 
     func isOlder(than duration: Duration) -> Bool {
-        moment.withLock { moment in moment.map { .now - $0 > duration } ?? true }
+        time.withLock { time in time.map { .now - $0 > duration } ?? true }
     }
 }

@@ -15,8 +15,12 @@ extension Pusher: InstanceConnection {}
 struct Instances<Connection: InstanceConnection>: Sendable {
     let connections: [Connection]
 
-    /// The time that an instance is waited for after its connection was lost, or begun: the time in which it starts again.
-    /// Requests that went to another instance at once would find no images in its cache.
+    var count: Int { connections.count }
+    var first: Connection { connections[0] }
+    var addresses: [EndpointAddress] { connections.map(\.address) }
+
+    /// The time to wait for an instance after its connection was lost, or begun: enough for a restart. Requests that
+    /// went to another instance at once would find no images in its cache.
     static var restartTime: Duration { .milliseconds(500) }
 
     /// Returns the instance for requests about an asset: the first in its ``Rendezvous`` order that is connected.
@@ -25,14 +29,15 @@ struct Instances<Connection: InstanceConnection>: Sendable {
     ///
     /// - Parameters:
     ///   - asset: nil for requests about none, which go to the first instance of the list that is connected
-    ///   - limit: the longest time to wait; nil for any
-    /// - Returns: the instance, and whether it was connected; after `limit`, or if the task is cancelled, the preferred one
+    ///   - limit: the longest time to wait; nil for no limit
+    /// - Returns: the instance, and whether it is connected; after `limit`, or if the task is cancelled, the preferred
+    ///   one
     func choice(
         for asset: ObjectID?,
         within limit: Duration? = nil
     ) async -> (connection: Connection, isConnected: Bool) {
-        guard connections.count > 1 else { return (connections[0], connections[0].connection.isUsable) }
-        let order = asset.map { Rendezvous.order(connections.map(\.address.description), for: $0.text) }
+        guard count > 1 else { return (first, first.connection.isUsable) }
+        let order = asset.map { Rendezvous.order(addresses.map(\.description), for: $0.text) }
         let ordered = order?.map { connections[$0] } ?? connections
         let preferred = ordered[0].connection
         if preferred.isUsable { return (ordered[0], true) }
@@ -54,8 +59,8 @@ struct Instances<Connection: InstanceConnection>: Sendable {
     }
 }
 
-/// Rendezvous hashing (Thaler and Ravishankar, 1998): clients that know the same addresses prefer the same instance for an
-/// asset, each instance gets an equal part, and when one is added or removed only its part moves.
+/// Rendezvous hashing (Thaler and Ravishankar, 1998): clients that know the same addresses prefer the same instance for
+/// an asset, each instance gets an equal share, and when one is added or removed only its share moves.
 enum Rendezvous {
     /// Returns the indexes of the addresses, the preferred instance first.
     ///

@@ -32,7 +32,7 @@ public struct LiveList: AsyncSequence, Sendable {
 }
 
 extension PhotoLibrary {
-    /// Returns the result of an asset fetch, and every change of it (S-63 to S-70). The list is at any time exactly the
+    /// Returns the result of an asset fetch, and every change of it (S-63 to S-70). The list is always exactly the
     /// result at its token, also across lost messages and restarts of the broker.
     public func live(_ fetch: FetchDescription) -> LiveList { LiveList(library: self, fetch: fetch) }
 }
@@ -101,9 +101,9 @@ final class LiveListReader {
     }
 
     private func subscribe() async throws(RPCError) {
-        let made: Subscriber
+        let subscriber: Subscriber
         do throws(MessagingError) {
-            made = try Subscriber(
+            subscriber = try Subscriber(
                 address: library.endpoints.feed,
                 thread: library.thread,
                 limits: library.limits,
@@ -113,13 +113,14 @@ final class LiveListReader {
         } catch {
             throw ErrorCode.unavailable.error("cannot subscribe to the feed: \(error)")
         }
-        await made.subscribe([FeedTopic.head])
-        subscriber = made
-        messages = made.messages
-        silence = made.messages.watchSilence()
+        await subscriber.subscribe([FeedTopic.head])
+        self.subscriber = subscriber
+        messages = subscriber.messages
+        silence = subscriber.messages.watchSilence()
     }
 
-    /// Performs the wanted action; after a transient error it waits and returns, and the state machine wants it again.
+    /// Carries out the present action. After a transient error it waits and returns, and the state machine repeats the
+    /// action.
     private func step() async throws(RPCError) -> LiveListEvent? {
         do throws(RPCError) {
             let event = try await attempt()

@@ -73,9 +73,10 @@ struct LiveListStateMachine: Sendable {
         return .list(ids, token)
     }
 
-    mutating func observed(_ answer: FetchObserve.Result) -> LiveListEvent? {
-        (observation, topic, instance) = (answer.details.observation, answer.topic, answer.instance)
-        return detailed(answer.details)
+    /// Handles the response to ``Action/observe(since:)``.
+    mutating func observed(_ result: FetchObserve.Result) -> LiveListEvent? {
+        (observation, topic, instance) = (result.details.observation, result.topic, result.instance)
+        return detailed(result.details)
     }
 
     /// Handles the completed subscription; changes published between the observation and it are requested.
@@ -84,22 +85,23 @@ struct LiveListStateMachine: Sendable {
         needsDetails = true
     }
 
-    mutating func detailed(_ answer: FetchDetailsResult) -> LiveListEvent? {
+    /// Handles the response to ``Action/details(observation:since:)``.
+    mutating func detailed(_ result: FetchDetailsResult) -> LiveListEvent? {
         needsDetails = false
         behindSince = nil
-        guard let details = answer.details else {
-            token = answer.token
+        guard let details = result.details else {
+            token = result.token
             return nil
         }
-        if details.hasIncrementalChanges { return apply(details, answer.token) }
-        guard let ids = answer.ids else {
+        if details.hasIncrementalChanges { return apply(details, result.token) }
+        guard let ids = result.ids else {
             restart()
             return nil
         }
-        return listed(ids, at: answer.token)
+        return listed(ids, at: result.token)
     }
 
-    /// Handles an error of the wanted request.
+    /// Handles the error of the request of the present action.
     ///
     /// - Returns: whether the state machine can recover from it
     mutating func refused(_ refusal: ErrorCode?) -> Bool {
@@ -113,6 +115,7 @@ struct LiveListStateMachine: Sendable {
 
     // MARK: Live messages
 
+    /// Handles a live message.
     mutating func handleLive(_ message: Message, topic: String) -> LiveListEvent? {
         guard let token, topic == self.topic, observation != nil, message.token.library == token.library,
             message.token.sequence > token.sequence
@@ -145,7 +148,7 @@ struct LiveListStateMachine: Sendable {
     /// Handles a live message that could not be decoded, or a time without any message.
     mutating func missed() { needsDetails = true }
 
-    private mutating func apply(_ details: ChangeDetails, _ moment: ChangeToken) -> LiveListEvent? {
+    private mutating func apply(_ details: ChangeDetails, _ newToken: ChangeToken) -> LiveListEvent? {
         do throws(ChangeDetailsMismatch) {
             ids = try details.apply(to: ids)
         } catch {
@@ -153,8 +156,8 @@ struct LiveListStateMachine: Sendable {
             restart()
             return nil
         }
-        token = moment
-        return .changed(details, ids, moment)
+        token = newToken
+        return .changed(details, ids, newToken)
     }
 
     private mutating func restart() {

@@ -201,7 +201,7 @@ public struct AssetSequence: AsyncSequence, Sendable {
             return page[index]
         }
 
-        /// Asks for smaller pages if the assets of one are too large for a message, and later for larger ones again.
+        /// Requests smaller pages if the assets of one are too large for a message, and later larger ones again.
         private mutating func nextPage() async throws(RPCError) -> FetchAssets.Result {
             while true {
                 do throws(RPCError) {

@@ -4,13 +4,13 @@ public import JSONValue
 import PhotoModel
 
 extension PhotoLibrary {
-    /// Returns an image with its bytes, joined from all messages. With several thumbnailers, it is requested from another
-    /// one if the connection is lost.
+    /// Returns an image with its bytes, joined from all messages. With several thumbnailers, it is requested from
+    /// another one if the connection is lost.
     ///
     /// - Parameters:
     ///   - deadline: time until the last byte; nil for none, for an original that may have to be downloaded
     ///   - degraded: called with each degraded image before the final one; if nil, no degraded image is requested
-    ///   - progress: called with the part of the original that was downloaded, from 0 to 1
+    ///   - progress: called with the fraction of the original that was downloaded, 0...1
     /// - Throws: the thumbnailer's error, or `interrupted` if bytes are missing
     public func image(
         _ request: ImageRequest,
@@ -29,8 +29,8 @@ extension PhotoLibrary {
                 return try await imageOnce(request, end.map { $0 - clock.now }, degraded, progress)
             } catch {
                 if !error.isUnsent { attemptsLeft -= 1 }
-                let mayGoOn = instances > 1 && attemptsLeft > 0 && end.map { clock.now < $0 } ?? true
-                guard error.isOfLostInstance, mayGoOn else { throw error }
+                let canRetry = instances > 1 && attemptsLeft > 0 && end.map { clock.now < $0 } ?? true
+                guard error.isOfLostInstance, canRetry else { throw error }
             }
         }
     }
@@ -51,12 +51,12 @@ extension PhotoLibrary {
                 guard params["offset"]?.intValue == Int64(bytes.count) else { throw Self.incomplete }
                 for part in attachments { bytes += part }
             case .notification(DownloadResource.notification, let params, _):
-                if let part = params["progress"]?.doubleValue { progress?(part) }
+                if let fraction = params["progress"]?.doubleValue { progress?(fraction) }
             case .notification: continue
-            case .answer(let answer):
-                for part in answer.attachments { bytes += part }
-                guard Int64(bytes.count) == answer.result.size else { throw Self.incomplete }
-                return (answer.result, bytes)
+            case .reply(let response):
+                for part in response.attachments { bytes += part }
+                guard Int64(bytes.count) == response.result.size else { throw Self.incomplete }
+                return (response.result, bytes)
             }
         }
         throw Self.incomplete

@@ -69,8 +69,8 @@ extension PhotoLibrary {
         }
     }
 
-    /// Discards uploads that no transaction has used. Otherwise they count against the limits of this identity until they
-    /// expire, as they do if the catalog does not answer.
+    /// Discards uploads that no transaction has used. Otherwise they count against the limits of this identity until
+    /// they expire, as they do if the catalog does not answer.
     public func cancelUploads(_ uploads: [String]) async {
         guard !uploads.isEmpty else { return }
         // The task may be cancelled, and the requests must be sent nevertheless.

@@ -4,16 +4,16 @@ public import JSONValue
 public import PhotoModel
 
 extension PhotoLibrary {
-    /// The bytes that are read at a time.
+    /// The maximum number of bytes that one request reads.
     private static var videoPart: Int64 { 4 << 20 }
 
-    /// Returns what is needed to play a video.
+    /// Returns the stream and the tracks that a player of a video needs.
     public func playback(_ request: VideoPlayback) async throws(RPCError) -> VideoPlayback.Result {
         try await thumbnailer.ask(request, deadline: .seconds(120)).result
     }
 
     /// Exports a video and waits for the finished file, which ``readStream(_:of:size:from:_:)`` reads, and
-    /// ``endExport(_:)`` gives up. If the task is cancelled, the export is too.
+    /// ``endExport(_:)`` releases. If the task is cancelled, the export is too.
     ///
     /// - Parameter progress: called with each status of the running export
     /// - Throws: the error for which the export failed
@@ -44,8 +44,8 @@ extension PhotoLibrary {
         return status
     }
 
-    /// Gives up a finished export after its file was read: a client may have few exports at a time, finished ones
-    /// included. An equal one that is begun later is finished at once as long as the thumbnailer keeps the file.
+    /// Releases a finished export after its file was read: a client may have few exports at a time, finished ones
+    /// included. An equal export that begins later finishes at once while the thumbnailer keeps the file.
     public func endExport(_ status: VideoExportStatus) async {
         let cancel = CancelVideoExport(export: status.export)
         // The export is known to the instance that made it, and another one may be preferred meanwhile.
@@ -65,7 +65,7 @@ extension PhotoLibrary {
             return try await thumbnailer.ask(request, deadline: .seconds(30)).result
         }
         for try await event in thumbnailer.stream(request, credit: 1 << 20) {
-            if case .answer(let answer) = event { return answer.result }
+            if case .reply(let response) = event { return response.result }
         }
         throw ErrorCode.interrupted.error("the export was not begun; export again")
     }
@@ -73,7 +73,7 @@ extension PhotoLibrary {
     /// Reads the stream of a video, in parts, from an offset to its end.
     ///
     /// - Parameter receive: called with each part; returns false to stop
-    /// - Throws: the thumbnailer's error, or what `receive` throws
+    /// - Throws: the thumbnailer's error, or that of `receive`
     public func readStream(
         _ video: VideoPlayback.Result,
         from offset: Int64 = 0,
@@ -82,7 +82,7 @@ extension PhotoLibrary {
         try await readStream(video.stream, of: video.asset, size: video.size, from: offset, receive)
     }
 
-    /// Reads a stream of so many bytes, as ``readStream(_:from:_:)`` does. An export is read from the thumbnailer that
+    /// Reads a stream of `size` bytes, as ``readStream(_:from:_:)`` does. An export is read from the thumbnailer that
     /// made it, also if another one is preferred meanwhile.
     public func readStream(
         _ stream: String,

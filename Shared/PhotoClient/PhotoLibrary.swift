@@ -109,16 +109,9 @@ public final class PhotoLibrary: Sendable {
             } catch  where error.isTransient {
                 let pause = backoff.pause(chance: .random(in: 0..<1))
                 guard clock.now + pause < end else { throw error }
-                try await wait(pause)
+                try await PhotoClient.pause(pause, on: executor == nil ? nil : Self.pauses)
             }
         }
-    }
-
-    /// Waits between two attempts. A sleep of a task ends on a thread of Swift's pool, which callers may block.
-    private func wait(_ pause: Duration) async throws(RPCError) {
-        guard executor != nil else { return try await PhotoClient.pause(pause) }
-        await TaskDelay.retryDelay(pause, on: Self.pauses)
-        guard !Task.isCancelled else { throw .cancelled("the waiting task was cancelled") }
     }
 
     /// Runs work that the cancellation of the caller does not end, without Swift's pool if the client has an executor.
@@ -161,10 +154,56 @@ extension PhotoLibrary {
 
     /// Returns a unique transaction id: a UUID of version 7 (RFC 9562, section 5.7), as 32 hexadecimal digits.
     ///
-    /// It begins with the time. The catalog keeps the outcomes of transactions in the order of their ids, so those of one
-    /// client are next to each other, and a commit writes fewer pages than with random ids.
+    /// It begins with the time. The catalog keeps the outcomes of transactions in the order of their ids, so those of
+    /// one client are next to each other, and a commit writes fewer pages than with random ids.
     public static func uniqueTransaction() -> String {
         var random = SystemRandomNumberGenerator()
         return random.nextTimeOrderedHexadecimal(milliseconds: WallClock.nowMicroseconds() / 1000)
+    }
+}
+
+// MARK: - Retrying
+
+/// Delays between attempts: exponential with jitter, so that clients of a restarted service do not all retry at the
+/// same time.
+struct Backoff: Sendable {
+    static let first = Duration.milliseconds(50)
+    static let longest = Duration.seconds(2)
+
+    private var next = first
+
+    /// Returns the delay before the next attempt, and doubles the one after it.
+    ///
+    /// - Parameter chance: random number in 0..<1; the share of the last quarter of the delay that is subtracted
+    mutating func pause(chance: Double) -> Duration {
+        let pause = next
+        next = min(next * 2, Self.longest)
+        return pause - pause / 4 * chance
+    }
+
+    mutating func reset() { next = Self.first }
+}
+
+/// Waits between two attempts.
+///
+/// - Parameter queue: waits without Swift's pool, whose threads the caller may block; nil to sleep as a task
+/// - Throws: `user_cancelled` if the task is cancelled
+func pause(_ duration: Duration, on queue: DispatchQueue? = nil) async throws(RPCError) {
+    if let queue { await TaskDelay.retryDelay(duration, on: queue) } else { await TaskDelay.retryDelay(duration) }
+    guard !Task.isCancelled else { throw ErrorCode.userCancelled.error("the waiting task was cancelled") }
+}
+
+extension RPCError {
+    /// True if the error is transient: the same request may succeed if it is retried.
+    ///
+    /// A write may have been committed nevertheless, so it must be retried with its transaction id.
+    public var isTransient: Bool {
+        switch errorCode {
+        case .busy, .connectionLost, .unavailable, .deadlineExceeded, .behind, .interrupted: true
+        // Not if the owner of the library did not consent, or a later edit replaced this one. Services of earlier
+        // versions end requests in this way when they stop.
+        case .userCancelled: data["question"] == nil && data["isReplaced"] == nil && !Task.isCancelled
+        default: false
+        }
     }
 }

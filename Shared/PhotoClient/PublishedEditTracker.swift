@@ -5,8 +5,8 @@ import PhotoModel
 
 /// The states of a publisher's open edits, without sockets or a clock.
 ///
-/// Pushing has no receipt, and the feed only signals that an edit changed; the state is the catalog's response to
-/// `edits.status`. An edit that the catalog does not know is sent again.
+/// A push is not acknowledged, and the feed only signals that an edit changed; the state comes from `edits.status` of
+/// the catalog. An edit that the catalog does not know is sent again.
 struct PublishedEditTracker: Sendable {
     private struct Entry: Sendable {
         let edit: PublishEdit

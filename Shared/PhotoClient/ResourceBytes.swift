@@ -7,12 +7,12 @@ extension PhotoLibrary {
     /// Returns the bytes of an asset's resource, in chunks of up to 1 MiB; their digest is verified at the end.
     ///
     /// - Parameters:
-    ///   - digest: SHA-256 of the file that is meant, which an edit may replace; then the error is `missing_resource` if the
-    ///     catalog has no such file for this client
+    ///   - digest: SHA-256 of the expected file, because an edit may replace the resource; `missing_resource` is thrown
+    ///     if the catalog has no such file for this client. Nil for the present file
     ///   - credit: unread bytes that the catalog may send ahead, at least one chunk
     ///   - isNetworkAccessAllowed: whether bytes in remote storage may be downloaded
-    ///   - connectionDeadline: the time in which there must be a connection; the bytes then may take any time
-    ///   - progress: receives the part that was downloaded, from 0 to 1; not called for bytes on the catalog's machine
+    ///   - connectionDeadline: the time limit for a connection; there is none for the bytes
+    ///   - progress: receives the fraction that was downloaded, 0...1; not called for bytes on the catalog's machine
     public func resource(
         asset: ObjectID,
         type: ResourceType = .photo,
@@ -102,14 +102,14 @@ public struct ResourceBytes: AsyncSequence, Sendable {
 
         public mutating func next() async throws(RPCError) -> Bytes? { try await next(isolation: #isolation) }
 
-        /// Waits for a connection. A stream without a deadline would wait for it without end.
+        /// Waits for a connection. A stream without a deadline would wait for it indefinitely.
         private mutating func connect() async throws(RPCError) {
             let catalog = resource.library.catalog
             guard !catalog.isConnected else { return }
             do throws(RPCError) {
                 _ = try await catalog.health(deadline: resource.connectionDeadline)
             } catch {
-                // The whole time is over, so that this error is not repeated.
+                // The time limit has passed: this error is not retried.
                 if error.errorCode == .deadlineExceeded { failures = Self.maxFailures }
                 throw error
             }
@@ -121,25 +121,25 @@ public struct ResourceBytes: AsyncSequence, Sendable {
             self.stream = stream
             switch event {
             case .notification(DownloadResource.notification, let params, _):
-                if let part = params["progress"]?.doubleValue { try await resource.progress(part) }
+                if let fraction = params["progress"]?.doubleValue { try await resource.progress(fraction) }
                 return nil
             case .notification(_, let params, let attachments):
                 guard let chunk = attachments.first, params["offset"]?.intValue == offset else {
                     throw ErrorCode.interrupted.error("the catalog sent bytes at an unexpected offset; retry")
                 }
                 return accept(chunk)
-            case .answer(let answer):
+            case .reply(let response):
                 isOver = true
                 // A short resource may be attached to the response.
-                if offset == answer.result.offset, let chunk = answer.attachments.first { hash.update(data: chunk) }
+                if offset == response.result.offset, let chunk = response.attachments.first { hash.update(data: chunk) }
                 // The digest of a part is that of its file, which the catalog verifies.
-                let isPart = answer.result.resource.offset != nil
-                guard isPart || hash.finalize().hexadecimal == answer.result.resource.digest else {
+                let isPart = response.result.resource.offset != nil
+                guard isPart || hash.finalize().hexadecimal == response.result.resource.digest else {
                     throw ErrorCode.resourceChanged.error(
                         "the bytes of \(resource.type.rawValue) of \(resource.asset) do not match its digest"
                     )
                 }
-                return answer.attachments.first
+                return response.attachments.first
             case nil:
                 isOver = true
                 return nil

@@ -24,25 +24,23 @@ public struct ServiceResponse<Result: Sendable>: Sendable {
 /// and to the next one while that is not connected. Of several catalogs one writes: changes go to that one, and a
 /// ``CatalogRead`` to any that answers.
 public final class ServiceClient: Sendable {
-    private let connections: Instances<RequestClient>
+    private let requestClients: Instances<RequestClient>
     /// The catalogs of the library; nil for one catalog, and for another service.
     private let catalogs: Catalogs?
 
     /// The address of the service; of several instances, that of the first.
-    public var address: EndpointAddress { requests.address }
+    public var address: EndpointAddress { requestClients.first.address }
 
     /// The addresses of the instances.
-    public var addresses: [EndpointAddress] { connections.connections.map(\.address) }
+    public var addresses: [EndpointAddress] { requestClients.addresses }
 
     /// One client for each instance of the service, in the order of the addresses.
     public var instances: [ServiceClient] {
-        connections.connections.count > 1 ? connections.connections.map { ServiceClient($0) } : [self]
+        requestClients.count > 1 ? requestClients.connections.map { ServiceClient($0) } : [self]
     }
 
     /// True while there is a connection to the service, or to one of its instances.
-    public var isConnected: Bool { connections.connections.contains { $0.connection.isUsable } }
-
-    private var requests: RequestClient { connections.connections[0] }
+    public var isConnected: Bool { requestClients.connections.contains { $0.connection.isUsable } }
 
     /// Begins to connect. A service that is not running yet is not an error.
     ///
@@ -85,7 +83,7 @@ public final class ServiceClient: Sendable {
 
     /// - Parameter healthConnections: of several catalogs, another connection to each
     init(_ connections: [RequestClient], healthConnections: [RequestClient] = []) {
-        self.connections = Instances(connections: connections)
+        requestClients = Instances(connections: connections)
         catalogs = healthConnections.isEmpty ? nil : Catalogs(connections, healthConnections: healthConnections)
     }
 
@@ -93,13 +91,13 @@ public final class ServiceClient: Sendable {
     ///
     /// - Parameter limit: the longest time to wait for a connection to any instance
     public func instance(for asset: ObjectID?, within limit: Duration = .seconds(30)) async -> ServiceClient {
-        guard connections.connections.count > 1 else { return self }
-        return ServiceClient(await connections.choice(for: asset, within: limit).connection)
+        guard requestClients.count > 1 else { return self }
+        return ServiceClient(await requestClients.choice(for: asset, within: limit).connection)
     }
 
     /// Returns assets by the instance that gets requests about them.
     public func divide(_ assets: [ObjectID]) async -> [(instance: ServiceClient, assets: [ObjectID])] {
-        guard connections.connections.count > 1 else { return [(self, assets)] }
+        guard requestClients.count > 1 else { return [(self, assets)] }
         var parts: [EndpointAddress: (instance: ServiceClient, assets: [ObjectID])] = [:]
         for asset in assets {
             let instance = await instance(for: asset)
@@ -108,8 +106,8 @@ public final class ServiceClient: Sendable {
         return addresses.compactMap { parts[$0] }
     }
 
-    /// Sends a request once, without retrying. With several instances, a request that changes nothing is sent to another one
-    /// if its connection is lost.
+    /// Sends a request once, without retrying. With several instances, a request that changes nothing is sent to
+    /// another one if its connection is lost.
     ///
     /// - Throws: the service's error; `deadline_exceeded`; `connection_lost` if the connection is lost before the
     ///   response, in which case a write may have been committed; `user_cancelled` if the task is cancelled
@@ -118,13 +116,10 @@ public final class ServiceClient: Sendable {
         attachments: [Bytes] = [],
         deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> ServiceResponse<R.Result> {
-        if let catalogs {
-            return try await catalogs.send(R.self, deadline) { connection, time, waits throws(RPCError) in
-                try await self.send(request, attachments, time, over: connection, waitsForConnection: waits)
-            }
+        if requestClients.count > 1, catalogs == nil { return try await askInstance(request, attachments, deadline) }
+        return try await askCatalog(R.self, deadline) { connection, time, waits throws(RPCError) in
+            try await self.send(request, attachments, time, over: connection, waitsForConnection: waits)
         }
-        if connections.connections.count > 1 { return try await askInstance(request, attachments, deadline) }
-        return try await send(request, attachments, deadline, over: requests)
     }
 
     /// Sends a request over one connection.
@@ -133,7 +128,7 @@ public final class ServiceClient: Sendable {
         _ attachments: [Bytes],
         _ deadline: Duration,
         over connection: RequestClient,
-        waitsForConnection: Bool = true
+        waitsForConnection: Bool
     ) async throws(RPCError) -> ServiceResponse<R.Result> {
         let reply = try await connection.call(
             R.method,
@@ -154,9 +149,9 @@ public final class ServiceClient: Sendable {
         let routed = request as? any RoutedRequest
         let clock = ContinuousClock()
         let end = clock.now + deadline
-        var attemptsLeft = (routed.map { type(of: $0).isRepeatable } ?? false) ? connections.connections.count : 1
+        var attemptsLeft = (routed.map { type(of: $0).isRepeatable } ?? false) ? requestClients.count : 1
         while true {
-            let choice = await connections.choice(for: routed?.routingAsset, within: end - clock.now)
+            let choice = await requestClients.choice(for: routed?.routingAsset, within: end - clock.now)
             do throws(RPCError) {
                 let connection = choice.connection
                 return try await send(
@@ -173,13 +168,13 @@ public final class ServiceClient: Sendable {
         }
     }
 
-    /// Sends a request of the catalog's to the only catalog, or to one of several that may answer it.
+    /// Makes an attempt over the only connection, or over that of one of several catalogs that may answer the request.
     private func askCatalog<R: Request, Value: Sendable>(
         _ request: R.Type,
         _ deadline: Duration,
         _ attempt: @escaping Catalogs.Attempt<Value>
     ) async throws(RPCError) -> Value {
-        guard let catalogs else { return try await attempt(requests, deadline, true) }
+        guard let catalogs else { return try await attempt(requestClients.first, deadline, true) }
         return try await catalogs.send(request, deadline, attempt)
     }
 
@@ -253,9 +248,9 @@ public final class ServiceClient: Sendable {
                 }
             })
         }
-        guard connections.connections.count > 1, let routed = request as? any RoutedRequest else {
+        guard requestClients.count > 1, let routed = request as? any RoutedRequest else {
             return ServiceStream(
-                requests.stream(
+                requestClients.first.stream(
                     R.method,
                     request.json,
                     deadline: deadline,
@@ -264,9 +259,9 @@ public final class ServiceClient: Sendable {
                 )
             )
         }
-        return ServiceStream(choosing: { [connections] number in
+        return ServiceStream(choosing: { [requestClients] number in
             guard number == 0 else { return nil }
-            let choice = await connections.choice(for: routed.routingAsset, within: limit)
+            let choice = await requestClients.choice(for: routed.routingAsset, within: limit)
             return choice.connection.stream(
                 R.method,
                 request.json,
@@ -279,17 +274,22 @@ public final class ServiceClient: Sendable {
 
     /// Returns the same stream with undecoded notifications, for callers that forward them.
     public func encodedStream<R: Request>(_ request: R, credit: Int) -> EncodedStream {
-        requests.encodedStream(R.method, request.json, credit: credit)
+        requestClients.first.encodedStream(R.method, request.json, credit: credit)
     }
 
-    /// The one of several catalogs that answers reads now, for a stream that the caller begins again elsewhere; nil if
-    /// there is one catalog only.
+    /// The one of several catalogs that answers reads now, for a stream that the caller begins again at another one if
+    /// it ends; nil for a single catalog.
     public var presentCatalog: ServiceClient? { catalogs.map { ServiceClient($0.presentReader) } }
 
-    /// Waits until the service does not answer for its health, not even within seconds.
+    /// Runs work for as long as the service answers requests for its health.
     ///
-    /// - Returns: the error of its requests; nil if the task is cancelled
-    public func untilSilent() async -> RPCError? { await Catalogs.untilSilent(requests) }
+    /// - Throws: the error of the work; `connection_lost` if the service does not answer within two seconds;
+    ///   `user_cancelled` if the task is cancelled
+    public func whileAnswering<Value: Sendable>(
+        _ work: @escaping @Sendable () async throws(RPCError) -> Value
+    ) async throws(RPCError) -> Value {
+        try await requestClients.first.whileAnswering(work)
+    }
 
     /// Returns the health of the service.
     public func health(deadline: Duration = .seconds(5)) async throws(RPCError) -> Health.Result {
@@ -302,11 +302,11 @@ public final class ServiceClient: Sendable {
     }
 
     /// Returns counters of this connection by name.
-    public func connectionMetrics() async -> JSONObject { await requests.metrics() }
+    public func connectionMetrics() async -> JSONObject { await requestClients.first.metrics() }
 
     /// Closes the connections. Pending requests end with `connection_lost`.
     public func close() async {
-        for connection in connections.connections { await connection.close() }
+        for connection in requestClients.connections { await connection.close() }
         await catalogs?.close()
     }
 }
@@ -317,18 +317,18 @@ extension ServiceClient {
     /// Asks the catalog to make sure that the bytes of a resource are on its machine, and reports the progress of a
     /// download. Cancelling the task ends the download, unless others wait for it.
     ///
-    /// - Parameter progress: receives the part that has arrived, from 0 to 1; not called if nothing is downloaded
-    /// - Throws: `network_access_required` for bytes in remote storage that may not be downloaded; `network_error` if they
-    ///   cannot be; `missing_resource` for bytes that are nowhere
+    /// - Parameter progress: receives the fraction that has arrived, 0...1; not called if nothing is downloaded
+    /// - Throws: `network_access_required` for bytes in remote storage that may not be downloaded; `network_error` if
+    ///   they cannot be; `missing_resource` for bytes that are nowhere
     public func download(
         _ request: DownloadResource,
         progress: (Double) async throws(RPCError) -> Void
     ) async throws(RPCError) {
         for try await event in stream(request, credit: 1 << 16) {
             if case .notification(DownloadResource.notification, let params, _) = event,
-                let part = params["progress"]?.doubleValue
+                let fraction = params["progress"]?.doubleValue
             {
-                try await progress(part)
+                try await progress(fraction)
             }
         }
     }
@@ -352,9 +352,9 @@ extension ServiceClient {
                 offset += Int64(bytes.count)
                 try await chunk(bytes)
             case .notification: break
-            case .answer(let answer):
+            case .reply(let response):
                 // A short resource may be attached to the response.
-                if let bytes = answer.attachments.first { try await chunk(bytes) }
+                if let bytes = response.attachments.first { try await chunk(bytes) }
             }
         }
     }

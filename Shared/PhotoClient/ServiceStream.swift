@@ -8,7 +8,7 @@ public enum ServiceEvent<R: Request>: Sendable {
     /// A notification about the request.
     case notification(method: String, params: JSON, attachments: [Bytes])
     /// The response; the last element.
-    case answer(ServiceResponse<R.Result>)
+    case reply(ServiceResponse<R.Result>)
 }
 
 /// A streaming request. Each iteration sends a request of its own; leaving the loop cancels it.
@@ -56,7 +56,7 @@ public struct ServiceStream<R: Request>: AsyncSequence, Sendable {
             case .notification(let method, let params, let attachments):
                 return .notification(method: method, params: params, attachments: attachments)
             case .reply(let reply):
-                return .answer(ServiceResponse(result: try R.result(of: reply.result), attachments: reply.attachments))
+                return .reply(ServiceResponse(result: try R.result(of: reply.result), attachments: reply.attachments))
             case nil: return nil
             }
         }

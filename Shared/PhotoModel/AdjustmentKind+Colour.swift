@@ -82,7 +82,8 @@ extension AdjustmentKind {
         }
     }
 
-    /// The most characters of the table of a `lut`: about 1.4 MB, so that the list fits into adjustment data.
+    /// The maximum number of characters of the table of a `lut`: about 1.4 MB, so that the list fits into adjustment
+    /// data.
     public static let largestTable = 1_900_000
 
     var declaredColour: Declared {

@@ -1,4 +1,4 @@
-// The definitions of ImageMagick's effects and of what is put around a picture.
+// The definitions of ImageMagick's effects, and of the operations that add to an image on all sides.
 
 extension AdjustmentKind {
     var declaredEffect: Declared {
@@ -73,7 +73,7 @@ extension AdjustmentKind {
         }
     }
 
-    /// Sharpening and sketching, and the effects that change the size of the picture.
+    /// Sharpening and sketching, and the effects that change the size of the image.
     private var declaredPictureEffect: Declared {
         let result = "pixels of the result"
         return switch self {

@@ -1,7 +1,7 @@
 // The definitions of the operations on the time and the sound of videos.
 
 extension AdjustmentKind {
-    /// The longest video in seconds; an end at or after the end of the video is that of the video.
+    /// The maximum duration of a video in seconds; an end at or after the end of the video is that of the video.
     public static let longestVideo = 86_400.0
 
     var declaredVideo: Declared {

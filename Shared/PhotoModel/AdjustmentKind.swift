@@ -34,15 +34,15 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
         case colour
         /// Reads neighbouring pixels of the recoloured image.
         case detail
-        /// Changes the picture by ImageMagick's effects, one after another.
+        /// Changes the image by ImageMagick's effects, one after another.
         case effect
         /// Depends on the position in the finished frame.
         case finish
         /// Draws over the finished image.
         case overlay
-        /// Changes the edges of the finished picture, or adds to it on all sides.
+        /// Changes the edges of the finished image, or adds to it on all sides.
         case frame
-        /// Chooses the part of a video, its speed and its sound. Photos have nothing of it.
+        /// Chooses the part of a video, its speed and its sound. Photos have no such operations.
         case video = "film"
 
         /// A description of the stage for the schema.
@@ -73,7 +73,7 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
     /// True if the operation moves pixels and does not recolour them.
     public var isGeometric: Bool { stage == .geometry }
 
-    /// True if the result may have another size than the picture before it.
+    /// True if the result may have another size than the image before it.
     public var changesSize: Bool {
         switch self {
         case .wave, .liquidRescale, .trim, .deskew, .border, .frame, .polaroid, .shadow: true

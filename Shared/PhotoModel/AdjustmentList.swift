@@ -15,9 +15,9 @@ public struct AdjustmentList: Sendable, Hashable {
     public var operations: [Adjustment]
     /// The engine that rendered the list, and its version; nil for the fused pass of version 1.
     ///
-    /// It is part of the list so that a copy, a preset and an undo repeat what was rendered. Lists of the default engine
-    /// have no such member, so that readers which do not know engines read them as before; they refuse the others,
-    /// because they could not repeat them.
+    /// It is part of the list so that a copy, a preset and an undo render the same result. Lists of the default engine
+    /// have no such member, so that readers which do not know engines read them as before; they refuse other lists,
+    /// because they could not render them.
     public var engine: AppliedEngine?
 
     /// True if the operations apply to a render that is not kept: that of another program's edit of a video (S-87).
@@ -160,7 +160,7 @@ public struct AdjustmentList: Sendable, Hashable {
         ]
     }
 
-    /// The rule for readers that find something they do not know.
+    /// The rule for readers that find members or operations they do not know.
     public static let forwardRule = """
         Operations and members may be added within a version; existing ones never change their meaning within it. A \
         reader that finds an operation, a member or a version that it does not know refuses the whole list and names \

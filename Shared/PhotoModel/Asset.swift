@@ -12,14 +12,15 @@ public struct Asset: Sendable, Hashable, JSONTabled {
     public var revision: Revision
     /// Changes only when the pixels change.
     public var contentRevision: Revision
-    /// Panorama, HDR, screenshot and similar properties.
+    /// An image, a video or an audio file.
     public var mediaType: MediaType = .unknown
-    /// How the asset is presented: still, animated, Live Photo or video.
+    /// Panorama, HDR, screenshot and similar properties.
     public var mediaSubtypes: MediaSubtypes = []
-    /// The effect of a Live Photo.
+    /// The presentation of the asset: still, animated, Live Photo or video.
     public var playbackStyle: PlaybackStyle = .unsupported
-    /// The source of the asset.
+    /// The effect of a Live Photo.
     public var playbackVariation: PlaybackVariation = .none
+    /// The source of the asset.
     public var sourceType: SourceType = .typeUserLibrary
     /// Uniform type identifier of the current image or video.
     public var contentType = ""
@@ -35,7 +36,7 @@ public struct Asset: Sendable, Hashable, JSONTabled {
     public var creationOffset: Int?
     /// True if `creationDate` is the time of the file's last change, because the file has no date of capture.
     public var hasOnlyModificationDate = false
-    /// True if `creationOffset` is not in the file, but that of the time zone of the place.
+    /// True if `creationOffset` is not in the file, but derived from the time zone of the place.
     public var isCreationOffsetDerived = false
     /// The time of the last change of any kind.
     public var modificationDate: Int64 = 0
@@ -56,7 +57,7 @@ public struct Asset: Sendable, Hashable, JSONTabled {
     public var burstIdentifier: String?
     /// True if this frame represents its burst.
     public var representsBurst = false
-    /// How the frame was selected from its burst.
+    /// The ways in which the frame was selected from its burst.
     public var burstSelectionTypes: BurstSelectionTypes = []
     /// The sharpness of a frame of a burst, by which Safelight picks one (S-38): comparable within the burst. Nil for other
     /// assets, for frames of other formats than JPEG, and for frames that the importing program picked.
@@ -89,7 +90,7 @@ public struct Asset: Sendable, Hashable, JSONTabled {
         self.contentRevision = contentRevision
     }
 
-    /// The facts in the file about how, where and by whom it was made; nil if it has none.
+    /// The metadata of the file by which people search; nil if it has none.
     public var metadata: AssetMetadata? {
         get { storedMetadata?.value }
         set { storedMetadata = newValue.flatMap { $0.isEmpty ? nil : Indirect($0) } }

@@ -1,8 +1,8 @@
 public import JSONValue
 
-/// The facts in a file about how, where and by whom it was made, as far as people search by them.
+/// The metadata of a file by which people search: how, where and by whom it was made.
 ///
-/// All members come from the file or its sidecar and are nil if they say nothing. `Shared/docs/metadata.md` lists the
+/// All members come from the file or its sidecar and are nil if it has no value. `Shared/docs/metadata.md` lists the
 /// tags from which each is read.
 public struct AssetMetadata: Sendable, Hashable, JSONTabled {
     /// The f-number, for example 2.8.
@@ -43,7 +43,7 @@ public struct AssetMetadata: Sendable, Hashable, JSONTabled {
     /// True if nothing is known.
     public var isEmpty: Bool { self == AssetMetadata() }
 
-    /// Returns the metadata with the values of another one, as far as it has any, in place of its own.
+    /// Returns the metadata with its values replaced by those that another one has.
     public func replacing(with other: AssetMetadata) -> AssetMetadata {
         guard case .object(var members) = json, case .object(let newer) = other.json else { return self }
         for (name, value) in newer.members { members[name] = value }
@@ -55,7 +55,7 @@ public struct AssetMetadata: Sendable, Hashable, JSONTabled {
     public static let maxKeywords = 1024
     public static let maxPersons = 256
 
-    // Values outside these ranges are no values: cameras write 0 for unknown ones.
+    // Values outside these ranges count as missing: cameras write 0 for unknown ones.
     public static let apertures = 0.1...1000.0
     public static let exposureTimes = 1e-9...1e7
     public static let sensitivities = 1...100_000_000

@@ -69,7 +69,13 @@ public struct AssetPatch: Sendable, Hashable, JSONTabled {
                 "The complete list of keywords."
             ),
             .change("isUserPick", \.isUserPick, .flag, "Picked by the user from its burst."),
-            .change("representsBurst", \.representsBurst, .flag, "True: it represents its burst from now on."),
+            .change(
+                "representsBurst",
+                \.representsBurst,
+                .flag,
+                "True: it represents its burst from now on. The present representative stays if the frame is in the "
+                    + "trash, or is hidden and others are not."
+            ),
             .change(
                 "playbackVariation",
                 \.playbackVariation,

@@ -8,8 +8,8 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
     public var digest: String
     /// Bytes.
     public var size: Int64
-    /// The position of its first byte in the file with this digest, if it is a part of that file, as the video of a
-    /// motion photo is. Nil if it is the whole file.
+    /// The position of its first byte in the file with this digest, if it is a part of that file, such as the video of
+    /// a motion photo. Nil if it is the whole file.
     public var offset: Int64?
     /// Uniform type identifier, for example `public.jpeg`.
     public var contentType: String
@@ -20,11 +20,11 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
     public var pixelHeight: Int
     /// Microseconds; nil if the resource is not a video.
     public var duration: Int64?
-    /// Why the image, or a part of it, cannot be shown: it is damaged, or too large. Nil if nothing is known. The bytes
-    /// are stored unchanged either way.
+    /// The reason why the image, or a part of it, cannot be shown: it is damaged, or too large. Nil if none is known.
+    /// The bytes are stored unchanged either way.
     public var damage: String?
     /// False if the bytes are in remote storage only, in pages of a library with an object store. Change records do not
-    /// say it: it is not part of the history.
+    /// contain it, because it is not part of the history.
     public var isLocallyAvailable = true
 
     /// The maximum length of `damage` in bytes.

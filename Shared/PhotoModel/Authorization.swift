@@ -27,16 +27,16 @@ public enum AccessLevel: String, NumberedName {
     }
 }
 
-/// The part of the library that a grant is about.
+/// The part of the library to which a grant gives access.
 public enum GrantScope: String, Sendable, CaseIterable {
     case all, limited
 }
 
-/// The changes that the owner is asked about, one decision for each transaction (S-13).
+/// The changes that need the consent of the owner, one decision for each transaction (S-13).
 public enum ConsentPolicy: String, Sendable, CaseIterable {
     /// None.
     case never
-    /// Those that delete, trash, edit or revert something that exists.
+    /// Those that delete, trash, edit or revert an existing object.
     case destructive
     /// All.
     case always

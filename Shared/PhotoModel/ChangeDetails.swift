@@ -56,7 +56,7 @@ public struct ChangeDetails: Sendable, Hashable, JSONTabled {
         )
     }
 
-    /// False if the caller asked for no details or there would be too many. Then the after list replaces the whole
+    /// False if the caller requested no details or there would be too many. Then the after list replaces the whole
     /// before list, and the lists below are empty (S-69).
     public var hasIncrementalChanges = true
     /// The length of the before list.

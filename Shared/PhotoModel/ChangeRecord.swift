@@ -21,7 +21,7 @@ public struct ChangeRecord: Sendable, Hashable, JSONTabled {
     public var lists: [EntityChange<CollectionList>] = []
     /// The published edits whose state changed.
     public var edits: [PublishedEdit] = []
-    /// The grants that were asked for or decided.
+    /// The grants that were requested or decided.
     public var grants: [EntityChange<Grant>] = []
     /// The questions about consent that were asked or decided.
     public var questions: [ConsentQuestion] = []
@@ -121,8 +121,8 @@ extension ChangeRecord {
     /// The canonical JSON of the record.
     public var bytes: [UInt8] { bytes(limit: .max) }
 
-    /// Returns the canonical JSON of the record. If it has more bytes than a limit, only a part that has more as well:
-    /// one entity may have megabytes, and a record has a thousand of them.
+    /// Returns the canonical JSON of the record. If that exceeds a limit, returns only a part that exceeds it too: one
+    /// entity may have megabytes, and a record has a thousand of them.
     public func bytes(limit: Int) -> [UInt8] {
         // An asset with one file takes about a kibibyte.
         let capacity = 512 + assets.count * 2304 + (collections.count + lists.count) * 1024
@@ -194,4 +194,99 @@ extension ChangeOrigin {
             writer.write(onBehalfOf)
         }
     }
+}
+
+/// One entity before and after a transaction: nil before is an insertion, nil after is a deletion.
+public struct EntityChange<Entity: JSONTabled & Hashable>: Sendable, Hashable {
+    /// The entity before the transaction; nil if it was created.
+    public var before: Entity?
+    /// The entity after the transaction; nil if it was deleted.
+    public var after: Entity?
+
+    public init(before: Entity?, after: Entity?) {
+        self.before = before
+        self.after = after
+    }
+
+    /// The JSON Schema of a change.
+    public static var schema: JSON {
+        let state: JSON = ["anyOf": [Entity.table.schema, ["type": "null"]]]
+        return ["type": "object", "properties": ["before": state, "after": state], "required": ["before", "after"]]
+    }
+
+    static var type: JSONType<EntityChange> {
+        JSONType(
+            schema: schema,
+            decode: { (json: JSON) throws(JSONProblem) in
+                guard case .object(let object) = json else { throw JSONProblem("expected an object") }
+                var change = EntityChange(before: nil, after: nil)
+                if let before = object["before"], !before.isNull { change.before = try Entity(json: before) }
+                if let after = object["after"], !after.isNull { change.after = try Entity(json: after) }
+                guard change.before != nil || change.after != nil else { throw JSONProblem("neither before nor after") }
+                return change
+            },
+            encode: { ["before": $0.before?.json ?? .null, "after": $0.after?.json ?? .null] }
+        )
+    }
+}
+
+extension EntityChange {
+    /// True if the entity was deleted from the library: PhotoKit's `objectWasDeleted` (S-66). Removal from a collection
+    /// is not a deletion.
+    public var objectWasDeleted: Bool { after == nil }
+}
+
+// An asset has many members, and assigning a change or its asset to a variable copies all of them. Code on the path of
+// every change therefore reads only the members that it needs from the element of a list:
+// `changes[index].after?.isFavorite`.
+extension EntityChange where Entity == Asset {
+    public var id: ObjectID { after?.id ?? before?.id ?? .none }
+    /// True if the asset was created.
+    public var isInsertion: Bool { before?.id == nil }
+    /// True if the pixels changed: PhotoKit's `assetContentChanged` (S-66).
+    public var isContentChanged: Bool {
+        guard let before, let after else { return false }
+        return before.contentRevision != after.contentRevision
+    }
+}
+
+extension EntityChange where Entity == AssetCollection {
+    public var id: ObjectID { after?.id ?? before?.id ?? .none }
+}
+
+extension EntityChange where Entity == CollectionList {
+    public var id: ObjectID { after?.id ?? before?.id ?? .root }
+}
+
+/// The author of a change. Observers use it to recognize their own changes (D6).
+public struct ChangeOrigin: Sendable, Hashable, JSONTabled {
+    /// The identity of the connection: `uid:1000`, the name of a key, or `clock` for changes made by the passing of
+    /// time.
+    public var identity: String
+    /// The name that the client gave itself.
+    public var client: String?
+    /// The transaction id that the client chose.
+    public var transaction: String?
+    /// The client on whose behalf a service acted.
+    public var onBehalfOf: String?
+
+    public init(identity: String, client: String? = nil, transaction: String? = nil, onBehalfOf: String? = nil) {
+        self.identity = identity
+        self.client = client
+        self.transaction = transaction
+        self.onBehalfOf = onBehalfOf
+    }
+
+    public static let table = JSONTable(
+        "ChangeOrigin",
+        "The author of a change.",
+        unknown: .ignored,
+        blank: ChangeOrigin(identity: ""),
+        [
+            .required("identity", \.identity, .text(maxBytes: 256), "Identity of the connection, or \"clock\"."),
+            .optional("client", \.client, .text(maxBytes: 128), "The name the client gave itself."),
+            .optional("transaction", \.transaction, .text(maxBytes: 128), "The client's name for the transaction."),
+            .optional("onBehalfOf", \.onBehalfOf, .text(maxBytes: 256), "The client on whose behalf a service acted."),
+        ]
+    )
 }

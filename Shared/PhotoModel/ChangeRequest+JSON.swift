@@ -7,7 +7,7 @@ extension JSONType where Value == ChangeRequest {
             schema: ["oneOf": .array(ChangeRequest.kinds.map { $0.schema() })],
             decode: { (json: JSON) throws(JSONProblem) in
                 guard case .object(var object) = json else { throw JSONProblem("expected an object") }
-                if let update = ChangeRequest.UpdateAsset(usual: object) { return .updateAsset(update) }
+                if let update = ChangeRequest.UpdateAsset(flagsAndRating: object) { return .updateAsset(update) }
                 guard let name = object["type"]?.stringValue,
                     let kind = ChangeRequest.kinds.first(where: { $0.name == name })
                 else {
@@ -35,6 +35,7 @@ extension ChangeRequest {
                 var properties: JSONObject = ["type": ["const": .string(name)]]
                 for (name, value) in schema["properties"]?.objectValue?.members ?? [] { properties[name] = value }
                 schema["properties"] = .object(properties)
+                schema["required"] = .array(["type"] + (schema["required"]?.arrayValue ?? []))
                 schema["title"] = .string(name)
                 return .object(schema)
             }
@@ -83,7 +84,7 @@ extension ChangeRequest {
 
     /// The request as a JSON object with its `type`.
     public var json: JSON {
-        if case .updateAsset(let update) = self, let usual = update.usualJSON { return usual }
+        if case .updateAsset(let update) = self, let json = update.flagsAndRatingJSON { return json }
         let body: JSONObject =
             switch self {
             case .createAsset(let body): CreateAsset.table.encode(body)
@@ -107,17 +108,23 @@ extension ChangeRequest {
 }
 
 extension AssetPatch {
-    /// True if it sets nothing but a favourite, a hidden asset and a rating, as the usual change does.
-    public var isUsual: Bool { self == AssetPatch(isFavorite: isFavorite, isHidden: isHidden, rating: rating) }
+    /// True if the patch sets only flags and the rating, as most changes do.
+    fileprivate var isFlagsAndRating: Bool {
+        self == AssetPatch(isFavorite: isFavorite, isHidden: isHidden, rating: rating)
+    }
 }
 
+// MARK: - Fast paths
+
+// Most changes set only flags and the rating of an asset. They are read and written without looking up each member that
+// the request could have, in the three functions below.
+
 extension ChangeRequest.UpdateAsset {
-    /// The JSON of a request that only marks or rates an asset, without asking for each member that it could have; nil
-    /// for others.
-    fileprivate var usualJSON: JSON? {
-        guard case .id(let id) = id, ifRevision == nil, addKeywords.isEmpty, removeKeywords.isEmpty, set.isUsual else {
-            return nil
-        }
+    /// The JSON of a request that sets only flags and the rating; nil for others.
+    fileprivate var flagsAndRatingJSON: JSON? {
+        guard case .id(let id) = id, ifRevision == nil, addKeywords.isEmpty, removeKeywords.isEmpty,
+            set.isFlagsAndRating
+        else { return nil }
         var patch: [(name: String, value: JSON)] = []
         if let isFavorite = set.isFavorite { patch.append(("isFavorite", .bool(isFavorite))) }
         if let isHidden = set.isHidden { patch.append(("isHidden", .bool(isHidden))) }
@@ -129,9 +136,41 @@ extension ChangeRequest.UpdateAsset {
         )
     }
 
-    /// Reads an `asset.update` that marks or rates an asset, the usual change, without looking up each member that it
-    /// could have; nil if it has other members or a value is wrong, which the table then names.
-    fileprivate init?(usual object: JSONObject) {
+    /// Writes the canonical JSON of a request that sets only flags and the rating: members are sorted by name.
+    ///
+    /// - Returns: false for other requests, of which nothing is written
+    public func writeFlagsAndRating(to writer: inout JSONWriter) -> Bool {
+        guard case .id(let id) = id, addKeywords.isEmpty, removeKeywords.isEmpty, set.isFlagsAndRating else {
+            return false
+        }
+        writer.append("{\"id\":")
+        writer.write(id)
+        if let ifRevision {
+            writer.append(",\"ifRevision\":")
+            writer.write(ifRevision.description)
+        }
+        writer.append(",\"set\":")
+        writer.writeObject { writer in
+            if let isFavorite = set.isFavorite {
+                writer.append(",\"isFavorite\":")
+                writer.write(isFavorite)
+            }
+            if let isHidden = set.isHidden {
+                writer.append(",\"isHidden\":")
+                writer.write(isHidden)
+            }
+            if let rating = set.rating {
+                writer.append(",\"rating\":")
+                writer.write(rating)
+            }
+        }
+        writer.append(",\"type\":\"asset.update\"}")
+        return true
+    }
+
+    /// Reads an `asset.update` that sets only flags and the rating; nil if it has other members or a value is wrong,
+    /// which the table then names.
+    fileprivate init?(flagsAndRating object: JSONObject) {
         var (id, patch): (ObjectID?, AssetPatch) = (nil, AssetPatch())
         var isUpdate = false
         for (name, value) in object.members {

@@ -2,7 +2,7 @@ public import JSONValue
 
 /// One request of a transaction: `PHAssetChangeRequest` and its siblings.
 ///
-/// The largest requests are stored indirectly, so that the usual ones, of which a transaction may have a thousand, are
+/// The largest requests are stored indirectly, so that common ones, of which a transaction may have a thousand, are
 /// small.
 public enum ChangeRequest: Sendable, Hashable {
     indirect case createAsset(CreateAsset)
@@ -35,7 +35,7 @@ public enum ChangeRequest: Sendable, Hashable {
         public var set: AssetPatch
         /// The keywords to remove afterwards: of those of the file, or of those that are set.
         public var removeKeywords: [String]
-        /// The keywords to add then.
+        /// The keywords to add after that.
         public var addKeywords: [String]
         /// The source of the asset.
         public var sourceType: SourceType
@@ -123,7 +123,8 @@ public enum ChangeRequest: Sendable, Hashable {
                     \.sidecar,
                     .object(NewResource.self),
                     "An XMP file: rating, keywords, caption and location override those of the image; its date "
-                        + "is used if the image has none. The file is read, not stored."
+                        + "is used if the image has none, or if the sidecar was exported with this image. The file "
+                        + "is read, not stored."
                 ),
                 .optional(
                     "edit",

@@ -52,7 +52,7 @@ public enum ResourceSource: Sendable, Hashable {
 
 /// The rule for a new asset whose bytes are already in the library (P-23).
 public enum DuplicateRule: String, Sendable, CaseIterable {
-    /// The request returns the existing asset, with the properties to set; one in the trash is taken out of it.
+    /// The request returns the existing asset, with the properties to set; one in the trash is restored.
     case useExisting
     /// A second asset is created.
     case create

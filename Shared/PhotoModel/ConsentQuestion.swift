@@ -1,6 +1,6 @@
 public import JSONValue
 
-/// The question to the owner whether one transaction may be performed (S-13), in one of its states.
+/// A question to the owner about consent to one transaction (S-13), in one of its states.
 public struct ConsentQuestion: Sendable, Hashable, JSONTabled {
     /// The states of a question.
     public enum State: String, Sendable, CaseIterable {
@@ -20,9 +20,9 @@ public struct ConsentQuestion: Sendable, Hashable, JSONTabled {
     public var counts: JSONObject
     /// The first ``maxObjects`` objects that the requests name.
     public var objects: [ObjectID]
-    /// When it was asked, in microseconds since 1970.
+    /// The time at which it was asked, in microseconds since 1970.
     public var date: Int64
-    /// The identity that decided; nil if nobody has.
+    /// The identity that decided; nil if there is no decision.
     public var decidedBy: String?
 
     public init(

@@ -44,8 +44,8 @@ extension Asset {
 }
 
 extension AssetCollection {
-    /// The operations that the collection allows. Members of a derived collection may be deleted from the library,
-    /// nothing else.
+    /// The operations that the collection allows. Members of a derived collection may only be deleted from the
+    /// library.
     public var can: [CollectionEditOperation] {
         if id.isTransient { return [] }
         return switch type {

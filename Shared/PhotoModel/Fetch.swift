@@ -25,7 +25,7 @@ public struct Fetch: Sendable, Hashable {
     /// itself, or the collections or lists that contain its object, all at the moment of the result. Nil if they have
     /// not been read. It is not part of the wire form.
     public private(set) var scope: Set<ObjectID>?
-    /// For the view of an identity with a limited grant: its list. Nothing else belongs to the fetch. It is not part of
+    /// For the view of an identity with a limited grant: its list, to which the result is restricted. It is not part of
     /// the wire form.
     public private(set) var granted: GrantedAssets?
 
@@ -93,7 +93,7 @@ public struct Fetch: Sendable, Hashable {
         self.mediaType = mediaType
         self.includeHidden = includeHidden ?? (isNamed || isHidden)
         self.inTrash = inTrash ?? false
-        self.includeAllBurstAssets = includeAllBurstAssets ?? (isNamed || isBurst)
+        self.includeAllBurstAssets = includeAllBurstAssets ?? (isNamed || isBurst || self.inTrash)
         if let sourceTypes, !sourceTypes.isEmpty {
             self.sourceTypes = sourceTypes
         } else {
@@ -119,14 +119,14 @@ public struct Fetch: Sendable, Hashable {
     /// grant.
     public var needsScope: Bool { kind.needsScope || granted != nil }
 
-    /// True for a fetch in a limited view whose result is made of the moments of that view, or selects in one.
+    /// True for a fetch in a limited view whose result consists of the moments of that view, or selects in one.
     public var dependsOnViewMoments: Bool {
         guard granted != nil else { return false }
         return if case .assets(let place) = kind { place.isOfMoments } else { true }
     }
 
-    /// True if the result depends on the files that are on the catalog's machine (`isLocal`). These come and go without
-    /// change records, so that such a result is of the moment at which it was made.
+    /// True if the result depends on the files that are on the catalog's machine (`isLocal`). These are added and
+    /// removed without change records, so such a result is valid only for the time at which it was made.
     public var dependsOnLocalFiles: Bool { predicate?.root.mentions(.isLocal) ?? false }
 
     /// The reason that the changes of such a result are not known, for users.
@@ -134,23 +134,151 @@ public struct Fetch: Sendable, Hashable {
         "isLocal is not part of the history: files are downloaded and given up without change records; fetch or count "
         + "again to see which are local now"
 
-    /// Returns the same fetch with what it depends on after a transaction: the list of its limited grant, else its scope.
+    /// Returns the same fetch with another list of its limited grant, or else with another scope.
     ///
-    /// - Parameter sequence: that of the transaction
+    /// - Parameter sequence: the sequence of the transaction that changed it
     public func with(_ scope: Set<ObjectID>?, at sequence: Int64) -> Fetch {
         guard let granted else { return scoped(by: scope) }
         let (identity, key) = (granted.identity, granted.key)
         return limited(to: GrantedAssets(identity: identity, key: key, version: sequence, ids: scope ?? []))
     }
 
-    /// Returns the same fetch without its scope, and without the assets of its list: what stays the same while they change.
+    /// The same fetch without its scope, and without the assets of its list: the part that stays the same while they
+    /// change.
     public var unscoped: Fetch { with(nil, at: 0) }
 
+    /// The same fetch without offset and limit.
+    public var whole: Fetch { with(offset: 0, limit: 0) }
+
     /// Returns the same fetch with another offset and limit.
-    public func window(offset: Int, limit: Int) -> Fetch {
+    public func with(offset: Int, limit: Int) -> Fetch {
         var fetch = self
         fetch.offset = max(0, offset)
         fetch.limit = max(0, limit)
         return fetch
+    }
+
+    /// Returns the same fetch of assets, selecting from a list of them. It is without a ``scope`` and a limited view.
+    ///
+    /// - Parameter sort: the sort keys; nil for those of this fetch
+    /// - Throws: `invalid_predicate` or `unsupported_sort_key` if this is not a fetch of assets
+    public func selecting(
+        from assets: IDList,
+        sort: [SortDescriptor]? = nil
+    ) throws(PredicateError) -> Fetch {
+        try Fetch(
+            .assets(.ids(assets)),
+            predicate: predicate,
+            sort: sort ?? self.sort,
+            limit: limit,
+            offset: offset,
+            mediaType: mediaType,
+            includeHidden: includeHidden,
+            includeAllBurstAssets: includeAllBurstAssets,
+            sourceTypes: sourceTypes,
+            inTrash: inTrash
+        )
+    }
+}
+
+/// The set of entities from which a fetch selects.
+public enum FetchKind: Sendable, Hashable {
+    /// The set of assets from which a fetch selects.
+    public enum AssetSource: Sendable, Hashable {
+        case library
+        case ids(IDList)
+        /// The members of an album (S-16).
+        case collection(ObjectID)
+        case smartAlbum(SmartAlbum)
+        case moment(Moment)
+        /// All assets in the albums or moments below a list, each once (P-19).
+        case below(ObjectID)
+        /// The members of a transient collection of a client (S-30).
+        case transient(ObjectID)
+        /// Every frame of a burst (S-17, D8).
+        case burst(String)
+
+        /// True for the assets of a moment, and for those of a list of moments.
+        public var isOfMoments: Bool {
+            switch self {
+            case .moment: true
+            case .below(let list): MomentList(list) != nil
+            default: false
+            }
+        }
+    }
+
+    case assets(AssetSource)
+    /// A nil type or subtype matches all.
+    case collections(type: CollectionType?, subtype: CollectionSubtype?)
+    case collectionIDs(IDList)
+    /// The albums, moments and smart albums that contain an asset (T-04).
+    case collectionsContaining(ObjectID, type: CollectionType?)
+    case lists(type: ListType?, subtype: ListSubtype?)
+    case listIDs(IDList)
+    /// The folder that contains a collection or list; for a moment its cluster and its year (T-05).
+    case listsContaining(ObjectID)
+    /// Albums and folders directly in a folder, mixed; for a moment list its moments (S-18).
+    case children(of: ObjectID)
+
+    /// The class to which predicate and sort keys belong.
+    public var entityClass: EntityClass {
+        switch self {
+        case .assets: .asset
+        case .collections, .collectionIDs, .collectionsContaining: .assetCollection
+        case .lists, .listIDs, .listsContaining: .collectionList
+        case .children: .collection
+        }
+    }
+
+    /// True if the properties of an entity alone decide whether it belongs.
+    public var isDecidedByEntity: Bool {
+        switch self {
+        case .assets(.transient): false
+        case .children(let list): !list.isTransient
+        default: !needsScope
+        }
+    }
+
+    /// True if the properties of an entity decide only together with a ``Fetch/scope`` whether it belongs: the
+    /// collections below a folder, or those that contain an object.
+    public var needsScope: Bool {
+        switch self {
+        case .assets(.below(let list)): MomentList(list) == nil
+        case .collectionsContaining, .listsContaining: true
+        default: false
+        }
+    }
+
+    /// True if the change records between two sequences update a result of the fetch from one to the other, so that the
+    /// fetch can be observed and has change details.
+    public var isFollowable: Bool {
+        // Only its client's catalog knows the members of a transient list.
+        if case .assets(.below(let list)) = self, list.isTransient { return false }
+        return isDecidedByEntity || needsScope
+    }
+
+    /// The stored object to which the fetch refers: the album, moment or folder in which it selects, or the object whose
+    /// collections it selects. There is no result if the object is deleted. Nil for all other fetches.
+    public var object: ObjectID? {
+        switch self {
+        case .assets(.collection(let id)), .assets(.below(let id)), .collectionsContaining(let id, _),
+            .listsContaining(let id):
+            id
+        case .assets(.moment(let moment)): moment.id
+        case .children(let list): list.isTransient ? nil : list
+        default: nil
+        }
+    }
+
+    /// The kind with the identifier of a derived collection replaced by the smart album or the moment.
+    var resolved: FetchKind {
+        guard case .assets(.collection(let id)) = self else { return self }
+        if id.isTransient { return .assets(.transient(id)) }
+        switch DerivedCollection(id) {
+        case .smartAlbum(let album): return .assets(.smartAlbum(album))
+        case .moment(let moment): return .assets(.moment(moment))
+        case nil: return self
+        }
     }
 }

@@ -2,8 +2,15 @@ public import JSONValue
 
 /// A fetch in wire form. Each member has been checked, their combination has not: ``Fetch`` is the checked value.
 public struct FetchDescription: Sendable, Hashable, JSONTabled {
+    /// The class of entities that is fetched.
+    public enum Kind: String, Sendable, CaseIterable {
+        case assets, collections, lists
+        /// Albums and folders directly in a folder, mixed.
+        case children
+    }
+
     /// The class of entities.
-    public var kind: FetchSubject
+    public var kind: Kind
     /// Only these entities, in this order.
     public var ids: [ObjectID]?
     /// For assets: the collection that contains them, or the list below which they are. For children: the folder.
@@ -29,14 +36,15 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
     /// For assets: includes hidden assets. The default is true for fetches by ids and for the smart album of hidden
     /// assets.
     public var includeHidden: Bool?
-    /// For assets: includes all frames of bursts. The default is true for fetches by ids and by burst.
+    /// For assets: includes all frames of bursts. The default is true for fetches by ids, by burst and of the trash,
+    /// where no frame represents its burst.
     public var includeAllBurstAssets: Bool?
     /// For assets: the included sources. The default is the user's own for the library and smart albums, else all.
     public var sourceTypes: SourceTypes?
     /// For assets: selects the assets in the trash and no others.
     public var inTrash: Bool?
 
-    public init(_ kind: FetchSubject) { self.kind = kind }
+    public init(_ kind: Kind) { self.kind = kind }
 
     /// The maximum number of identifiers in one fetch.
     public static let maxIDs = 10_000
@@ -50,7 +58,7 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
             .defaulted(
                 "kind",
                 \.kind,
-                .name(FetchSubject.self),
+                .name(Kind.self),
                 "The class of entities. Absent: what the method or the other members imply, else assets.",
                 default: .assets,
                 isWritten: true
@@ -109,7 +117,8 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
                 "includeAllBurstAssets",
                 \.includeAllBurstAssets,
                 .flag,
-                "Every frame of a burst, not only its representative and the user's picks."
+                "Every frame of a burst, not only its representative and the user's picks. Default: only for ids, a "
+                    + "burst and the trash."
             ),
             .optional(
                 "sourceTypes",
@@ -125,13 +134,13 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
 extension JSONType where Value == FetchDescription {
     /// Returns the type of a fetch whose `kind` may be absent.
     ///
-    /// - Parameter usual: the kind that the method fetches; nil if it accepts all
-    public static func fetch(of usual: FetchSubject? = nil) -> JSONType {
+    /// - Parameter defaultKind: the kind that the method fetches; nil if it accepts all
+    public static func fetch(of defaultKind: FetchDescription.Kind? = nil) -> JSONType {
         JSONType(
             schema: FetchDescription.table.schema,
             decode: { (json: JSON) throws(JSONProblem) in
                 var fetch = try FetchDescription.table.decode(json)
-                if json["kind"]?.isNull ?? true { fetch.kind = fetch.impliedKind(usual) }
+                if json["kind"]?.isNull ?? true { fetch.kind = fetch.impliedKind(defaultKind) }
                 return fetch
             },
             encode: { $0.json }
@@ -141,10 +150,10 @@ extension JSONType where Value == FetchDescription {
 
 extension FetchDescription {
     /// Returns the kind of a fetch that names none.
-    fileprivate func impliedKind(_ usual: FetchSubject?) -> FetchSubject {
-        // Only children of a folder are collections in something.
-        if usual == .collections, container != nil { return .children }
-        if let usual { return usual }
+    fileprivate func impliedKind(_ defaultKind: Kind?) -> Kind {
+        // Only the children of a folder are collections in a container.
+        if defaultKind == .collections, container != nil { return .children }
+        if let defaultKind { return defaultKind }
         if let first = ids?.first {
             return switch first.kind {
             case .asset: .assets
@@ -162,13 +171,6 @@ extension FetchDescription {
 }
 
 // MARK: - Members
-
-/// The class of entities that is fetched.
-public enum FetchSubject: String, Sendable, CaseIterable {
-    case assets, collections, lists
-    /// Albums and folders directly in a folder, mixed.
-    case children
-}
 
 /// A sort descriptor in wire form, before its key is checked against a class.
 public struct SortDescription: Sendable, Hashable, JSONTabled {
@@ -323,7 +325,7 @@ extension Fetch {
         )
     }
 
-    private static func refused(_ names: String, _ kind: FetchSubject) -> PredicateError {
+    private static func refused(_ names: String, _ kind: FetchDescription.Kind) -> PredicateError {
         PredicateError(.invalidOptions, "\(names) cannot be used in a fetch of \(kind.rawValue)")
     }
 

@@ -1,4 +1,4 @@
-// Membership and order of fetches, evaluated in memory by the change broker. The catalog lowers the same values to SQL.
+// Membership and order of fetches, evaluated in memory by the change-broker. The catalog lowers the same values to SQL.
 // Limit and offset are not considered here.
 
 extension Asset {
@@ -49,9 +49,8 @@ extension PhotoCollection {
 extension Fetch {
     /// Returns true if an asset belongs to the fetch.
     ///
-    /// Assets in the trash belong only to fetches with `inTrash`, and no others do. All frames of a burst belong to
-    /// such a fetch, since none that is in the trash represents its burst. Returns false for a fetch that needs
-    /// a ``scope`` and has none, and for one of a transient collection.
+    /// Assets in the trash belong only to fetches with `inTrash`, and no others do. Returns false for a fetch that
+    /// needs a ``scope`` and has none, and for one of a transient collection.
     public func includes(_ asset: Asset) -> Bool {
         guard case .assets(let source) = kind, (asset.trashedDate != nil) == inTrash else { return false }
         if let granted, !granted.contains(asset.id) { return false }
@@ -75,7 +74,7 @@ extension Fetch {
             guard let own = asset.burstIdentifier, own.utf8.elementsEqual(burst.utf8) else { return false }
         }
         if asset.isHidden, !includeHidden { return false }
-        if !includeAllBurstAssets, !inTrash, !asset.isVisibleInBurst { return false }
+        if !includeAllBurstAssets, !asset.isVisibleInBurst { return false }
         if sourceTypes.rawValue & asset.sourceType.number == 0 { return false }
         if let mediaType, asset.mediaType != mediaType { return false }
         return predicate?.evaluate(asset) ?? true

@@ -6,15 +6,16 @@
 /// 1. Files of one folder belong together if they have the same stem: the name before its last dot, byte for byte.
 ///    Extensions are compared case-insensitively.
 /// 2. One still (JPEG, HEIC, AVIF, JPEG XL) and one raw file of a stem are an image and its `alternatePhoto`. The pair
-///    is confirmed if both have a capture time and the times are at most a second apart, or if one has none. Where a
-///    file does not have the time zone itself, the times are those of the clock. The time of the last change is none.
+///    is confirmed if both have a capture time and the times are at most a second apart, or if one has none. If a
+///    file does not contain the time zone, local times are compared. The time of the last change is no capture time.
 /// 3. One still and one video (MOV, MP4) of a stem are a Live Photo: the video is the `pairedVideo`. The pair is
 ///    confirmed if both have the same Apple content identifier, or if at least one has none and the video lasts at most
 ///    six seconds; never if both have one and they differ.
 /// 4. If a stem has several stills, nothing is paired; if it has several raw files or several videos, none of these is.
 ///    Files that are not paired become assets of their own.
-/// 5. `NAME.EXT.xmp` is the sidecar of `NAME.EXT`; `STEM.xmp` is the sidecar of every asset of the stem that has none
-///    of its own.
+/// 5. `NAME.EXT.xmp` is the sidecar of `NAME.EXT`; `STEM.xmp` is the sidecar of every file of the stem that has none
+///    of its own. An asset of several files has the sidecar of its still, else that of its raw file, else that of its
+///    video.
 /// 6. A burst consists of frames with the same burst identifier in Apple's maker note. Other cameras write none, and
 ///    names and times alone do not make a burst.
 public enum FileGrouping {
@@ -58,20 +59,41 @@ public enum FileGrouping {
         return (String(name[..<dot]), name[name.index(after: dot)...].lowercased())
     }
 
+    /// The sidecars among the names of a folder.
+    public struct Sidecars: Sendable {
+        /// The names by their bytes without the extension: equal texts can have different bytes, such as the two forms
+        /// of "é".
+        private var names: [[UInt8]: String] = [:]
+
+        public init(among names: [String]) {
+            for name in names {
+                let (stem, ending) = FileGrouping.parts(name)
+                guard FileGrouping.sidecars.contains(ending), self.names[Array(stem.utf8)] == nil else { continue }
+                self.names[Array(stem.utf8)] = name
+            }
+        }
+
+        /// Returns the sidecar of a file as an asset of its own: that of its name, else that of its stem.
+        public func sidecar(of name: String) -> String? {
+            names[Array(name.utf8)] ?? names[Array(FileGrouping.parts(name).stem.utf8)]
+        }
+
+        /// Returns the sidecar of an asset: that of the first of its files that has one.
+        func sidecar(of files: [String?]) -> String? {
+            files.lazy.compactMap { $0 }.compactMap { sidecar(of: $0) }.first
+        }
+    }
+
     /// Returns the groups of a folder, in the order of their main files in `names`. Sidecars form no group of their
     /// own.
     public static func groups(_ names: [String]) -> [Group] {
-        // By their bytes: for equal texts the bytes of the names can differ, as those of "é" do.
+        // By their bytes, in which equal texts can differ.
         var stems: [[UInt8]: [String]] = [:]
-        var sidecars: [[UInt8]: String] = [:]
+        let sidecars = Sidecars(among: names)
         for name in names {
             let (stem, ending) = parts(name)
-            let bytes = Array(stem.utf8)
-            if Self.sidecars.contains(ending) {
-                if sidecars[bytes] == nil { sidecars[bytes] = name }
-            } else {
-                stems[bytes, default: []].append(name)
-            }
+            guard !Self.sidecars.contains(ending) else { continue }
+            stems[Array(stem.utf8), default: []].append(name)
         }
         var taken: Set<[UInt8]> = []
         var groups: [Group] = []
@@ -94,7 +116,7 @@ public enum FileGrouping {
                     group.pairedVideo = video
                 }
             }
-            group.sidecar = sidecars[bytes] ?? sidecars[stemBytes]
+            group.sidecar = sidecars.sidecar(of: [name, group.alternate, group.pairedVideo])
             taken.insert(bytes)
             groups.append(group)
         }

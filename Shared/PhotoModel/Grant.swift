@@ -12,19 +12,19 @@ public struct Grant: Sendable, Hashable, JSONTabled {
     public var access: AccessLevel
     public var scope: GrantScope
     public var consent: ConsentPolicy
-    /// Why the client wants access, in its own words.
+    /// The purpose of the access, in the words of the client.
     public var purpose: String
     /// The name that the client gave itself.
     public var client: String
-    /// The public key that the decision is about. It does not hold for another key that later has the same name.
+    /// The public key that the decision is about. It does not apply to another key that later has the same name.
     public var key: String?
-    /// When it was asked or decided, in microseconds since 1970.
+    /// The time at which it was requested or decided, in microseconds since 1970.
     public var date: Int64
     /// The identity that decided; nil while the question waits.
     public var decidedBy: String?
     /// The number of assets on the list of a limited grant.
     public var assetCount = 0
-    /// The assets that the transaction put on the list of a limited grant, and took off it. They are part of the
+    /// The assets that the transaction added to the list of a limited grant, and removed from it. They are part of the
     /// transaction's record, not of the stored grant.
     public var added: [ObjectID] = []
     public var removed: [ObjectID] = []
@@ -57,7 +57,7 @@ public struct Grant: Sendable, Hashable, JSONTabled {
     public static let topic = "grants"
     public static let maxIdentityBytes = 256
     public static let maxPurposeBytes = 1024
-    /// The most assets on the list of a limited grant.
+    /// The maximum number of assets on the list of a limited grant.
     public static let maxAssets = 100_000
 
     public static let table = JSONTable(

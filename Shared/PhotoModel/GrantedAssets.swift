@@ -8,10 +8,10 @@ public final class GrantedAssets: Sendable, Hashable {
     public let identity: String
     /// The public key that the grant is about; another key of the same name has another list.
     public let key: String?
-    /// The sequence of a transaction after which the list was this one.
+    /// The sequence of a transaction after which the list had these assets.
     public let version: Int64
     public let ids: Set<ObjectID>
-    /// The list as the store names it, which makes it at the first fetch.
+    /// The form of the list that the store uses; made at the first fetch.
     private let storeForm = Mutex<String?>(nil)
 
     public init(identity: String, key: String? = nil, version: Int64, ids: Set<ObjectID>) {
@@ -21,7 +21,7 @@ public final class GrantedAssets: Sendable, Hashable {
         self.ids = ids
     }
 
-    /// Returns the list as the store names it.
+    /// Returns the form of the list that the store uses.
     ///
     /// - Parameter make: makes it; called once, unless several fetches begin at the same time
     public func storeForm(_ make: () throws -> String) rethrows -> String {

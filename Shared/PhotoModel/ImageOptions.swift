@@ -2,14 +2,23 @@ public import JSONValue
 
 /// `PHImageContentMode`: how an image is fitted to the target size (S-42).
 public enum ImageContentMode: String, NumberedName {
-    case aspectFit, aspectFill
+    /// Inside the target size.
+    case aspectFit
+    /// Filling the target size.
+    case aspectFill
 
     public var number: Int { self == .aspectFit ? 0 : 1 }
 }
 
 /// `PHImageRequestOptionsResizeMode`: how closely the result must match the target size (S-43).
 public enum ImageResizeMode: String, NumberedName {
-    case none, fast, exact
+    /// All pixels, whatever the target size.
+    case none
+    /// The target size if the source has that many pixels, else all pixels: never enlarged. A filled target is covered,
+    /// and nothing is cut off.
+    case fast
+    /// Exactly the target size, enlarged if necessary.
+    case exact
 
     public var number: Int {
         switch self {
@@ -56,7 +65,7 @@ public enum TargetSize: Sendable, Hashable {
     case maximum
     case size(width: Int, height: Int)
 
-    /// The largest side that a request may ask for, in pixels.
+    /// The maximum side that a request may have, in pixels.
     public static let maxSide = 16_384
 }
 
@@ -80,8 +89,13 @@ extension JSONType where Value == TargetSize {
                     throw JSONProblem("expected \"max\" or {\"width\", \"height\"}")
                 }
                 // Zero and negative numbers are decoded: the code that knows the other options refuses them.
-                let number = JSONType<Int>.count(Int.min...TargetSize.maxSide)
-                return .size(width: try number.decode(width), height: try number.decode(height))
+                func pixels(_ json: JSON, _ name: String) throws(JSONProblem) -> Int {
+                    guard let number = json.intValue.flatMap(Int.init(exactly:)), number <= TargetSize.maxSide else {
+                        throw JSONProblem("expected a whole number from 1 to \(TargetSize.maxSide)", path: [name])
+                    }
+                    return number
+                }
+                return .size(width: try pixels(width, "width"), height: try pixels(height, "height"))
             },
             encode: { size in
                 switch size {

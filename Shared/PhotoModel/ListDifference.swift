@@ -26,13 +26,13 @@ public struct ListDifference<Name: Hashable & Sendable>: Sendable {
         difference.compare(before, front..<oldEnd, after, front..<newEnd)
         if !changed.isEmpty {
             // The common prefix and suffix: the same index, or the same distance from the end.
-            let (gone, moved) = (oldEnd - newEnd, difference.pairs(before, front..<oldEnd, after, front..<newEnd))
+            let (shift, moved) = (oldEnd - newEnd, difference.pairs(before, front..<oldEnd, after, front..<newEnd))
             for index in 0..<front where changed.contains(after[index]) {
                 difference.changed.append((after[index], index, index))
             }
             difference.changed += moved.filter { changed.contains($0.name) }.sorted { $0.after < $1.after }
             for index in newEnd..<after.count where changed.contains(after[index]) {
-                difference.changed.append((after[index], index + gone, index))
+                difference.changed.append((after[index], index + shift, index))
             }
         }
         let isSame =

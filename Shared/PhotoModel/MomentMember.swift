@@ -1,4 +1,4 @@
-/// The contribution of one asset to the facts of its moment.
+/// The contribution of one asset to the properties of its moment.
 public struct MomentMember: Sendable, Hashable {
     public let moment: Moment
     /// The capture date in microseconds since 1970.
@@ -37,7 +37,7 @@ extension MomentMember {
         return bytes
     }
 
-    /// Returns the members of ``bytes(of:)``; nil if the bytes are others.
+    /// Returns the members of ``bytes(of:)``; nil for other bytes.
     public static func list(in bytes: [UInt8]) -> [ObjectID: MomentMember]? {
         guard bytes.count.isMultiple(of: length) else { return nil }
         var members: [ObjectID: MomentMember] = [:]
@@ -56,8 +56,8 @@ extension MomentMember {
     }
 }
 
-// A limited view has the moments of the assets on its list, with counts and dates of these assets alone. The library's own
-// moments count the others too.
+// A limited view has the moments of the assets on its list, with counts and dates of these assets alone. The library's
+// own moments include other assets.
 
 extension Moment {
     /// Returns the collection as a view of some of its assets has it; nil if there are none.
@@ -71,7 +71,7 @@ extension Moment {
 }
 
 extension AssetCollection {
-    /// Adds an asset to the facts of a moment.
+    /// Adds an asset to the properties of a moment.
     public mutating func add(_ member: MomentMember) {
         let count = estimatedAssetCount ?? 0
         if count == 0 { (creationDate, modificationDate) = (.max, .min) }
@@ -82,9 +82,9 @@ extension AssetCollection {
         modificationDate = max(modificationDate, member.addedDate)
     }
 
-    /// Removes an asset from the facts of a moment.
+    /// Removes an asset from the properties of a moment.
     ///
-    /// - Returns: false if it has the first or the last of the dates: then the facts have to be made of the others
+    /// - Returns: false if it has the first or the last date: the properties then have to be computed from the others
     public mutating func remove(_ member: MomentMember) -> Bool {
         guard let count = estimatedAssetCount, count > 1, startDate != member.creationDate,
             endDate != member.creationDate, creationDate != member.addedDate, modificationDate != member.addedDate

@@ -6,7 +6,7 @@ public struct NewBurst: Sendable, Hashable, JSONTabled {
     public var identifier: String
     /// True if this frame represents the burst. If several frames claim it, the last one wins.
     public var isRepresentative: Bool
-    /// How the frame was selected.
+    /// The ways in which the frame was selected.
     public var selection: BurstSelectionTypes
 
     public init(identifier: String, isRepresentative: Bool = false, selection: BurstSelectionTypes = []) {

@@ -93,7 +93,7 @@ public struct ObjectID: Sendable, Hashable, Comparable, CustomStringConvertible 
     }
 
     public func hash(into hasher: inout Hasher) {
-        // Two objects of different kinds hardly ever have the same number.
+        // Two objects of different kinds almost never have the same number.
         hasher.combine(high)
         hasher.combine(low)
     }
@@ -161,7 +161,7 @@ public struct ObjectID: Sendable, Hashable, Comparable, CustomStringConvertible 
         return bytes
     }
 
-    /// Returns the identifiers of ``bytes(of:)``; nil if the bytes are others.
+    /// Returns the identifiers of ``bytes(of:)``; nil for other bytes.
     public static func list(in bytes: [UInt8]) -> [ObjectID]? {
         guard bytes.count.isMultiple(of: length) else { return nil }
         return bytes.withUnsafeBytes { bytes in

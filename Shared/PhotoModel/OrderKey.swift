@@ -106,17 +106,17 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
         return ((number - count)..<number).map { OrderKey(digits: trimmed(digits(of: $0))) }
     }
 
-    /// The length from which a key shows that its position is a crowded one: about forty insertions by halves.
+    /// The length from which a key indicates a crowded position: about forty insertions by halves.
     private static let crowdedDigits = 8
 
     /// Returns keys at a crowded position, next to the longer one of its ends; nil for any other position.
     ///
     /// The longer key is the last one that was inserted, and the next insertion is nearly always on the same side of it
-    /// again: 63 of 64 parts of the space are left there. Halves would make the key longer by a bit each time.
+    /// again, where 63 of 64 parts of the space are left. Halving would make the key longer by a bit each time.
     private static func besideLonger(_ count: Int, _ low: [Int], _ high: [Int]) -> [OrderKey]? {
         guard max(low.count, high.count) > crowdedDigits, low.count != high.count else { return nil }
         func digit(_ digits: [Int], _ position: Int) -> Int { position < digits.count ? digits[position] : 0 }
-        // The distance of the ends in units of the last digit that is looked at.
+        // The distance of the ends in units of the last examined digit.
         var (length, distance) = (0, 0)
         repeat {
             distance = 62 * distance + digit(high, length) - digit(low, length)

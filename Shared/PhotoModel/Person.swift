@@ -3,7 +3,7 @@ public import JSONValue
 /// A person in an image.
 public struct Person: Sendable, Hashable, JSONTabled {
     public var name: String
-    /// Where the face is; nil if unknown.
+    /// The area of the face; nil if unknown.
     public var area: UnitRect?
 
     public init(name: String, area: UnitRect? = nil) {

@@ -10,7 +10,7 @@ public enum PhotoCollection: Sendable, Hashable, PredicateSubject {
         }
     }
 
-    /// The folder that contains it; nil for the root and for what is derived from assets.
+    /// The folder that contains it; nil for the root and for derived collections.
     public var parent: ObjectID? {
         switch self {
         case .collection(let collection): collection.parent

@@ -12,7 +12,7 @@ indirect enum PredicateLiteral {
 ///
 /// Both notations of a predicate are checked here, so they cannot differ.
 struct PredicateChecker {
-    let entityClass: PredicateClass
+    let entityClass: EntityClass
     /// The unit of durations that are numbers without a unit.
     var durations = Predicate.DurationUnit.microseconds
 
@@ -53,7 +53,7 @@ struct PredicateChecker {
     /// Returns the condition on a name that is no key of its own: of the number of texts in a list, or of the whole location;
     /// nil for any other name.
     ///
-    /// Both ask whether something is missing, and are written as conditions that exist for other reasons.
+    /// Both test whether a value is missing, and are translated to conditions that exist for other reasons.
     func missing(
         _ name: String,
         _ operation: PredicateOperator,
@@ -100,7 +100,7 @@ struct PredicateChecker {
         return .count(key)
     }
 
-    /// Returns the condition on a date that is compared with a day, which is all of its time in UTC; nil if it is not.
+    /// Returns the condition on a date that is compared with a whole day in UTC; nil if it is not compared with a day.
     private func day(
         _ key: PredicateKey,
         _ operation: PredicateOperator,
@@ -143,10 +143,10 @@ struct PredicateChecker {
     ) throws(PredicateError) -> PredicateNode {
         guard key.type == .textList else {
             let lists = entityClass.keys.filter { $0.type == .textList }.map(\.name)
-            throw rpcError("ANY is for lists of text, not for \(key.name)", key, allowed: lists)
+            throw unsupported("ANY is for lists of text, not for \(key.name)", key, allowed: lists)
         }
         if operation == .isIn {
-            guard folding.isEmpty else { throw rpcError("IN takes no options; use OR", key) }
+            guard folding.isEmpty else { throw unsupported("IN takes no options; use OR", key) }
             guard case .list(let literals) = literal else { throw wrong(key, "IN takes a list of texts") }
             var words: [String] = []
             for literal in literals {
@@ -160,7 +160,7 @@ struct PredicateChecker {
         } else if let textKind = operation.textKind {
             kind = textKind
         } else {
-            throw rpcError(
+            throw unsupported(
                 "ANY \(key.name) takes no \(operation.rawValue)",
                 key,
                 allowed: ["==", "in"] + PredicateOperator.allCases.filter { $0.textKind != nil }.map(\.rawValue)
@@ -171,7 +171,7 @@ struct PredicateChecker {
         return .any(key, .matches(try test(kind, word, folding, key)))
     }
 
-    /// Returns a test on a text. Its pattern is limited as it is compared, because the canonical tree has it so.
+    /// Returns a test on a text. The limit applies to the folded pattern, because the canonical tree contains that.
     private func test(
         _ kind: TextMatch.Kind,
         _ text: String,
@@ -197,14 +197,14 @@ struct PredicateChecker {
         _ literal: PredicateLiteral
     ) throws(PredicateError) -> PredicateNode {
         guard case .bits = key.type else {
-            throw rpcError(
+            throw unsupported(
                 "\(key.name) is not a mask",
                 key,
                 allowed: entityClass.keys.filter { if case .bits = $0.type { true } else { false } }.map(\.name)
             )
         }
         guard operation == .equal || operation == .notEqual else {
-            throw rpcError("a bit test uses == or !=", key, allowed: ["==", "!="])
+            throw unsupported("a bit test uses == or !=", key, allowed: ["==", "!="])
         }
         guard case .integer(let mask) = try value(mask, key), case .integer(let bits) = try value(literal, key) else {
             throw wrong(key, "a bit test cannot use nil")
@@ -262,20 +262,24 @@ struct PredicateChecker {
         case .text: allowed = PredicateOperator.allCases
         case .id: allowed = [.equal, .notEqual, .isIn, .beginsWith]
         case .flag: allowed = [.equal, .notEqual, .isIn]
-        case .textList: throw rpcError("use ANY \(key.name)", key, allowed: ["ANY \(key.name)"])
+        case .textList: throw unsupported("use ANY \(key.name)", key, allowed: ["ANY \(key.name)"])
         case .integer, .number, .date, .duration, .name, .bits:
             allowed = PredicateOperator.allCases.filter { $0.textKind == nil }
         }
         guard allowed.contains(operation) else {
-            throw rpcError("\(key.name) does not support \(operation.rawValue)", key, allowed: allowed.map(\.rawValue))
+            throw unsupported(
+                "\(key.name) does not support \(operation.rawValue)",
+                key,
+                allowed: allowed.map(\.rawValue)
+            )
         }
         guard
             folding.isEmpty || key.type == .text && (operation == .equal || operation == .notEqual)
                 || operation.textKind != nil && key.name != PredicateKey.localIdentifier.name
-        else { throw rpcError("[\(folding.letters)] is for ==, != and text operators on text", key) }
+        else { throw unsupported("[\(folding.letters)] is for ==, != and text operators on text", key) }
     }
 
-    private func rpcError(_ message: String, _ key: PredicateKey, allowed: [String] = []) -> PredicateError {
+    private func unsupported(_ message: String, _ key: PredicateKey, allowed: [String] = []) -> PredicateError {
         PredicateError(.unsupportedPredicate, message, key: key.name, entityClass: entityClass, allowed: allowed)
     }
 
@@ -382,7 +386,7 @@ extension PredicateChecker {
     }
 
     /// Returns the microseconds of a number of seconds, at most ``maxMicroseconds``: programs write "without a limit" as
-    /// infinity or as the largest number. Nil for what is not a number.
+    /// infinity or as the largest number. Nil for NaN.
     private static func microseconds(of seconds: Double) -> Int64? {
         guard !seconds.isNaN else { return nil }
         return Int64(min(max(seconds * 1_000_000, -maxMicroseconds), maxMicroseconds).rounded())

@@ -18,7 +18,7 @@ public struct PredicateError: Error, Sendable, Equatable, CustomStringConvertibl
     /// The key at fault.
     public var key: String?
     /// The class of the predicate, sort key or fetch.
-    public var entityClass: PredicateClass?
+    public var entityClass: EntityClass?
     /// The byte offset in the text form.
     public var offset: Int?
     /// The keys, operators or names that are accepted.
@@ -28,7 +28,7 @@ public struct PredicateError: Error, Sendable, Equatable, CustomStringConvertibl
         _ name: Name,
         _ message: String,
         key: String? = nil,
-        entityClass: PredicateClass? = nil,
+        entityClass: EntityClass? = nil,
         offset: Int? = nil,
         allowed: [String] = []
     ) {
@@ -47,7 +47,7 @@ public struct PredicateError: Error, Sendable, Equatable, CustomStringConvertibl
 
     private var list: String { allowed.joined(separator: ", ") }
 
-    static func unknownKey(_ key: String, of entityClass: PredicateClass, offset: Int? = nil) -> PredicateError {
+    static func unknownKey(_ key: String, of entityClass: EntityClass, offset: Int? = nil) -> PredicateError {
         PredicateError(
             .unsupportedPredicate,
             "\(entityClass.rawValue) has no key \"\(key.prefix(100))\"",

@@ -23,7 +23,7 @@ extension Predicate {
     /// Decodes the JSON tree.
     ///
     /// - Throws: `unsupported_predicate`, `invalid_predicate`, `limit_exceeded`
-    public init(json: JSON, of entityClass: PredicateClass) throws(PredicateError) {
+    public init(json: JSON, of entityClass: EntityClass) throws(PredicateError) {
         var reader = PredicateTreeReader(checker: PredicateChecker(entityClass: entityClass))
         try self.init(try reader.node(json, depth: 0), of: entityClass)
     }
@@ -31,7 +31,7 @@ extension Predicate {
     /// Decodes any of the accepted forms: the JSON tree, text, or `{"format": text, "arguments": […]}`.
     ///
     /// - Throws: `unsupported_predicate`, `invalid_predicate`, `limit_exceeded`
-    public init(anyForm json: JSON, of entityClass: PredicateClass) throws(PredicateError) {
+    public init(anyForm json: JSON, of entityClass: EntityClass) throws(PredicateError) {
         if let format = json.stringValue {
             try self.init(format: format, of: entityClass)
         } else if case .object(let object) = json, let format = object["format"] {

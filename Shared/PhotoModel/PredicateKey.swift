@@ -27,7 +27,7 @@ public enum PredicateKey: String, Sendable, CaseIterable, Hashable {
     public var name: String { rawValue }
 
     /// Returns other accepted names in a class, including PhotoKit's.
-    public func aliases(in entityClass: PredicateClass) -> [String] {
+    public func aliases(in entityClass: EntityClass) -> [String] {
         switch self {
         case _ where isOfMetadata && entityClass == .asset: ["metadata." + name]
         case .localIdentifier: ["SELF", "id"]
@@ -39,7 +39,7 @@ public enum PredicateKey: String, Sendable, CaseIterable, Hashable {
     }
 
     /// Looks up a key of a class by name or alias; `nil` if the class has no such key.
-    public init?(named name: String, of entityClass: PredicateClass) {
+    public init?(named name: String, of entityClass: EntityClass) {
         guard let key = entityClass.keysByName[name] else { return nil }
         self = key
     }
@@ -93,7 +93,7 @@ public enum PredicateKey: String, Sendable, CaseIterable, Hashable {
     }
 }
 
-extension PredicateClass {
+extension EntityClass {
     /// The keys of the class, in the order in which error messages list them.
     public var keys: [PredicateKey] {
         switch self {
@@ -108,7 +108,7 @@ extension PredicateClass {
     /// The keys by name and alias.
     var keysByName: [String: PredicateKey] { Self.names[self] ?? [:] }
 
-    private static let names: [PredicateClass: [String: PredicateKey]] = Dictionary(
+    private static let names: [EntityClass: [String: PredicateKey]] = Dictionary(
         uniqueKeysWithValues: allCases.map { entityClass in
             let pairs = entityClass.keys.flatMap { key in
                 ([key.name] + key.aliases(in: entityClass)).map { ($0, key) }

@@ -17,7 +17,7 @@ extension Predicate {
     public init(
         format: String,
         arguments: [JSON] = [],
-        of entityClass: PredicateClass,
+        of entityClass: EntityClass,
         durations: DurationUnit = .microseconds
     ) throws(PredicateError) {
         var lexer = PredicateLexer(format, arguments: arguments)
@@ -44,7 +44,7 @@ struct PredicateParser {
     /// One side of a comparison.
     private enum Operand {
         case key(PredicateKey)
-        /// A name that is no key, of something that may be missing.
+        /// A name that is not a key, of a value that may be missing.
         case missing(String)
         case masked(PredicateKey, PredicateLiteral)
         case literal(PredicateLiteral)

@@ -82,7 +82,7 @@ extension Predicate {
         ]
     }()
 
-    /// The keys of all classes with their other spellings, and the paths to what may be missing.
+    /// The keys of all classes with their other spellings, and the names of values that may be missing.
     private static let keyNames: [String] = {
         let keys = PredicateKey.allCases.flatMap(names) + listKeys.map { $0.name + ".@count" } + ["location"]
         return Set(keys).sorted()
@@ -92,7 +92,7 @@ extension Predicate {
     private static let listKeys = PredicateKey.allCases.filter { $0.type == .textList }
 
     private static func names(_ key: PredicateKey) -> [String] {
-        [key.name] + PredicateClass.allCases.flatMap { key.aliases(in: $0) }
+        [key.name] + EntityClass.allCases.flatMap { key.aliases(in: $0) }
     }
 
     private static func names(_ operators: [PredicateOperator]) -> JSON {

@@ -49,7 +49,7 @@ public enum PredicateValue: Sendable, Hashable {
 }
 
 /// The class of entities to which a predicate applies.
-public enum PredicateClass: String, Sendable, CaseIterable {
+public enum EntityClass: String, Sendable, CaseIterable {
     case asset
     case assetCollection
     case collectionList

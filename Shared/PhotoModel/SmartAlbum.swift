@@ -96,7 +96,7 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
     /// Returns the bits of all smart albums to which an asset belongs.
     public static func mask(of asset: Asset) -> Int {
         var mask = 0
-        // Computed several times for each change of an asset. Hardly any has a subtype.
+        // Computed several times for each change of an asset. Few assets have a subtype.
         if !asset.mediaSubtypes.isEmpty {
             for album in ofSubtypes where album.contains(asset) { mask |= album.bit }
         }

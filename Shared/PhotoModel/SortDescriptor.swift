@@ -11,7 +11,7 @@ public struct SortDescriptor: Sendable, Hashable {
     /// Creates a descriptor from the name of a key of a class.
     ///
     /// - Throws: `unsupported_sort_key` for a name that the class does not have, for an identifier and for a list
-    public init(_ name: String, ascending: Bool = true, of entityClass: PredicateClass) throws(PredicateError) {
+    public init(_ name: String, ascending: Bool = true, of entityClass: EntityClass) throws(PredicateError) {
         guard let key = PredicateKey(named: name, of: entityClass), key.isSortable else {
             throw PredicateError(
                 .unsupportedSortKey,

@@ -66,7 +66,7 @@ public struct TextMatch: Sendable, Hashable {
         return true
     }
 
-    /// The steps for each scalar of a text that a test takes at most. The pieces of LIKE are searched for in parts of
+    /// The maximum number of steps of a test for each scalar of a text. The pieces of LIKE are searched for in parts of
     /// the text that do not overlap.
     var steps: Int { pieces.map(\.steps).max() ?? 1 }
 }
@@ -104,10 +104,10 @@ private struct LikePiece: Sendable, Hashable {
 
     var count: Int { scalars.count }
 
-    /// The steps for each scalar of a text that a search takes at most.
+    /// The maximum number of steps of a search for each scalar of a text.
     var steps: Int { prefixes == nil ? count : 1 }
 
-    /// Returns whether the text has the piece at a position, behind which it has as many scalars.
+    /// Returns true if the text has the piece at a position, after which it has as many scalars.
     func matches(_ text: [Unicode.Scalar], at position: Int) -> Bool {
         scalars.indices.allSatisfy { scalars[$0] == nil || scalars[$0] == text[position + $0] }
     }

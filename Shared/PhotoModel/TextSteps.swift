@@ -1,8 +1,8 @@
 /// The length of the texts of one key.
 public struct TextSize: Sendable, Hashable {
-    /// UTF-8 bytes.
+    /// The number of UTF-8 bytes.
     public private(set) var bytes = 0
-    /// Those of them that are not ASCII, which take far longer to be folded.
+    /// The number of bytes that are not ASCII, whose folding takes far longer.
     public private(set) var otherBytes = 0
 
     mutating func add(_ text: String) {
@@ -11,16 +11,16 @@ public struct TextSize: Sendable, Hashable {
     }
 }
 
-/// About how many steps the tests of one key take at most. A step is a nanosecond or two.
+/// The approximate maximum number of steps of the tests of one key. A step is a nanosecond or two.
 struct TextSteps: Sendable, Hashable {
     /// The steps of all tests for one byte.
     private var tests = 0
     /// The ways in which the texts are folded, each of them once.
     private var foldings: Set<TextFolding> = []
 
-    /// The steps that folding takes, about, for one byte of ASCII and for one of another character.
+    /// The approximate steps of folding, for one byte of ASCII and for one of another character.
     private static let foldingSteps = (ascii: 4, other: 400)
-    /// The steps for one byte of a text that is looked up in a list, about.
+    /// The approximate steps for one byte of a text that is looked up in a list.
     private static let lookUpSteps = 20
 
     mutating func add(_ match: TextMatch) {
@@ -39,7 +39,7 @@ struct TextSteps: Sendable, Hashable {
 
 extension PredicateSubject {
     /// Adds the lengths of all texts that a predicate of a class can test.
-    public func addTextSizes(of entityClass: PredicateClass, to sizes: inout [PredicateKey: TextSize]) {
+    public func addTextSizes(of entityClass: EntityClass, to sizes: inout [PredicateKey: TextSize]) {
         for key in entityClass.keys {
             switch key.type {
             case .text:

@@ -39,8 +39,8 @@ public struct UnitRect: Sendable, Hashable, JSONTabled {
 }
 
 extension JSONType where Value == Double {
-    /// A fraction of a side, 0 to 1. Other numbers are decoded too: ``UnitRect/isValid`` tells if a rectangle lies within
-    /// the image, and the request that has it says what to change (D12).
+    /// A fraction of a side, 0 to 1. Other numbers are decoded too: ``UnitRect/isValid`` is true if a rectangle lies
+    /// within the image, and the error of the request names the remedy (D12).
     fileprivate static var fraction: JSONType {
         JSONType(
             schema: number(0...1).schema(),

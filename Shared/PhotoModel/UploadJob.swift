@@ -44,11 +44,11 @@ public struct UploadJob: Sendable, Hashable, JSONTabled {
     public var state: State
     /// True if it was retried; a job is retried once.
     public var isRetried: Bool
-    /// Of the last change of the state, in microseconds since 1970.
+    /// The time of the last change of the state, in microseconds since 1970.
     public var date: Int64
     /// The identity that created it; nil for jobs of earlier versions.
     public var identity: String?
-    /// The part of the bytes that was transferred, 0…1; nil if no transfer runs.
+    /// The fraction of the bytes that was transferred, 0…1; nil if no transfer runs.
     public var progress: Double?
     /// The name and the description of the failure; nil if it has not failed.
     public var problem: String?
@@ -80,13 +80,13 @@ public struct UploadJob: Sendable, Hashable, JSONTabled {
         self.message = message
     }
 
-    /// The most jobs of an identity that are not acknowledged: PhotoKit's `jobLimit`.
+    /// The maximum number of jobs of an identity that are not acknowledged: PhotoKit's `jobLimit`.
     public static let limit = 1000
-    /// The most jobs of all identities together.
+    /// The maximum number of jobs of all identities together.
     public static let totalLimit = 10_000
 
-    /// Returns whether an action is possible: acknowledging a job that has ended, retrying one that has failed and was not
-    /// retried before, cancelling one that has not ended.
+    /// Returns true if an action is possible: acknowledging a job that has ended, retrying one that has failed and was
+    /// not retried before, cancelling one that has not ended.
     public func allows(_ action: Action) -> Bool {
         switch action {
         case .acknowledge: state.isFinal

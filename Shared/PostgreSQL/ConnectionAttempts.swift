@@ -5,16 +5,16 @@ import Synchronization
 
 /// Connects to one of the hosts of an address.
 ///
-/// The host that was connected last comes first. If it does not answer within a quarter of a second, or refuses, the next one
-/// is tried at the same time, as RFC 8305 does with the addresses of a host: a lost host costs that time, and not the
-/// whole time limit for connecting. A host that refuses is tried again while another one does not answer, because the
-/// replica of a lost primary server refuses until it is promoted.
+/// The host that was connected last comes first. If it does not answer within a quarter of a second, or refuses, the
+/// next one is tried at the same time, as RFC 8305 does with the addresses of a host: a lost host costs that time
+/// instead of the whole time limit for connecting. A host that refuses is tried again while another one does not
+/// answer, because the replica of a lost primary server refuses until it is promoted.
 struct ConnectionAttempts {
     /// Milliseconds after which the next host is tried too.
     static let delay: Int64 = 250
 
     private struct Host {
-        /// The whole address with this host only, in the words of libpq.
+        /// The whole address with this host only, as parameters of libpq.
         var settings: [(name: String, value: String)]
         var name: String
     }
@@ -59,11 +59,11 @@ struct ConnectionAttempts {
                 return Host(settings: others + place, name: name)
             }
         settings = [("client_encoding", "UTF8"), ("fallback_application_name", "safelight")]
-        // A single host would be taken whatever it is, before the others have answered.
+        // Otherwise a single host would be accepted, whatever its role, before the others have answered.
         let isPreference = given["target_session_attrs"] == "prefer-standby" && count > 1
         sessions = isPreference ? ["standby", "any"] : [nil]
         let seconds = given["connect_timeout"].flatMap { Int64($0) } ?? Int64(limits.connectSeconds)
-        // libpq takes 0 and negative numbers for no limit, and waits at least two seconds.
+        // To libpq, 0 and negative numbers mean no limit, and it waits at least two seconds.
         let wanted = seconds > 0 ? max(2, seconds) * 1000 : Int64(Int32.max)
         milliseconds = limits.connectMilliseconds.map { min(wanted, $0) } ?? wanted
     }
@@ -107,7 +107,7 @@ struct ConnectionAttempts {
         let begin = Self.now
         var nextStart = begin
         while !running.isEmpty || !waiting.isEmpty {
-            // A replica is preferred, and a lost one is not waited for if another host has answered.
+            // A replica is preferred, but a lost one is abandoned if another host has answered.
             if session == "standby", !failures.isEmpty, Self.now >= begin + 2 * Self.delay { return nil }
             if running.isEmpty || Self.now >= nextStart, let host = waiting.popFirst() {
                 running.append(try start(host, session))
@@ -159,7 +159,7 @@ struct ConnectionAttempts {
         return Attempt(connection: opened, host: host, end: Self.now + milliseconds, status: status)
     }
 
-    /// Waits until one of the connections can go on, or a time is reached.
+    /// Waits until one of the connections can continue, or a time is reached.
     private func wait(_ running: [Attempt], until end: Int64) {
         guard !running.contains(where: { $0.status == PGRES_POLLING_FAILED || $0.status == PGRES_POLLING_OK }) else {
             return
@@ -202,7 +202,7 @@ extension String {
 
 /// The host of each address to which this process has connected last.
 private enum LastHosts {
-    /// The most addresses that are remembered.
+    /// The maximum number of addresses that are remembered.
     private static let limit = 64
     private static let names = Mutex<[String: String]>([:])
 

@@ -109,7 +109,7 @@ struct ParameterBuffer {
         _ body: (UnsafePointer<UnsafePointer<CChar>?>?, UnsafePointer<Int32>?, UnsafePointer<Int32>?) -> Result
     ) -> Result {
         let formats = [Int32](repeating: 1, count: count)
-        // An empty array may have no address, and libpq takes a missing pointer for NULL.
+        // An empty array may have no address, and to libpq a missing pointer means NULL.
         let block = bytes.isEmpty ? [0] : bytes
         return block.withUnsafeBytes { block in
             let values = starts.map { start -> UnsafePointer<CChar>? in

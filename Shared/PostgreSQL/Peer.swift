@@ -18,7 +18,7 @@ extension PostgreSQLConnection {
 
         deinit { if descriptor >= 0 { close(descriptor) } }
 
-        /// Ends the connection: what runs on it fails at once as disconnected.
+        /// Ends the connection: work that runs on it fails at once as disconnected.
         public func disconnect() { if descriptor >= 0 { shutdown(descriptor, Int32(SHUT_RDWR)) } }
     }
 }

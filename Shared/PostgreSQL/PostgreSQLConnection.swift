@@ -8,15 +8,15 @@ import Glibc
 public final class PostgreSQLConnection {
     /// Limits of one connection.
     public struct Limits: Sendable {
-        /// The most prepared statements; the ones before are forgotten when there are more.
+        /// The maximum number of prepared statements; the oldest are removed when there are more.
         public var preparedStatements = 512
-        /// The most queued statements, and the bytes of their values, before their outcomes are read. Both ends would
-        /// wait for each other if neither read.
+        /// The maximum number of queued statements, and of the bytes of their values, before their outcomes are read.
+        /// Both ends would wait for each other if neither read.
         public var queuedStatements = 256
         public var queuedBytes = 1 << 20
         /// Seconds for connecting, if the connection string does not say otherwise.
         public var connectSeconds = 10
-        /// Milliseconds for connecting, whatever the connection string says; nil for no further limit.
+        /// Milliseconds for connecting, in addition to the limit of the connection string; nil for no further limit.
         public var connectMilliseconds: Int64?
 
         /// The default limits.
@@ -36,12 +36,13 @@ public final class PostgreSQLConnection {
 
     /// Connects to a server. Of several hosts, the one that was connected last is tried first.
     ///
-    /// - Parameter address: a connection string or address as libpq takes it, for example `postgresql://host/database`
+    /// - Parameter address: a connection string or address as libpq accepts it, for example
+    ///   `postgresql://host/database`
     public init(_ address: String, limits: Limits = Limits()) throws(PostgreSQLError) {
         self.limits = limits
         connection = try ConnectionAttempts(address, limits: limits).connect()
         peer = Peer(connection)
-        // libpq prints notices on standard error unless there is a receiver.
+        // libpq prints notices on standard error unless a receiver is set.
         PQsetNoticeReceiver(connection, { _, _ in }, nil)
         guard PQserverVersion(connection) >= Self.oldestVersion else {
             throw PostgreSQLError(.statement, "PostgreSQL \(serverVersion) is too old; version 13 or newer is needed")
@@ -92,7 +93,7 @@ public final class PostgreSQLConnection {
 
     // MARK: Statements
 
-    /// Returns the prepared form of a statement, which is kept.
+    /// Returns the prepared form of a statement, which is cached.
     public func prepare(_ sql: String) throws(PostgreSQLError) -> PreparedStatement {
         if let known = prepared[sql] {
             known.reset()
@@ -168,7 +169,7 @@ public final class PostgreSQLConnection {
 
     /// Waits for the outcomes of all queued statements.
     ///
-    /// - Throws: the error of the first one that failed; those after it were not carried out
+    /// - Throws: the error of the first statement that failed; later ones were not carried out
     public func flush() throws(PostgreSQLError) {
         guard isPipelining else { return }
         if let result = try finishPipeline(last: false) { PQclear(result) }
@@ -271,7 +272,8 @@ public final class PostgreSQLConnection {
             var wanted = pollfd(fd: PQsocket(connection), events: Int16(POLLIN), revents: 0)
             let left = Int32(max(0, end - ConnectionAttempts.now))
             guard left > 0, poll(&wanted, 1, left) != 0 else {
-                // Only libpq knows the state of the connection: it is closed below it, and cannot be used any more.
+                // Only libpq knows the state of the connection: its socket is closed below it, and it cannot be used
+                // again.
                 shutdown(PQsocket(connection), Int32(SHUT_RDWR))
                 _ = PQconsumeInput(connection)
                 throw PostgreSQLError(.disconnected, "the server did not answer in \(limit) ms")
@@ -360,7 +362,7 @@ public final class PostgreSQLConnection {
 
     /// Returns the notifications that have arrived; waits for one if there are none.
     ///
-    /// - Parameter milliseconds: the longest time to wait
+    /// - Parameter milliseconds: the maximum time to wait
     public func notifications(waiting milliseconds: Int32) throws(PostgreSQLError) -> [Notification] {
         try flush()
         var found = try arrived()

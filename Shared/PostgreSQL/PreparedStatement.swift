@@ -21,6 +21,6 @@ public final class PreparedStatement {
         try parameters.append(value, as: types[parameters.count])
     }
 
-    /// Forgets the values.
+    /// Removes the values.
     public func reset() { parameters.removeAll() }
 }

@@ -1,5 +1,5 @@
-/// An EXIF block built field by field, so that samples can contain exactly what a camera writes, including invalid
-/// data.
+/// An EXIF block that is built field by field, so that samples can contain the same bytes as a camera's files,
+/// including invalid data.
 public struct ExifBlock: Sendable {
     /// One field of a directory.
     public struct Field: Sendable {
@@ -71,7 +71,7 @@ public struct ExifBlock: Sendable {
         return [(units / 36_000_000, 1), (units / 600_000 % 60, 1), (units % 600_000, 10_000)]
     }
 
-    /// The block as it follows "Exif\0\0": a little-endian TIFF structure.
+    /// The block after "Exif\0\0": a little-endian TIFF structure.
     public var bytes: [UInt8] {
         var main = main
         if !photo.isEmpty { main.append(.long(0x8769, 0)) }

@@ -9,7 +9,7 @@ public enum JPEGEncoder {
     /// - Parameters:
     ///   - width: the stored width in pixels, 1...65,535
     ///   - height: the stored height in pixels
-    ///   - segments: EXIF, XMP and the like, complete as returned by `segment`
+    ///   - segments: EXIF, XMP and similar segments, as returned by `segment`
     ///   - pixel: returns the colour of a stored pixel
     public static func encode(
         width: Int,

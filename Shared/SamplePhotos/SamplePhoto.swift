@@ -43,7 +43,7 @@ public struct SamplePhoto: Sendable {
         self.camera = camera
     }
 
-    /// The file as a camera would have written it: a JPEG whose stored pixels are rotated according to its orientation.
+    /// The file that a camera would write: a JPEG whose stored pixels are rotated according to its orientation.
     public var jpeg: [UInt8] {
         let isTurned = Orientations.isTurned(orientation)
         let painter = ScenePainter(scene, width: width, height: height)
@@ -53,8 +53,8 @@ public struct SamplePhoto: Sendable {
             height: isTurned ? width : height,
             segments: segments
         ) { x, y in
-            let place = Orientations.displayed(x, y, width: width, height: height, orientation: orientation)
-            return painter.colour(place.x, place.y)
+            let position = Orientations.displayed(x, y, width: width, height: height, orientation: orientation)
+            return painter.colour(position.x, position.y)
         }
     }
 

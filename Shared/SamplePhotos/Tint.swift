@@ -12,7 +12,7 @@ struct Tint {
         self.blue = blue
     }
 
-    /// Mixes two colours: share 0 is this colour, 1 the other.
+    /// Mixes two colours: a share of 0 is this colour, 1 the other.
     func mixed(with other: Tint, _ share: Float) -> Tint {
         let part = min(1, max(0, share))
         return Tint(

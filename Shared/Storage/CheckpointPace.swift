@@ -1,23 +1,23 @@
 /// The size of the write-ahead log from which it is written into the database, adapted to the disk.
 ///
-/// A page that many commits of one log change is written once, so a large log costs less in all. But commits wait while it
-/// is written: on a slow disk it is written more often, and each time less.
+/// A page that many commits of one log change is written once, so a large log costs less in total. But commits wait
+/// while it is written, so on a slow disk it is written more often, in smaller parts.
 struct CheckpointPace {
     /// The size in pages.
     private(set) var pages: Int
     private let allowed: ClosedRange<Int>
-    /// The size of the log when it was last looked at.
+    /// The size of the log at the last call of ``isDue(_:)``.
     private var logPages = 0
-    /// True if nothing of the present log has been written into the database yet.
+    /// True if no part of the present log has been written into the database yet.
     private var isUnwritten = true
 
-    /// The time in microseconds that commits should wait at most.
+    /// The maximum time that commits should wait, in microseconds.
     static let longestPause: Int64 = 100_000
 
     /// - Parameter maxPages: the size on a fast disk; that on the slowest is a sixteenth of it
     init(maxPages: Int) {
         allowed = max(1, maxPages / 16)...max(1, maxPages)
-        // Until the disk is known, a size that is bearable on a slow one.
+        // A size for a slow disk, until the speed of the disk is known.
         pages = max(1, maxPages / 4)
     }
 
@@ -25,17 +25,17 @@ struct CheckpointPace {
     ///
     /// - Parameter logPages: its size after the last commit
     mutating func isDue(_ logPages: Int) -> Bool {
-        // A log that has become shorter was begun anew.
+        // A log that has become shorter was restarted.
         if logPages < self.logPages { isUnwritten = true }
         self.logPages = logPages
         return logPages >= pages
     }
 
-    /// Learns how long a checkpoint took. The disk counts as fast only after one that wrote a whole log: others write
-    /// little, and without a sync while a reader needs a part of the log.
+    /// Adapts the size to the duration of a checkpoint. The disk counts as fast only after a checkpoint that wrote a
+    /// whole log: others write little, and do not sync while a reader needs a part of the log.
     ///
     /// - Parameters:
-    ///   - isWhole: whether the database has the whole log now
+    ///   - isWhole: true if the database has the whole log now
     ///   - duration: microseconds
     mutating func checkpointEnded(isWhole: Bool, after duration: Int64) {
         if duration > Self.longestPause {

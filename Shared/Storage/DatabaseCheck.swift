@@ -45,7 +45,7 @@ public enum DatabaseCheck: Sendable, Equatable {
         }
         // The next statement must not be interrupted.
         box.end()
-        // The check has read pages into the connection's cache that nobody may need for days.
+        // The check has read pages into the connection's cache that may not be needed for days.
         try writer.writeWithoutTransaction { try $0.execute(sql: "PRAGMA shrink_memory") }
         safelight_return_freed_memory()
         return check
@@ -82,7 +82,7 @@ public enum DatabaseCheck: Sendable, Equatable {
         return configuration
     }
 
-    /// Runs every check that SQLite has: structure, indexes, constraints and foreign keys.
+    /// Runs all checks of SQLite: structure, indexes, constraints and foreign keys.
     ///
     /// The database is only read, and may be in use by a catalog.
     ///
@@ -136,7 +136,7 @@ extension DatabaseFile {
             try copy.close()
             try DatabaseCheck.full(path: path)
         } catch {
-            // SQLite leaves what it has written, and the disk may be full of it.
+            // SQLite leaves the partial copy, which may have filled the disk.
             for ending in ["", "-journal", "-wal", "-shm"] { unlink(path + ending) }
             throw StorageError(database: error, path: path)
         }

@@ -119,8 +119,8 @@ public final class DatabaseFile: Sendable {
         }
     }
 
-    /// The size of the log, which the connection that writes notes with each commit. The configuration of the connections
-    /// keeps it.
+    /// The size of the log, which the writing connection records with each commit. The configuration of the connections
+    /// owns it.
     // Unchecked: the pointer itself never changes.
     private final class LogSize: @unchecked Sendable {
         private let size: UnsafeMutablePointer<safelight_log_size>

@@ -3,7 +3,7 @@ import Glibc
 
 /// Operations on paths instead of open files.
 enum DirectoryOperations {
-    /// Creates a folder with mode 0750 if it does not exist; returns whether it was created.
+    /// Creates a folder with mode 0750 if it does not exist; returns true if it was created.
     static func create(_ path: String) throws(StorageError) -> Bool {
         if mkdir(path, 0o750) == 0 { return true }
         let problem = errno

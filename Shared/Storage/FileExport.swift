@@ -31,7 +31,7 @@ public final class FileExport: Sendable {
     ///   - file: a resource of a store.
     ///   - part: the bytes that are copied; nil for all.
     ///   - path: the new file, an absolute path; its folder must exist.
-    ///   - replaces: whether an existing file is replaced.
+    ///   - replaces: true to replace an existing file.
     /// - Throws: ``StorageError/invalid(_:)`` if the file exists and is not to be replaced, or is a folder;
     ///   ``StorageError`` if a system call fails.
     public init(
@@ -65,7 +65,7 @@ public final class FileExport: Sendable {
 
     /// Copies the next bytes, at most ``FileHash/stepBytes``; blocks.
     ///
-    /// - Returns: whether there are more.
+    /// - Returns: true if there are more.
     /// - Throws: ``StorageError`` if reading or writing fails.
     public func next() throws(StorageError) -> Bool {
         try state.withLock { (state) throws(StorageError) in

@@ -1,25 +1,27 @@
 import Glibc
 
-/// A file or folder that was there once, to find out whether its path still leads to it.
+/// A file or folder that existed once, to find out whether its path still leads to it.
 public struct FilePresence: Sendable {
     /// The path.
     public let path: String
     private let device: dev_t
     private let inode: ino_t
 
-    /// Remembers what is at a path now.
+    /// Remembers the file or folder that is at a path now.
     ///
-    /// - Throws: ``StorageError`` if there is nothing, or the system call fails.
+    /// - Throws: ``StorageError`` if there is no file, or the system call fails.
     public init(of path: String) throws(StorageError) {
         var status = stat()
         guard stat(path, &status) == 0 else { throw .system(errno, "stat \(path)") }
         (self.path, device, inode) = (path, status.st_dev, status.st_ino)
     }
 
-    /// Returns why the path does not lead to the file any more; nil if it does.
+    /// Returns the reason why the path no longer leads to the file; nil if it does.
     ///
-    /// A path on another filesystem than before is one whose volume is not mounted: ``StorageError/offline(_:)``. If its
-    /// volume is there, the file was moved, renamed or deleted: ``StorageError/relinquished(_:)``.
+    /// If the path is on another filesystem than before, its volume is not mounted: ``StorageError/offline(_:)``. If
+    /// the volume is mounted, the file was moved, renamed or deleted: ``StorageError/relinquished(_:)``. A file at the
+    /// path on another filesystem counts as moved too: its disk may be mounted again as another device. A folder there
+    /// may be the mount point.
     public func absence() -> StorageError? {
         var status = stat()
         var current = path
@@ -30,8 +32,9 @@ public struct FilePresence: Sendable {
             }
             current = slash == current.startIndex ? "/" : String(current[..<slash])
         }
-        if status.st_dev != device { return .offline("the volume of \(path) is not mounted") }
-        if current == path, status.st_ino == inode { return nil }
+        let isOtherFile = current == path && status.st_mode & S_IFMT == S_IFREG
+        if status.st_dev != device, !isOtherFile { return .offline("the volume of \(path) is not mounted") }
+        if current == path, status.st_dev == device, status.st_ino == inode { return nil }
         return .relinquished("\(path) was moved, renamed or deleted")
     }
 }

@@ -7,7 +7,7 @@ public struct FileReference: Sendable, Hashable {
     public var path: String
     /// Its identity when its bytes were read.
     public var identity: FileIdentity
-    /// When a scan first did not find the file, in microseconds since 1970; nil if it was found.
+    /// The time at which a scan first did not find the file, in microseconds since 1970; nil if it was found.
     public var missingSince: Int64?
 
     /// Makes a reference.

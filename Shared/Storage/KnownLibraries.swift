@@ -10,8 +10,8 @@ public struct KnownLibraries: Sendable, Equatable {
     /// The folder of the files; it need not exist.
     public let folder: String
 
-    /// The most paths that are remembered; beyond it, those of the libraries that were not opened for longest are
-    /// forgotten.
+    /// The maximum number of paths that are remembered; beyond it, the libraries that were not opened for the longest
+    /// time are forgotten.
     public static let limit = 1000
     private static let longest = 8 << 10
 

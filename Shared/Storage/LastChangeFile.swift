@@ -10,7 +10,7 @@ import Synchronization
 /// later, and no commit waits for it.
 ///
 /// The entities share ``slots`` slots by a hash of their identifiers; each slot has the highest sequence of its
-/// entities. Two entities in one slot cost a question to the catalog, never an old answer. The content need not survive
+/// entities. Two entities in one slot cost a request to the catalog, never an old answer. The content need not survive
 /// a power failure: every start fills the slots with the newest sequence.
 public final class LastChangeFile: Sendable {
     /// The number of slots.
@@ -56,7 +56,7 @@ public final class LastChangeFile: Sendable {
 
     /// Records changes before they are committed.
     ///
-    /// A transaction that is not committed after all costs questions to the catalog until a later one has its sequence.
+    /// A transaction that is not committed after all costs requests to the catalog until a later one has its sequence.
     ///
     /// - Parameters:
     ///   - changes: the identifiers of changed entities and the sequences of their transactions, in ascending order.
@@ -103,7 +103,7 @@ public final class LastChangeFile: Sendable {
 /// kernel orders both. A read at the same time as a write returns either value, and then no client has received the
 /// change yet.
 public final class LastChangeTable: Sendable {
-    /// The mapping, which lives as long as this object and is not written here.
+    /// The mapping, which exists as long as this object and is only read.
     nonisolated(unsafe) private let base: UnsafeRawPointer
 
     /// Maps the file.

@@ -9,7 +9,7 @@ import Glibc
 enum PublicationStamp {
     private static let second: UInt64 = 1_000_000_000
 
-    /// Returns whether a file is the one that was published under a digest, judging by its status.
+    /// Returns true if, by its status, a file is the one that was published under a digest.
     static func isIntact(_ status: stat, _ digest: ResourceDigest) -> Bool {
         UInt64(bitPattern: Int64(status.st_mtim.tv_nsec)) == checkValue(digest, status)
     }

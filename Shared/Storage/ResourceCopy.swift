@@ -23,7 +23,7 @@ public final class ResourceCopy: Sendable {
 
     /// Copies the next bytes, at most ``FileHash/stepBytes``; blocks.
     ///
-    /// - Returns: whether there are more.
+    /// - Returns: true if there are more.
     /// - Throws: ``StorageError`` if reading or writing fails.
     public func next() throws(StorageError) -> Bool {
         try offset.withLock { (offset) throws(StorageError) in

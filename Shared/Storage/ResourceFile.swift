@@ -66,7 +66,7 @@ public final class ResourceFile: Sendable {
 
     /// Reads all bytes and compares their hash with the digest, without keeping them.
     ///
-    /// - Parameter fromDisk: whether to bypass the page cache.
+    /// - Parameter fromDisk: true to bypass the page cache.
     /// - Throws: ``StorageError/resourceChanged(_:)`` if the bytes are not those that were stored.
     public func verify(fromDisk: Bool = false) throws(StorageError) {
         if fromDisk { dropFromPageCache() }

@@ -1,7 +1,7 @@
 import Glibc
 
 extension ResourceStore {
-    /// How the bytes of another store were adopted.
+    /// The way in which the bytes of another store were adopted.
     public enum AdoptionResult: Sendable, Equatable {
         /// They were already stored.
         case present
@@ -30,7 +30,8 @@ extension ResourceStore {
             guard let reference = try source.reference(of: digest) else {
                 throw .notFound("\(source.root) does not have the resource \(digest)")
             }
-            if try self.reference(of: digest) != reference { try setReference(reference, of: digest) }
+            // A damaged reference is replaced by the other store's.
+            if (try? self.reference(of: digest)) != reference { try setReference(reference, of: digest) }
             return .referenced
         }
         let file = try source.open(digest)
@@ -55,6 +56,30 @@ extension ResourceStore {
         // Damage of a copy is not marked anywhere.
         endHealing(of: digest)
         return .linked
+    }
+
+    /// Returns the reason why another store cannot adopt the bytes of a digest: they are damaged or missing. Nil if
+    /// they are intact; referenced files are not checked.
+    ///
+    /// - Throws: ``absence()``, or the error of a process that can open no file
+    public func damage(of digest: ResourceDigest) throws(StorageError) -> StorageError? {
+        do throws(StorageError) {
+            if contains(digest) {
+                try open(digest).verify()
+            } else if try reference(of: digest) == nil {
+                throw StorageError.notFound("\(root) does not have the resource \(digest)")
+            }
+            return nil
+        } catch {
+            if let absence = self.absence() { throw absence }
+            _ = try Descriptor(opening: root, O_RDONLY | O_DIRECTORY)
+            return error
+        }
+    }
+
+    /// Returns true if the bytes of a digest are stored, or referenced, and can be adopted.
+    public func isIntact(_ digest: ResourceDigest) -> Bool {
+        do throws(StorageError) { return try damage(of: digest) == nil } catch { return false }
     }
 
     /// Syncs the filesystem: files and references that were found in the store may be those of a process that was

@@ -1,10 +1,10 @@
 import Glibc
 import Synchronization
 
-/// The files that are removed on request only, because the database may have lost the changes that refer to them.
+/// The files that are removed only on request, because the database may have lost the changes that refer to them.
 ///
-/// An empty file beside a stored one, or beside its reference, notes that. A file in the folder of the store names the
-/// last loss of changes after which all of them were noted.
+/// An empty file beside a stored one, or beside its reference, is the mark. A file in the folder of the store names the
+/// last loss of changes after which all of them were marked.
 extension ResourceStore {
     static let keepingEnding = ".kept"
 
@@ -12,7 +12,7 @@ extension ResourceStore {
 
     private var lossPath: String { "\(root)/\(Self.keepingEnding)" }
 
-    /// Notes that a file is removed on request only, if it exists; ``noteLoss(_:)`` must follow.
+    /// Marks a file, if it exists, to be removed only on request; ``noteLoss(_:)`` must follow.
     public func keep(_ digest: ResourceDigest) throws(StorageError) {
         try stripe(of: digest).mutex.withLock { (_) throws(StorageError) in
             guard isLocal(digest.text) else { return }
@@ -21,16 +21,16 @@ extension ResourceStore {
         }
     }
 
-    /// Removes the note of ``keep(_:)``, if there is one.
+    /// Removes the mark of ``keep(_:)``, if there is one.
     public func endKeeping(_ digest: ResourceDigest) { unlink(keepingPath(of: digest)) }
 
-    /// Makes the notes durable, and records the loss after which they are complete.
+    /// Makes the marks durable, and records the loss after which they are complete.
     public func noteLoss(_ name: String) throws(StorageError) {
         try makeAllDurable()
         try DurableFile.replace(lossPath, with: Array(name.utf8))
     }
 
-    /// Returns the last loss after which all files were noted; nil if there was none, or if it cannot be read.
+    /// Returns the last loss after which all files were marked; nil if there was none, or if it cannot be read.
     public func notedLoss() -> String? {
         guard let bytes = try? DurableFile.open(lossPath).read(offset: 0, count: 1024) else { return nil }
         return String(decoding: bytes, as: UTF8.self)

@@ -17,11 +17,11 @@ extension ResourceStore {
         return false
     }
 
-    /// Returns when the last file was stored in a store at a path, in microseconds since 1970; nil if there is no
-    /// store.
+    /// Returns the time at which the last file was stored in a store at a path, in microseconds since 1970; nil if
+    /// there is no store.
     ///
     /// Every stored file was renamed out of the same folder, whose times are those of the last change of its names. No
-    /// file was made later, unless the clock was ahead then and was set back since.
+    /// file was made later, unless the clock was ahead at that time and was set back since.
     public static func lastStored(root: String) throws(StorageError) -> Int64? {
         do throws(StorageError) {
             let status = try DirectoryOperations.status("\(root)/\(incomingName)")
@@ -50,9 +50,9 @@ extension ResourceStore {
     public struct StoredFile: Sendable {
         /// The size on disk in bytes.
         public var size: Int64
-        /// When it was stored or last linked (`st_ctime`), in microseconds since 1970.
+        /// The time at which it was stored or last linked (`st_ctime`), in microseconds since 1970.
         public var changedAt: Int64
-        /// True if it is removed on request only (``ResourceStore/keep(_:)``).
+        /// True if it is removed only on request (``ResourceStore/keep(_:)``).
         public var isKept = false
     }
 

@@ -44,7 +44,7 @@ extension ResourceStore {
         return LocalFile(digest: digest, size: Int64(status.st_size), lastUse: microseconds(status.st_atim))
     }
 
-    /// Returns whether the bytes of a digest, or a reference to them, are on this machine.
+    /// Returns true if the bytes of a digest, or a reference to them, are on this machine.
     public func isLocal(_ digest: String) -> Bool {
         guard let digest = ResourceDigest(digest) else { return false }
         return contains(digest) || access(referencePath(of: digest), F_OK) == 0

@@ -1,6 +1,6 @@
 /// The presence of the store at the path where it was opened.
 extension ResourceStore {
-    /// Returns why the folder of the store is not there any more: ``StorageError/offline(_:)`` or
+    /// Returns the reason why the folder of the store is no longer at its path: ``StorageError/offline(_:)`` or
     /// ``StorageError/relinquished(_:)``; nil if it is.
     public func absence() -> StorageError? { presence.absence() }
 

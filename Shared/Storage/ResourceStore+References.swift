@@ -32,7 +32,7 @@ extension ResourceStore {
 
     /// Reads an open file once and stores a reference to it, without copying its bytes.
     ///
-    /// If the bytes are stored, or another unchanged file is referenced for them, that is kept.
+    /// If the bytes are stored, or another unchanged file is referenced for them, the store is not changed.
     ///
     /// - Parameters:
     ///   - file: the file; the caller has checked that the client may name it.
@@ -148,7 +148,7 @@ extension ResourceStore {
     ///   ``StorageError/resourceChanged(_:)`` if the file was replaced or modified.
     func openReference(_ digest: ResourceDigest) throws(StorageError) -> ResourceFile {
         guard let reference = try reference(of: digest) else {
-            // Files of a store that is not there are not missing.
+            // Files of a store that is not at its path do not count as missing.
             throw absence() ?? .notFound("no resource \(digest) is stored")
         }
         let path = reference.path

@@ -29,7 +29,7 @@ extension ResourceStore {
     ///
     /// - Parameters:
     ///   - verifies: if the bytes are already stored, reads them and compares them with the digest.
-    ///   - hidesPresence: whether the written bytes are synced if they are already stored, as new ones will be; with
+    ///   - hidesPresence: true to sync the written bytes although they are already stored, as new ones will be; with
     ///     `verifies` they replace the stored file, which is not read.
     public func stage(
         bytes: [UInt8],
@@ -142,8 +142,8 @@ extension ResourceStore {
         }
     }
 
-    /// The system reports an error of writing once. The sync that gets the report need not be that of the files whose
-    /// bytes were lost, so it fails for all that were written before.
+    /// The system reports a write error once. The sync that receives the report need not be that of the files whose
+    /// bytes were lost, so it fails for all files that were written before.
     private func syncFilesystem(_ staged: [StagedResource]) throws(StorageError) {
         do throws(StorageError) {
             try watcher?(.syncFilesystem(root))

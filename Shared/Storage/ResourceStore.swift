@@ -161,9 +161,9 @@ public final class ResourceStore: Sendable {
     /// replaced.
     ///
     /// - Parameters:
-    ///   - isSynced: whether the temporary file is already durable.
-    ///   - hidesPresence: whether, with `verifies`, an existing file is replaced without being read: the time that it
-    ///     takes would show that it is there.
+    ///   - isSynced: true if the temporary file is already durable.
+    ///   - hidesPresence: true to replace an existing file without reading it, with `verifies`: the time of reading
+    ///     would reveal that it exists.
     func publish(
         _ path: String,
         as digest: ResourceDigest,
@@ -200,7 +200,7 @@ public final class ResourceStore: Sendable {
         }
     }
 
-    /// Syncs a file that has been staged and is not durable yet; returns false if it does not exist any more.
+    /// Syncs a file that has been staged and is not durable yet; returns false if it no longer exists.
     private func syncUnlessDurable(_ digest: ResourceDigest) throws(StorageError) -> Bool {
         let path = path(of: digest)
         do throws(StorageError) {
@@ -311,7 +311,7 @@ public final class ResourceStore: Sendable {
         "\(root)/\(digest.text.prefix(2))/\(digest.text.dropFirst(2).prefix(2))/\(digest.text)"
     }
 
-    /// Returns whether the bytes are stored; false for referenced files.
+    /// Returns true if the bytes are stored; false for referenced files.
     public func contains(_ digest: ResourceDigest) -> Bool {
         access(path(of: digest), F_OK) == 0
     }
@@ -346,7 +346,7 @@ public final class ResourceStore: Sendable {
     ///   - digest: the digest of the bytes.
     ///   - condition: called with the digest's lock held and the time of last storing, in microseconds since 1970; the
     ///     collector uses it to check again that the bytes are unreferenced.
-    /// - Returns: whether the bytes existed and were removed.
+    /// - Returns: true if the bytes existed and were removed.
     /// - Throws: ``StorageError/readOnly(_:)``, or another ``StorageError`` if a system call fails.
     @discardableResult
     public func remove(_ digest: ResourceDigest, if condition: (_ storedAt: Int64) -> Bool = { _ in true })

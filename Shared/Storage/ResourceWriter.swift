@@ -53,7 +53,7 @@ public final class ResourceWriter: Sendable {
         }
     }
 
-    /// Returns true if some bytes that were appended, from `offset` on, are these.
+    /// Returns true if the appended bytes from `offset` on equal some bytes.
     public func holds(_ bytes: [UInt8], at offset: Int64) throws(StorageError) -> Bool {
         try state.withLock { (state) throws(StorageError) in
             guard offset >= 0, offset <= state.size - Int64(bytes.count) else { return false }
@@ -65,8 +65,8 @@ public final class ResourceWriter: Sendable {
     ///
     /// - Parameters:
     ///   - verifies: if the bytes are already stored, reads them and compares them with the digest.
-    ///   - hidesPresence: whether the written bytes are synced also if they are already stored, so that the time does
-    ///     not reveal it; with `verifies` they replace the stored file, which is not read.
+    ///   - hidesPresence: true to sync the written bytes also if they are already stored, so that the time does not
+    ///     reveal it; with `verifies` they replace the stored file, which is not read.
     public func finish(verifies: Bool = false, hidesPresence: Bool = false) throws(StorageError) -> StoredResource {
         defer { cancel() }
         let (digest, size) = try complete()
@@ -103,7 +103,7 @@ public final class ResourceWriter: Sendable {
     ///
     /// - Parameters:
     ///   - verifies: if the bytes are already stored, reads them and compares them with the digest.
-    ///   - hidesPresence: whether the written bytes are synced if they are already stored, as new ones will be; with
+    ///   - hidesPresence: true to sync the written bytes although they are already stored, as new ones will be; with
     ///     `verifies` they replace the stored file, which is not read.
     public func stage(verifies: Bool = false, hidesPresence: Bool = false) throws(StorageError) -> StagedResource {
         defer { cancel() }

@@ -18,7 +18,7 @@ public enum StorageError: Error, Sendable, Equatable {
     case tooLarge(String)
     /// The store was opened for reading only, or its filesystem cannot be written.
     case readOnly(String)
-    /// The disk of the files is not there, or does not answer.
+    /// The disk of the files is not mounted, or does not answer.
     case offline(String)
     /// The database server does not answer.
     case serverOffline(String)
@@ -51,7 +51,8 @@ public enum StorageError: Error, Sendable, Equatable {
         }
     }
 
-    /// True if the files or the database cannot be reached now; the same request succeeds when they are back.
+    /// True if the files or the database cannot be reached at present; the same request succeeds when they are
+    /// available again.
     public var isAbsence: Bool {
         switch self {
         case .offline, .serverOffline, .relinquished: true

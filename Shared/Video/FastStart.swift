@@ -2,9 +2,9 @@ import ImageFormats
 
 /// The order of a file's bytes in which a player can begin before it has all of them.
 ///
-/// A QuickTime or MPEG-4 file whose index (`moov`) is behind its content is put into the right order by moving the index
-/// before the content, and by changing the positions in it. The content itself stays as it is, so that nothing has to be
-/// copied.
+/// A QuickTime or MPEG-4 file whose index (`moov`) is behind its content is put into the right order by moving the
+/// index before the content, and by changing the positions in it. The content itself stays as it is, so that nothing
+/// has to be copied.
 public struct FastStart {
     /// An index that was moved.
     public struct Moved {
@@ -16,7 +16,7 @@ public struct FastStart {
         public let original: Int
     }
 
-    /// True if a player can begin at once, with `moved` where that is not nil.
+    /// True if a player can begin at once, after the move if `moved` is not nil.
     public let isPossible: Bool
     public let moved: Moved?
 

@@ -1,4 +1,4 @@
-/// The changes of a video that is encoded anew.
+/// The changes of a video in an export.
 public struct VideoEdit {
     /// Changes colours in place: red, green and blue of 16 bits in sRGB, one after the other.
     public typealias Recolouring = (inout [UInt16]) -> Void
@@ -38,7 +38,7 @@ public struct VideoEdit {
         }
     }
 
-    /// Times as fast at which videos are shown. A product of more than these is the nearest.
+    /// The speeds at which videos are shown, as factors. A product beyond them becomes the nearest.
     public static let speeds = 0.01...100.0
     /// Times as loud.
     public static let volumes = 0...1000.0
@@ -72,13 +72,14 @@ public struct VideoEdit {
         let last = filters.joined(separator: ",")
         guard let timeMap else {
             let tempo = VideoTimeMap.tempo(speed).dropFirst()
-            // The filter of the tempo leaves the first time as it is, also of sound that begins after the picture.
+            // The filter of the tempo does not change the first time stamp, also of sound that begins after the
+            // picture.
             return tempo.isEmpty ? last : "\(tempo),asetpts=PTS-STARTPTS+STARTPTS/\(speed),\(last)"
         }
         return "\(timeMap.soundFilters);[joined]\(last)[out]"
     }
 
-    /// The filters of the frames, which are stored as the video says, to the size.
+    /// Returns the filters that turn the stored frames into frames of the size.
     func filters(_ info: VideoInfo, _ size: (width: Int, height: Int), _ tone: VideoTone) -> String {
         var text = "[in]"
         let isTurned = info.orientation >= 5
@@ -86,8 +87,9 @@ public struct VideoEdit {
             isTurned ? (info.pixelHeight, info.pixelWidth) : (info.pixelWidth, info.pixelHeight)
         let flags = "flags=bicubic+accurate_rnd"
         let matrix = tone.isMapped ? "" : ":\(tone.sameMatrix)"
-        // Square pixels come first; sizes of geometry are of those. Also if the size stays: only this filter looks at the
-        // size and format of each frame, which may change in a video. The others would read behind a smaller frame.
+        // Pixels are made square first, because the geometry counts such pixels. This filter is needed also if the size
+        // stays: it alone adapts to the size and format of each frame, which may change in a video. The others would
+        // read beyond a smaller frame.
         text += "scale=\(width):\(height):\(flags)\(matrix),setsar=1" + VideoFile.turn(info.orientation)
         var shown = (width: info.pixelWidth, height: info.pixelHeight)
         switch picture?.geometry {

@@ -12,6 +12,8 @@ public enum VideoError: Error, Sendable, Hashable, CustomStringConvertible {
     case noVideo
     /// The video track contains no frame that can be decoded.
     case noFrame
+    /// No frame begins in the part that an export keeps.
+    case emptyPart
     case tooLarge(limit: Int)
     /// More packets, bytes or time than the limits allow.
     case tooMuchWork
@@ -29,6 +31,7 @@ public enum VideoError: Error, Sendable, Hashable, CustomStringConvertible {
         switch self {
         case .unsupportedFormat, .unsupportedCodec, .notCopied, .notEncoded: "unsupported_format"
         case .unreadable, .noVideo, .noFrame: "invalid_resource"
+        case .emptyPart: "invalid_params"
         case .tooLarge, .tooMuchWork, .outputTooLarge: "limit_exceeded"
         case .outOfMemory, .librariesMissing: "internal_error"
         case .stopped: "user_cancelled"
@@ -48,6 +51,7 @@ public enum VideoError: Error, Sendable, Hashable, CustomStringConvertible {
         case .unreadable: "the video file is damaged or truncated; copy it again from its source"
         case .noVideo: "the file has no video track"
         case .noFrame: "no frame of the video can be decoded; copy the file again from its source"
+        case .emptyPart: "no frame of the video begins in the part that is kept; give a longer timeRange"
         case .tooLarge(let limit): "the frames of the video exceed the limit of \(limit) pixels; give a smaller one"
         case .tooMuchWork: "the video takes more time to read than a request may; request an earlier frame"
         case .librariesMissing:

@@ -1,4 +1,4 @@
-/// How a video is encoded anew.
+/// The settings of an export.
 public struct VideoExportSettings: Sendable, Hashable {
     /// The box into which wide frames must fit; it is turned for upright ones. Nil for the size that they have.
     public struct Box: Sendable, Hashable {
@@ -18,7 +18,7 @@ public struct VideoExportSettings: Sendable, Hashable {
     public var quality = 21
     /// The encoder's preset, a compromise between time and size.
     public var speed = "veryfast"
-    /// The most seconds of the work.
+    /// The time limit of the work, in seconds.
     public var seconds = 3600.0
     /// The most bytes of the file.
     public var maxBytes: Int64 = 4 << 30
@@ -39,7 +39,7 @@ public struct VideoExportSettings: Sendable, Hashable {
     }
 }
 
-/// A video that was encoded anew.
+/// The result of an export.
 public struct VideoExportResult: Sendable, Hashable {
     public let size: Int64
     /// Pixels as shown.

@@ -5,7 +5,7 @@ public final class VideoExportSink {
 
     /// - Parameters:
     ///   - write: writes bytes at a position of the file; returns false to stop
-    ///   - progress: called with the microseconds of the output that are made; returns false to stop
+    ///   - progress: called with the microseconds of output so far; returns false to stop
     public init(
         write: @escaping (_ bytes: UnsafeRawBufferPointer, _ position: Int64) -> Bool,
         progress: @escaping (_ time: Int64) -> Bool

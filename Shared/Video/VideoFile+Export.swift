@@ -2,10 +2,12 @@ import CVideo
 import Glibc
 
 extension VideoFile {
-    /// Writes an MPEG-4 or QuickTime file with the video track, the sound and the tags of a file that was opened thoroughly.
+    /// Writes an MPEG-4 or QuickTime file with the video track, the sound and the tags of a file that was opened
+    /// thoroughly.
     ///
-    /// - Parameter edit: what is changed; the size is its own then, not that of the settings
-    /// - Throws: ``VideoError/stopped`` if the sink asked for it, ``VideoError/tooLarge(limit:)`` above the most bytes
+    /// - Parameter edit: the changes; they determine the size then, not the settings
+    /// - Throws: ``VideoError/stopped`` if the sink asked for it, ``VideoError/outputTooLarge(limit:)`` above the most
+    ///   bytes
     public func export(
         _ settings: VideoExportSettings,
         _ edit: VideoEdit? = nil,
@@ -75,7 +77,7 @@ extension VideoFile {
             if status == SAFELIGHT_VIDEO_TOO_LARGE { throw .outputTooLarge(limit: settings.maxBytes) }
             let problem = error(status)
             if isCopied, case .unsupportedCodec(let codec) = problem {
-                // If the file can hold the picture, it is the sound that it cannot.
+                // If the container can hold the picture, it cannot hold the sound.
                 throw canCopy ? .notEncoded : .notCopied(codec)
             }
             throw problem

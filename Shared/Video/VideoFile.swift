@@ -4,8 +4,8 @@ public import ImageFormats
 
 /// A video file that is opened for reading through a descriptor.
 ///
-/// For worker processes only: the bytes are untrusted. Nothing but the descriptor is read, and only containers and codecs on
-/// the lists of this module are opened.
+/// For worker processes only: the bytes are untrusted. Only the descriptor is read, and only containers and
+/// codecs on the lists of this module are opened.
 public struct VideoFile: ~Copyable {
     let pointer: OpaquePointer
     private let limits: VideoLimits
@@ -19,8 +19,8 @@ public struct VideoFile: ~Copyable {
     /// - Parameters:
     ///   - descriptor: stays open while the file is used
     ///   - range: the bytes of the video in the file
-    ///   - isThorough: examines frames until the properties of all tracks are known; otherwise only as far as frames of the
-    ///     video track need it
+    ///   - isThorough: examines frames until the properties of all tracks are known; otherwise only as far as frames of
+    ///     the video track need it
     public init(
         descriptor: Int32,
         range: Range<Int64>,
@@ -85,6 +85,7 @@ public struct VideoFile: ~Copyable {
         case SAFELIGHT_VIDEO_TOO_LARGE: .tooLarge(limit: limits.pixels)
         case SAFELIGHT_VIDEO_TOO_MUCH_WORK: .tooMuchWork
         case SAFELIGHT_VIDEO_NO_FRAME: .noFrame
+        case SAFELIGHT_VIDEO_EMPTY_PART: .emptyPart
         case SAFELIGHT_VIDEO_NO_MEMORY: .outOfMemory
         case SAFELIGHT_VIDEO_NO_ENCODER: .notEncoded
         case SAFELIGHT_VIDEO_STOPPED: .stopped

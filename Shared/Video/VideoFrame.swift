@@ -1,9 +1,9 @@
 import CVideo
 
-/// Which frame of a video is shown.
+/// The choice of a frame of a video.
 public enum FramePosition: Sendable, Hashable {
-    /// The first frame that is not nearly one colour, of those in the first ``searched`` microseconds; the one with the
-    /// most contrast if each of them is.
+    /// The first frame that is not almost a single colour, of those in the first ``searched`` microseconds; the one
+    /// with the most contrast if each of them is.
     case automatic
     /// The first frame at or after a time in microseconds; the last one if there is none. A key frame up to `tolerance`
     /// microseconds before the time is used instead, because it takes less time to decode.

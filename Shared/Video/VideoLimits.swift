@@ -14,7 +14,7 @@ public struct VideoLimits: Sendable, Hashable {
     public var bytes = 2 << 30
     /// The most seconds spent on opening a file, and on finding each frame.
     public var seconds = 20.0
-    /// The most seconds from opening a file in which anything is read from it.
+    /// The time limit from opening a file to the last read, in seconds.
     public var totalSeconds = 60.0
 
     public init() {}

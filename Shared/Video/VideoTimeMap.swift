@@ -29,9 +29,9 @@ public struct VideoTimeMap: Sendable, Hashable {
     /// The longest video in slow motion, in microseconds: a day.
     private static let longest: Int64 = 86_400_000_000
 
-    /// Creates the map by which a video in slow motion is shown that no edit says more about: the first and the last
-    /// fifth as fast as they were recorded, and what lies between with each of its frames at 30 frames per second. Nil
-    /// for other videos, and for those that say that they shall be shown at their full rate.
+    /// Creates the default map of a video in slow motion: the first and the last fifth as fast as they were recorded,
+    /// and the part between them at 30 frames per second. Nil for other videos, and for those that declare to be shown
+    /// at their full rate.
     public init?(slowMotion info: VideoInfo) {
         let intent = info.tags["com.apple.quicktime.full-frame-rate-playback-intent"]
         guard (Self.slowMotion...10_000).contains(info.frameRate), (5...Self.longest).contains(info.duration),
@@ -61,11 +61,11 @@ public struct VideoTimeMap: Sendable, Hashable {
     /// The filters that do the same with sound, from "in" to "joined".
     var soundFilters: String {
         let names = parts.indices.map { "[s\($0)]" }.joined()
-        // Parts are joined end to end, so that silence must stand where there is no sound.
+        // Parts are joined end to end, so parts without sound are filled with silence.
         var text = "[in]aresample=async=1:first_pts=0,asplit=\(parts.count)\(names);"
         for (index, part) in parts.enumerated() {
             let (start, end) = (Double(part.start) / 1e6, Double(part.start + part.duration) / 1e6)
-            // The last part has all that is left.
+            // The last part extends to the end.
             let until = index == parts.count - 1 ? "" : ":end=\(end)"
             text += "[s\(index)]atrim=start=\(start)\(until),asetpts=PTS-STARTPTS\(Self.tempo(part.rate))[t\(index)];"
         }

@@ -19,7 +19,7 @@ struct VideoTone {
     init(_ info: VideoInfo, isHEVC: Bool, recolour: VideoEdit.Recolouring? = nil) {
         self.recolour = recolour
         let known = ["bt709", "smpte170m", "bt470bg", "bt2020nc", "bt2020c", "smpte240m", "fcc"]
-        // Without a word of it, as in frames: by the lines that are stored, not by those that are shown.
+        // A file that declares no matrix gets that of its stored height, not of the displayed one, as frames do.
         let lines = info.orientation >= 5 ? info.pixelWidth : info.pixelHeight
         let guess = lines >= 720 ? "bt709" : "smpte170m"
         let source = known.contains(info.matrix) ? info.matrix : info.isHDR ? "bt2020nc" : guess
@@ -36,14 +36,15 @@ struct VideoTone {
 
     var isMapped: Bool { mapped > 0 }
 
-    /// The matrix on both sides of a filter that scales, if colours are not mapped. It changes nothing in YUV; without
-    /// it libavfilter makes YUV of RGB by BT.601.
+    /// The matrix on both sides of a filter that scales, if colours are not mapped. It has no effect on YUV; without it
+    /// libavfilter converts RGB to YUV by BT.601.
     var sameMatrix: String { "in_color_matrix=\(sourceMatrix):out_color_matrix=\(sourceMatrix)" }
 
-    /// The root of the number of points on an axis of the table.
+    /// The level of the Hald image: the square root of the points on an axis.
     private static let level = 8
 
-    /// The table that recolours frames of the output; empty if there is none, or if it is part of that of the mapping.
+    /// The table that recolours frames of the output; empty if there is none, or if the table of the mapping includes
+    /// it.
     ///
     /// A table on luma and chroma: converting each frame to red, green and blue and back takes longer than encoding it.
     var colours: [Int16] {
@@ -70,7 +71,7 @@ struct VideoTone {
                 for red in 0..<points { source += [value(red), value(green), value(blue)] }
             }
         }
-        // Converting from YUV, libswscale makes 255 of 8 bits 65280.
+        // libswscale converts the 8-bit value 255 of YUV to 65280.
         var small = [UInt8](repeating: 0, count: source.count)
         safelight_rgb_to_srgb(source, &small, side * side, mapped, 1, 65_280, peak)
         source = small.map { UInt16($0) * 257 }

@@ -4,9 +4,9 @@ import Testing
 /// An operation is cancelled by its source or by the calling task, at any time, and is always waited for.
 @Suite(.timeLimit(.minutes(1)))
 struct CancellationSourceTests {
-    private func untilCancelled(_ begun: Promise<Void>) async -> String {
+    private func untilCancelled(_ started: Promise<Void>) async -> String {
         let cancelled = Promise<String>()
-        begun.fulfill(())
+        started.fulfill(())
         return await cancelled.value(ifCancelled: "cancelled")
     }
 
@@ -25,9 +25,9 @@ struct CancellationSourceTests {
 
     @Test func `a running operation is cancelled by its source or by the calling task`() async {
         for isBySource in [true, false] {
-            let (source, begun) = (CancellationSource(), Promise<Void>())
-            let task = Task { await source.run { await untilCancelled(begun) } }
-            await begun.value()
+            let (source, started) = (CancellationSource(), Promise<Void>())
+            let task = Task { await source.run { await untilCancelled(started) } }
+            await started.value()
             if isBySource { source.cancel() } else { task.cancel() }
             #expect(await task.value == "cancelled")
             #expect(source.isCancelled == isBySource)

@@ -1,7 +1,7 @@
 import Basics
 import Testing
 
-/// The value of a promise comes from whoever is first: a provider, or the cancellation of the waiting task.
+/// The value of a promise comes from the first of its providers and the cancellation of the waiting task.
 @Suite(.timeLimit(.minutes(1)))
 struct PromiseTests {
     @Test func `a value provided before or after the wait is returned once`() async {

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct SHA256Tests {
-    /// FIPS 180-4's examples, and the digest of nothing.
+    /// The examples of FIPS 180-4, and the digest of no bytes.
     @Test(
         arguments: [
             ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),

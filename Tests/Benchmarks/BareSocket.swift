@@ -21,7 +21,7 @@ final class BareContext {
     deinit { zmq_ctx_term(pointer) }
 }
 
-/// A libzmq socket without any layer above it, from which every ZeroMQ peer is built. Used by one thread at a time.
+/// A libzmq socket without any layer above it, which every ZeroMQ peer uses. Used by one thread at a time.
 final class BareSocket {
     let pointer: UnsafeMutableRawPointer
     private let context: BareContext

@@ -9,7 +9,7 @@ struct Batch {
     private var delivered = 0
     private var bytes = 0
     private var first: Int64 = 0
-    /// The time of the newest message, or of the batch's beginning.
+    /// The time of the newest message, or of the start of the batch.
     private var newest: Int64 = Clocks.microseconds()
     private var delays: [Int64] = []
     private var open: Int
@@ -21,8 +21,8 @@ struct Batch {
         open = subscribers
     }
 
-    /// True if every subscriber is complete or messages have stopped: losses at the very end have no later message that
-    /// would reveal them.
+    /// True if every subscriber is complete, or if messages have stopped: no later message would reveal a loss at the
+    /// end.
     var isDone: Bool { open == 0 || Clocks.microseconds() - newest > Self.longestSilence }
 
     private static let longestSilence: Int64 = 3_000_000

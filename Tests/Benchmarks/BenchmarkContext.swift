@@ -2,36 +2,36 @@ import Foundation
 
 /// The options that every benchmark receives, and the results that it collects.
 final class BenchmarkContext {
-    let place: BenchmarkPaths
+    let paths: BenchmarkPaths
     let libraries: GeneratedLibraries
     let pairs: Int
-    /// Short forms, which show that everything runs and measure nothing.
+    /// True for short forms, which show that all benchmarks run, and whose figures are meaningless.
     let isFast: Bool
     let isLarge: Bool
-    /// The folder in which generated libraries are kept between runs; nil if they are generated anew.
-    let keptLibraries: String?
+    /// The folder in which generated libraries are stored between runs; nil to generate them in each run.
+    let storedLibraries: String?
     private let only: [String]
     private(set) var report = Report(machine: MachineInfo())
 
-    init(place: BenchmarkPaths, pairs: Int, isFast: Bool, isLarge: Bool, libraries: String? = nil, only: [String]) {
-        self.place = place
-        self.libraries = GeneratedLibraries(place)
+    init(paths: BenchmarkPaths, pairs: Int, isFast: Bool, isLarge: Bool, libraries: String? = nil, only: [String]) {
+        self.paths = paths
+        self.libraries = GeneratedLibraries(paths)
         self.pairs = pairs
         self.isFast = isFast
         self.isLarge = isLarge
-        self.keptLibraries = libraries
+        self.storedLibraries = libraries
         self.only = only
     }
 
-    /// Returns the usual amount of work, or the small one in the short form.
+    /// Returns the amount of work: the first one, or the second one in the short form.
     func amount(_ usual: Int, quick: Int) -> Int { isFast ? quick : usual }
 
-    /// Returns whether one of the names was selected.
+    /// Returns true if one of the names was selected.
     func wants(_ names: String...) -> Bool {
         only.isEmpty || names.contains { name in only.contains { name.hasPrefix($0) } }
     }
 
-    /// Returns whether a group or one of its names was selected, as `feed.live.10` of `feed`.
+    /// Returns true if a group or one of its names was selected, such as `feed.live.10` of `feed`.
     func wants(group: String) -> Bool { wants(group) || only.contains { $0.hasPrefix(group + ".") } }
 
     /// Measures comparisons, unless only others were selected.

@@ -6,7 +6,7 @@ import TestSupport
 struct BenchmarkPaths {
     /// The folder of the built services.
     let programs: String
-    /// The folder of everything that a run writes, on the disk that is measured.
+    /// The folder of all files that a run writes, on the disk that is measured.
     let scratch: TemporaryFolder
     /// A folder with real photos; nil if there is none.
     let photos: String?
@@ -87,7 +87,7 @@ enum ProcessTable {
     /// Returns the largest resident memory of a process since its start, or since ``resetPeak(_:)``, in bytes.
     static func peakBytes(_ process: Int32) -> Int { status("VmHWM:", process) << 10 }
 
-    /// Sets the peak of the resident memory to its present size (proc_pid_clear_refs(5)).
+    /// Sets the peak of the resident memory to its current size (proc_pid_clear_refs(5)).
     static func resetPeak(_ process: Int32) throws {
         try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/\(process)/clear_refs"))
     }

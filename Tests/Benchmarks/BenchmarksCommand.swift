@@ -90,7 +90,7 @@ struct MeasureCommand: AsyncParsableCommand {
 
     func run() async throws {
         let bench = BenchmarkContext(
-            place: try BenchmarkPaths(programs: programs, photos: photos),
+            paths: try BenchmarkPaths(programs: programs, photos: photos),
             pairs: quick ? 2 : pairs,
             isFast: quick,
             isLarge: large,
@@ -101,7 +101,7 @@ struct MeasureCommand: AsyncParsableCommand {
             do {
                 try await group.measure(bench)
             } catch {
-                // If one group cannot run the others still do, and the table reports it.
+                // If one group cannot run, the others still do, and the table reports the failure.
                 bench.gap(group.name, "\(error)")
             }
         }

@@ -18,7 +18,8 @@ final class Child {
 
     /// Starts one of the hidden subcommands, or another program.
     ///
-    /// - Parameter ending: the signal that ends it. A foreign program inherits blocked signals and needs SIGKILL.
+    /// - Parameter ending: the signal that ends the child. A foreign program inherits blocked signals and needs
+    ///   SIGKILL.
     init(_ arguments: [String], program: String? = nil, ending: Int32 = SIGTERM) throws {
         self.ending = ending
         process.executableURL = URL(fileURLWithPath: program ?? BenchmarkPaths.ownProgram)

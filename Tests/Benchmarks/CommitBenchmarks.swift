@@ -11,10 +11,10 @@ enum CommitBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants(group: "commits") else { return }
         let library = try await bench.libraries.folder(assets: 10_000, for: "commits")
-        let services = try ServicesFixture(bench.place, "commits", library: library)
+        let services = try ServicesFixture(bench.paths, "commits", library: library)
         try await services.start("catalog")
         let favourites = try await FavoriteToggler(services.client)
-        let database = try BareDatabase(bench.place.folder("bare-sqlite"))
+        let database = try BareDatabase(bench.paths.folder("bare-sqlite"))
         let catalog = services.process("catalog")
 
         let many = bench.amount(3_000, quick: 200)
@@ -178,7 +178,7 @@ final class FavoriteToggler: Sendable {
 
     /// Changes the next asset.
     ///
-    /// - Parameter another: the client to use instead of the usual one
+    /// - Parameter another: the client to use instead of the default one
     func change(by another: PhotoLibrary? = nil) async throws {
         let number = next.withLock { number in
             defer { number += 1 }
@@ -190,7 +190,7 @@ final class FavoriteToggler: Sendable {
         guard done.isChanged else { throw BenchmarkError("a change modified nothing") }
     }
 
-    /// Toggles all assets, a thousand, in each of some transactions, and returns assets per second.
+    /// Toggles all thousand assets in each of some transactions, and returns assets per second.
     func bulkRate(_ transactions: Int) async throws -> Double {
         let time = try await seconds {
             for _ in 0..<transactions {
@@ -209,8 +209,8 @@ final class FavoriteToggler: Sendable {
         try await rate(count, by: Array(repeating: client, count: outstanding))
     }
 
-    /// Returns changes per second of clients with one outstanding each; a client listed several times has as many
-    /// outstanding.
+    /// Returns the changes per second of clients that have one change outstanding each; a client that is listed several
+    /// times has as many outstanding.
     func rate(_ count: Int, by clients: [PhotoLibrary]) async throws -> Double {
         let time = try await seconds {
             try await withThrowingTaskGroup(of: Void.self) { group in

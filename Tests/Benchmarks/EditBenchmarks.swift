@@ -12,10 +12,10 @@ enum EditBenchmarks {
         guard let vips = TestPaths.program("vips") else {
             return bench.gap("edits", "vips is not installed (Debian: libvips-tools)")
         }
-        // Both sides may use every processor.
+        // Both sides may use all processors.
         unsetenv("VIPS_CONCURRENCY")
         ImagingLibrary.start(threads: ProcessInfo.processInfo.activeProcessorCount)
-        let folder = try bench.place.folder("edits")
+        let folder = try bench.paths.folder("edits")
         for (megapixels, width, height) in [(12, 4000, 3000), (24, 6000, 4000)] {
             let picture = [UInt8](
                 try await ThumbnailBenchmarks.largePicture(folder, vips: vips, width: width, height: height)
@@ -112,7 +112,7 @@ enum EditBenchmarks {
         )
     }
 
-    /// The engine "imagemagick" beside the command for `convert` that does the same.
+    /// Compares the engine "imagemagick" with the equivalent `convert` command.
     private static func engines(_ bench: BenchmarkContext, _ job: Job) async throws {
         guard TestPaths.program("convert") != nil else { return }
         try await engine(bench, job, "imagemagick", "ten colour operations and a crop", try list())
@@ -127,7 +127,8 @@ enum EditBenchmarks {
         try await engine(bench, job, "sharpen", "sharpening", sharp)
     }
 
-    /// The memory of a worker. With Debian's 256 MiB the program keeps 24 megapixels in files, and some rows take minutes.
+    /// The memory limits of a worker. With Debian's limit of 256 MiB the program stores 24 megapixels in files, and
+    /// some rows take minutes.
     private static let policy = """
         <policymap>
           <policy domain="resource" name="memory" value="4GiB"/>
@@ -259,7 +260,7 @@ enum EditBenchmarks {
         )
     }
 
-    /// Returns the peak resident memory of one render, above what the process used before.
+    /// Returns the increase of the peak resident memory by one render.
     private static func ownMemory(_ job: Job) async throws -> String {
         let list = try list()
         // Writing 5 resets the peak (VmHWM).

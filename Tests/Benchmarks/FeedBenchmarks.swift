@@ -6,7 +6,7 @@ import PhotoClient
 enum FeedBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants(group: "feed") else { return }
-        let services = try ServicesFixture(bench.place, "feed")
+        let services = try ServicesFixture(bench.paths, "feed")
         let source = try SyntheticCatalog()
         let address = services.client.endpoints.catalog
         let serving = Task { try await source.run(at: address) }
@@ -70,7 +70,7 @@ enum FeedBenchmarks {
         )
     }
 
-    /// Measures the same beside another server, which publishes the same bytes to as many subscribers.
+    /// Measures the same against another server, which publishes the same bytes to as many subscribers.
     private static func fanOut(
         _ bench: BenchmarkContext,
         _ services: ServicesFixture,
@@ -84,13 +84,13 @@ enum FeedBenchmarks {
         let broker = try await WireBroker(
             server,
             program: program,
-            in: bench.place.folder("\(server.rawValue)-\(subscribers)")
+            in: bench.paths.folder("\(server.rawValue)-\(subscribers)")
         )
         let endpoint = broker.endpoint
         let ours = try await Subscribers(services.client.endpoints.feed.description, subscribers)
         let theirs = try await Subscribers(broker, subscribers)
         let records = bench.amount(20_000, quick: 500)
-        // The server keeps in memory what each subscriber has not read.
+        // The server stores the unread messages of each subscriber in memory.
         let messages = bench.amount(subscribers > 10 ? 5000 : 20_000, quick: 500)
         let frame = source.liveFrame
         var (lost, theirLost) = (0, 0)

@@ -4,8 +4,8 @@ import JSONValue
 import PhotoClient
 import PhotoModel
 
-/// The same fetch from a large and a small library, to show that cost depends on the result and not on the library's
-/// size.
+/// The same fetches from a large and a small library, to show that the cost depends on the result and not on the size
+/// of the library.
 enum FetchBenchmarks {
     private struct Kind {
         let name: String
@@ -98,7 +98,7 @@ final class ServedLibrary {
         self.assets = assets
         let folder =
             if let library { library } else { try await bench.libraries.folder(assets: assets, for: "fetch") }
-        services = try ServicesFixture(bench.place, "fetch-\(assets)", library: folder)
+        services = try ServicesFixture(bench.paths, "fetch-\(assets)", library: folder)
         try await services.start("catalog")
     }
 
@@ -115,7 +115,7 @@ final class ServedLibrary {
         try await services.client.assets(fetch, count: 0).count
     }
 
-    /// Returns the rarest keyword of a sample of assets, as a plausible search.
+    /// Returns the rarest keyword of a sample of assets, a plausible search.
     func keyword() async throws -> String {
         var counts: [String: Int] = [:]
         for word in try await services.client.assets(FetchDescription(.assets), count: 1000).assets.flatMap(\.keywords)

@@ -8,9 +8,9 @@ import PhotoClient
 import PhotoModel
 import TestSupport
 
-/// The cost of limited grants: the fetches of a client that sees a hundredth of a library, against those of a client that
-/// sees everything in an album of the same assets; and an owner's change beside 1,000 grants. `--large` uses a library of
-/// 1,000,000 assets.
+/// The cost of limited grants: the fetches of a client that sees a hundredth of a library, against those of an
+/// unlimited client in an album of the same assets; and an owner's change beside 1,000 grants. `--large` uses a library
+/// of 1,000,000 assets.
 enum GrantBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants(group: "grants") else { return }
@@ -137,7 +137,7 @@ private final class GrantedLibrary {
 
     init(_ bench: BenchmarkContext, grants: Int) async throws {
         let library = try await bench.libraries.folder(assets: 10_000, for: "grants-\(grants)")
-        services = try ServicesFixture(bench.place, "grants-\(grants)", library: library)
+        services = try ServicesFixture(bench.paths, "grants-\(grants)", library: library)
         try await services.start("catalog")
         try await services.start("change-broker")
         favourites = try await FavoriteToggler(services.client)
@@ -154,7 +154,7 @@ private final class SharedAlbum {
     /// A client and its fetch.
     final class Reader {
         let library: PhotoLibrary
-        /// The list, or the album.
+        /// All assets of the list, or the assets of the album.
         let fetch: FetchDescription
         private var observation = ""
         private var token: ChangeToken?
@@ -200,15 +200,15 @@ private final class SharedAlbum {
     init(_ bench: BenchmarkContext, assets: Int) async throws {
         count = assets / 100
         let folder = try await Self.library(bench, assets, album: count)
-        let keys = try bench.place.folder("grants.keys")
-        let safelight = bench.place.program("safelight")
+        let keys = try bench.paths.folder("grants.keys")
+        let safelight = bench.paths.program("safelight")
         func key(_ arguments: String...) async throws {
             _ = try await runProgram(safelight, ["keys"] + arguments + ["--keys", keys + "/list"])
         }
         try await key("server")
         try await key("create", "viewer", "--access", "limited", "--output", keys + "/viewer")
         try await key("create", "reader", "--output", keys + "/reader")
-        services = try ServicesFixture(bench.place, "grants", library: folder)
+        services = try ServicesFixture(bench.paths, "grants", library: folder)
         let listen = ["--listen", "127.0.0.1:\(Self.port)", "--keys", keys + "/list"]
         try await services.start("catalog", listen)
         try await services.start("change-broker", listen)
@@ -238,9 +238,10 @@ private final class SharedAlbum {
         guard seen == all, seen == ids.count else { throw BenchmarkError("\(seen) is not \(all)") }
     }
 
-    /// Returns a library with an album of the given size, kept between runs if a folder for that was named.
+    /// Returns a library with an album of the given size, which is stored for later runs if a folder for that was
+    /// given.
     private static func library(_ bench: BenchmarkContext, _ assets: Int, album: Int) async throws -> String {
-        let folder = try "\(bench.keptLibraries ?? bench.place.folder("grants"))/grants-\(assets)"
+        let folder = try "\(bench.storedLibraries ?? bench.paths.folder("grants"))/grants-\(assets)"
         guard !FileManager.default.fileExists(atPath: folder + "/made") else { return folder }
         try? FileManager.default.removeItem(atPath: folder)
         try FileManager.default.createDirectory(
@@ -279,7 +280,7 @@ private final class SharedAlbum {
         )
     }
 
-    /// Returns a fetch that was not observed before, and has everything.
+    /// Returns a fetch with the same result that was not observed before.
     func another(_ fetch: FetchDescription) -> FetchDescription {
         fetches += 1
         var other = fetch

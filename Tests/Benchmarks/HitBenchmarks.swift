@@ -91,7 +91,7 @@ enum HitBenchmarks {
             bench.gap("hits.degraded", "exiftool is not installed (Debian: libimage-exiftool-perl)")
         }
         try await services.forget()
-        // The larger photos get none at this size: their own decode is as cheap.
+        // The larger photos have no degraded image at this size, because decoding the photo is as cheap.
         let decoded = try await untilDegraded(client, plain, 2048)
         bench.remark(
             ReportNote(
@@ -115,7 +115,7 @@ enum HitBenchmarks {
         return SampleSummary(times).median
     }
 
-    /// Returns microseconds until the first degraded image; nil if none came before the final image.
+    /// Returns the microseconds until the first degraded image; nil if none preceded the final image.
     private static func untilDegraded(_ client: PhotoLibrary, _ asset: ObjectID, _ size: Int) async throws -> Double? {
         var request = ImageServicesFixture.request(asset, size, .exact)
         request.deliveryMode = .opportunistic
@@ -159,7 +159,7 @@ enum HitBenchmarks {
 }
 
 /// Threads that keep the processors from entering idle states between two messages, which would distort latencies. They
-/// run only if nothing else does.
+/// run only while a processor is idle.
 final class AwakeCores: Sendable {
     private let isOver = Atomic<Bool>(false)
     /// `SCHED_IDLE`, which Glibc's Swift module does not import.

@@ -10,7 +10,7 @@ enum IdentifierBenchmarks {
         guard bench.wants(group: "scale.identifiers") else { return }
         let assets = served.assets
         let address = "ipc://\(served.services.run)/catalog.sock"
-        // The first time the catalog orders the library; afterwards it has the order in memory.
+        // The first time the catalog sorts the library; later it has the order in memory.
         for name in ["first", "again"] {
             let before = ProcessTable.processorSeconds(served.services.process("catalog"))
             let time = try await blockingSeconds { try readAll(address, assets: assets) }

@@ -4,7 +4,7 @@ import Messaging
 import PhotoClient
 import TestSupport
 
-/// The cost of services that nobody uses, and the time until a started catalog answers. `--large` uses a library of
+/// The cost of idle services, and the time until a started catalog answers. `--large` uses a library of
 /// 1,000,000 assets.
 enum IdleBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
@@ -20,7 +20,7 @@ enum IdleBenchmarks {
         guard bench.wants("idle.start") else { return }
         var times: [Double] = []
         for _ in 0..<bench.amount(5, quick: 1) + 1 {
-            let services = try ServicesFixture(bench.place, "idle-start", library: library)
+            let services = try ServicesFixture(bench.paths, "idle-start", library: library)
             times.append(try await services.secondsToStartCatalog() * 1000)
             await services.stop()
         }
@@ -38,7 +38,7 @@ enum IdleBenchmarks {
     /// Measures four services with ten subscribers that receive nothing but heads.
     private static func rest(_ bench: BenchmarkContext, _ library: String, _ assets: Int) async throws {
         guard bench.wants("idle.processor", "idle.memory") else { return }
-        let services = try ServicesFixture(bench.place, "idle", library: library)
+        let services = try ServicesFixture(bench.paths, "idle", library: library)
         try await services.start("up")
         let subscribers = try await Subscribers(services.client.endpoints.feed.description, 10)
         let up = services.process("up")

@@ -2,8 +2,8 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// Import of files from end to end, against plain tools that each do a part of it. `--large` imports 100,000 small files
-/// and 2,000 photos.
+/// Import of files from end to end, against plain tools that each do a part of the work. `--large` imports 100,000
+/// small files and 2,000 photos.
 enum ImportBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants(group: "import") else { return }
@@ -14,32 +14,32 @@ enum ImportBenchmarks {
 
     /// Imports files with the command into a new library, in the order of the folder.
     ///
-    /// - Parameter keepsLibrary: false if the next run needs the space. ext4 does not use the inodes of files that were
-    ///   removed during the last minutes, and searching for others takes longer than all the rest of importing small files
+    /// - Parameter keepsLibrary: false if the next run needs the space. After a removal, ext4 does not use the inodes
+    ///   of the files for some minutes, and searching for others takes longer than the rest of an import of small files
     private static func time(
         _ bench: BenchmarkContext,
         _ source: String,
         _ name: String,
         keepsLibrary: Bool = true
     ) async throws -> Double {
-        let services = try ServicesFixture(bench.place, name)
+        let services = try ServicesFixture(bench.paths, name)
         try await services.start("catalog")
         let time = try await seconds {
-            try await runProgram(bench.place.program("safelight"), ["import", source, "--json", "--run", services.run])
+            try await runProgram(bench.paths.program("safelight"), ["import", source, "--json", "--run", services.run])
         }
         await services.stop()
         if !keepsLibrary { try FileManager.default.removeItem(atPath: services.library) }
         return time
     }
 
-    /// Measures the import of many small files, which costs what everything but the bytes costs.
+    /// Measures the import of many small files, whose cost is that of everything but the bytes.
     private static func smallFiles(_ bench: BenchmarkContext) async throws {
         guard bench.wants("import.small") else { return }
         let count = bench.amount(bench.isLarge ? 100_000 : 5_000, quick: 100)
         bench.log("making \(count) files")
-        let source = try bench.place.folder("import-small")
+        let source = try bench.paths.folder("import-small")
         for index in 0..<count {
-            if index.isMultiple(of: 1000) { _ = try bench.place.folder("import-small/\(index / 1000)") }
+            if index.isMultiple(of: 1000) { _ = try bench.paths.folder("import-small/\(index / 1000)") }
             let jpeg = TestImages.jpeg(
                 date: "2024:06:01 12:30:\(10 + index % 50)",
                 offset: "+02:00",
@@ -66,7 +66,7 @@ enum ImportBenchmarks {
             },
             peer: {
                 number += 1
-                let target = bench.place.scratch.file("import-small-copy-\(number)")
+                let target = bench.paths.scratch.file("import-small-copy-\(number)")
                 let time = try await seconds {
                     try await runProgram("/bin/sh", ["-c", "cp -r \"$0\" \"$1\" && sync -f \"$1\"", source, target])
                 }
@@ -75,10 +75,10 @@ enum ImportBenchmarks {
         )
     }
 
-    /// Measures the import of copies of real photos with other bytes at their ends.
+    /// Measures the import of copies of real photos, each with different bytes at the end.
     private static func photos(_ bench: BenchmarkContext) async throws {
         guard bench.wants("import.warm", "import.cold", "import.exiftool") else { return }
-        guard let folder = bench.place.photos else {
+        guard let folder = bench.paths.photos else {
             return bench.gap("import.warm", "there is no folder ../shared/photos; set another with --photos")
         }
         let real = (FileManager.default.subpaths(atPath: folder) ?? []).sorted().filter { path in
@@ -86,7 +86,7 @@ enum ImportBenchmarks {
         }
         guard !real.isEmpty else { return bench.gap("import.warm", "the folder has no JPEGs") }
         let count = bench.amount(bench.isLarge ? 2_000 : 500, quick: 20)
-        let source = try bench.place.folder("import-photos")
+        let source = try bench.paths.folder("import-photos")
         var paths: [String] = []
         for index in 0..<count {
             var bytes = try Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(real[index % real.count])"))
@@ -158,14 +158,14 @@ enum ImportBenchmarks {
         )
     }
 
-    /// Returns whether the disk of a folder has space for several libraries with this number of bytes.
+    /// Returns true if the disk of a folder has space for several libraries with this number of bytes.
     private static func hasSpace(_ folder: String, _ bytes: Int64) -> Bool {
         var status = statvfs()
         guard statvfs(folder, &status) == 0 else { return false }
         return Int64(status.f_bavail) * Int64(status.f_frsize) > 8 * bytes
     }
 
-    /// Reads a file into the system's cache, or drops it from there.
+    /// Reads a file into the system's page cache, or drops it from there.
     private static func setCached(_ path: String, _ isCached: Bool) throws {
         if isCached { return _ = try Data(contentsOf: URL(fileURLWithPath: path)) }
         let file = open(path, O_RDONLY | O_CLOEXEC)
@@ -179,7 +179,7 @@ enum ImportBenchmarks {
     private static func tools(_ bench: BenchmarkContext) async throws {
         guard bench.wants("import.tools") else { return }
         let count = bench.amount(200, quick: 20)
-        let source = try bench.place.folder("import-source")
+        let source = try bench.paths.folder("import-source")
         for index in 0..<count {
             let jpeg = TestImages.jpeg(
                 width: 320,
@@ -213,7 +213,7 @@ enum ImportBenchmarks {
             },
             peer: {
                 number += 1
-                let target = try bench.place.folder("import-peer-\(number)")
+                let target = try bench.paths.folder("import-peer-\(number)")
                 let script = """
                     cp "$0"/*.jpg "$1"/ && sync "$1"/*.jpg "$1" && sha256sum "$1"/*.jpg >/dev/null && \
                     "$2" -fast -q -json -n "$1" >/dev/null

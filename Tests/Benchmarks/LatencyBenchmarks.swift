@@ -9,7 +9,7 @@ enum LatencyBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants(group: "latency") else { return }
         let library = try await bench.libraries.folder(assets: 10_000, for: "latency")
-        let services = try ServicesFixture(bench.place, "latency", library: library)
+        let services = try ServicesFixture(bench.paths, "latency", library: library)
         try await services.start("catalog")
         try await services.start("change-broker")
         let favourites = try await FavoriteToggler(services.client)
@@ -67,22 +67,22 @@ enum LatencyBenchmarks {
         try await chained(bench)
     }
 
-    /// Measures 2,000 subscribers, half of them at a change-broker that follows the one of the others, beside another
-    /// catalog with one change-broker and 1,000 subscribers.
+    /// Measures 2,000 subscribers, half of them at a change-broker that follows the one of the other half, against
+    /// another catalog with one change-broker and 1,000 subscribers.
     private static func chained(_ bench: BenchmarkContext) async throws {
         let rates = [20, 100, 200].filter { bench.wants("latency.chained.\($0)") }
         guard !rates.isEmpty else { return }
         let subscribers = 1000
         func services(_ name: String) async throws -> (ServicesFixture, FavoriteToggler) {
             let library = try await bench.libraries.folder(assets: 10_000, for: name)
-            let services = try ServicesFixture(bench.place, name, library: library)
+            let services = try ServicesFixture(bench.paths, name, library: library)
             try await services.start("catalog")
             try await services.start("change-broker")
             return (services, try await FavoriteToggler(services.client))
         }
         let (two, changes) = try await services("latency-chained")
-        let far = try await Subscribers(two.startChainedBroker(), subscribers)
-        let near = try await Subscribers(two.client.endpoints.feed.description, subscribers)
+        let chained = try await Subscribers(two.startChainedBroker(), subscribers)
+        let direct = try await Subscribers(two.client.endpoints.feed.description, subscribers)
         let (one, others) = try await services("latency-single")
         let single = try await Subscribers(one.client.endpoints.feed.description, subscribers)
         for rate in rates {
@@ -102,8 +102,8 @@ enum LatencyBenchmarks {
                 pairs: min(5, bench.pairs),
                 ours: {
                     var first: Subscribers.Result?
-                    let second = try await far.batch(count) {
-                        first = try await near.batch(count) {
+                    let second = try await chained.batch(count) {
+                        first = try await direct.batch(count) {
                             slowest = max(slowest, try await pace(changes, count, perSecond: rate))
                         }
                     }
@@ -131,7 +131,7 @@ enum LatencyBenchmarks {
         await one.stop()
     }
 
-    /// Measures the same beside a foreign server that publishes as many bytes to as many subscribers.
+    /// Measures the same against a foreign server that publishes as many bytes to as many subscribers.
     private static func compare(
         _ bench: BenchmarkContext,
         _ ours: Subscribers,
@@ -144,7 +144,7 @@ enum LatencyBenchmarks {
         let name = "latency.\(subscribers).\(server.rawValue.lowercased())"
         guard bench.wants(name) else { return }
         guard let program = WireBroker.program(server) else { return bench.gap(name, WireBroker.missing(server)) }
-        let folder = try bench.place.folder("\(server.rawValue)-rate-\(subscribers)")
+        let folder = try bench.paths.folder("\(server.rawValue)-rate-\(subscribers)")
         let broker = try await WireBroker(server, program: program, in: folder)
         let endpoint = broker.endpoint
         let theirs = try await Subscribers(broker, subscribers)
@@ -172,7 +172,7 @@ enum LatencyBenchmarks {
         )
     }
 
-    /// Sends changes at a fixed rate, whether or not earlier ones were answered.
+    /// Sends changes at a fixed rate, without waiting for the responses to earlier ones.
     ///
     /// - Returns: seconds until the last response
     private static func pace(

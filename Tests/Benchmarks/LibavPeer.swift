@@ -1,9 +1,10 @@
 import Foundation
 import TestSupport
 
-/// FFmpeg's libraries in one process: a small C program that makes an image of a frame for each line that it reads.
+/// FFmpeg's libraries in one process: a small C program that makes an image of a frame for each line of its input.
 ///
-/// Its start is not measured. It opens the file each time, seeks, decodes up to the frame, scales it and encodes a JPEG.
+/// The start of the program is not measured. For each line it opens the file, seeks, decodes up to the frame, scales
+/// that and encodes a JPEG.
 final class LibavPeer {
     private let child: Child
 
@@ -11,7 +12,7 @@ final class LibavPeer {
         guard let compiler = TestPaths.program("cc") ?? TestPaths.program("gcc"),
             let config = TestPaths.program("pkg-config")
         else { throw BenchmarkError("cc or pkg-config is not installed (Debian: gcc pkg-config)") }
-        let folder = try bench.place.folder("libav")
+        let folder = try bench.paths.folder("libav")
         try Data(Self.source.utf8).write(to: URL(fileURLWithPath: "\(folder)/frame.c"))
         let libraries = ["libavformat", "libavcodec", "libswscale", "libavutil"]
         let flags = try RunningProgram.run(config, ["--cflags", "--libs"] + libraries, seconds: 10)

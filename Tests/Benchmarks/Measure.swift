@@ -4,7 +4,7 @@ enum ComparisonTarget: Sendable {
     case ratio(Double)
     /// A itself.
     case figure(Double)
-    /// A itself, or A over B if A misses its aim.
+    /// A itself, or A over B if A does not reach its aim.
     case figureOrRatio(Double, Double)
 }
 
@@ -81,34 +81,35 @@ struct Outcome: Sendable {
         pairs = peer.count
     }
 
-    /// The value and what it should reach. If there are two aims it is the one that is met, or else the nearer one.
-    private var goal: (value: Double, wanted: Double) {
+    /// The value and its aim. Of two aims, the one that is met, else the nearer one.
+    private var goal: (value: Double, target: Double) {
         switch comparison.aim {
-        case .ratio(let wanted): return (ratio.median, wanted)
-        case .figure(let wanted): return (ours.median, wanted)
-        case .figureOrRatio(let figure, let wanted):
+        case .ratio(let target): return (ratio.median, target)
+        case .figure(let target): return (ours.median, target)
+        case .figureOrRatio(let figure, let target):
             let byFigure = ours.median / figure
-            let byRatio = ratio.median / wanted
+            let byRatio = ratio.median / target
             let isFigure = comparison.smallerIsBetter ? byFigure < byRatio : byFigure > byRatio
-            return isFigure ? (ours.median, figure) : (ratio.median, wanted)
+            return isFigure ? (ours.median, figure) : (ratio.median, target)
         case nil: return (ratio.median, 1)
         }
     }
 
-    /// True if the A/A spread is at most half the distance of the figure from its aim, or from the peer if it has none.
+    /// True if the A/A spread is at most half the distance of the figure from its aim, or from the peer if there is no
+    /// aim.
     var isResolved: Bool {
-        let (value, wanted) = goal
+        let (value, target) = goal
         // The spread includes 1: a run that always differs from its repetition in the same direction is no more
         // reliable.
         let spread = max(same.maximum, 1) - min(same.minimum, 1)
-        return spread * value <= abs(value - wanted) / 2
+        return spread * value <= abs(value - target) / 2
     }
 
     var verdict: Verdict {
         guard comparison.aim != nil else { return isResolved ? .noAim : .notResolved }
         guard isResolved else { return .notResolved }
-        let (value, wanted) = goal
-        return (comparison.smallerIsBetter ? value <= wanted : value >= wanted) ? .met : .missed
+        let (value, target) = goal
+        return (comparison.smallerIsBetter ? value <= target : value >= target) ? .met : .missed
     }
 }
 

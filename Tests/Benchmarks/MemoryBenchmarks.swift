@@ -9,7 +9,7 @@ enum MemoryBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants(group: "memory") else { return }
         let library = try await bench.libraries.folder(assets: 10_000, for: "memory")
-        let services = try ServicesFixture(bench.place, "memory", library: library)
+        let services = try ServicesFixture(bench.paths, "memory", library: library)
         try await services.start("up")
         bench.log("measuring memory")
         for (name, process) in members(services) {
@@ -48,16 +48,16 @@ enum MemoryBenchmarks {
         let favourites = try await FavoriteToggler(services.client)
         _ = try await favourites.rate(bench.amount(1_024, quick: 64), outstanding: 64)
         _ = try await services.client.assets(FetchDescription(.assets), count: 1000)
-        let source = try bench.place.folder("memory-source")
+        let source = try bench.paths.folder("memory-source")
         for index in 0..<40 {
             let jpeg = TestImages.jpeg(width: 640, height: 480, seed: UInt64(1000 + index))
             try Data(jpeg).write(to: URL(fileURLWithPath: "\(source)/\(index).jpg"))
         }
-        let safelight = bench.place.program("safelight")
+        let safelight = bench.paths.program("safelight")
         try await runProgram(safelight, ["import", source, "--json", "--run", services.run])
         var fetch = FetchDescription(.assets)
         fetch.sort = [SortDescription(key: "addedDate", ascending: false)]
-        let target = try bench.place.folder("memory-thumbs")
+        let target = try bench.paths.folder("memory-thumbs")
         for asset in try await services.client.assets(fetch, count: 40).assets {
             try await runProgram(
                 safelight,

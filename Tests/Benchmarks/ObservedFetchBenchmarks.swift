@@ -109,7 +109,7 @@ private final class ObservedFetches {
 
     init(_ bench: BenchmarkContext, assets: Int, _ name: String) async throws {
         let library = try await bench.libraries.folder(assets: assets, for: "live-\(name)")
-        services = try ServicesFixture(bench.place, "live-\(name)", library: library)
+        services = try ServicesFixture(bench.paths, "live-\(name)", library: library)
         try await services.start("catalog")
         try await services.start("change-broker")
         favourites = try await FavoriteToggler(services.client)
@@ -129,8 +129,8 @@ private final class ObservedFetches {
 
     // MARK: Fetches
 
-    /// Returns fetches of mixed kinds, each with a value of its own: the number that one asset affects does not grow
-    /// with them.
+    /// Returns fetches of mixed kinds, each with a value of its own, so that the number of fetches that one asset
+    /// affects does not grow with their number.
     static func indexed(_ count: Int, of services: ObservedFetches) -> [FetchDescription] {
         (0..<count).map { number in
             var fetch = FetchDescription(.assets)
@@ -156,7 +156,7 @@ private final class ObservedFetches {
         }
     }
 
-    /// Fetches of the whole library, with different orders and windows.
+    /// Fetches of the whole library, with different orders, offsets and limits.
     static let whole: [FetchDescription] = (0..<4).map { number in
         var fetch = FetchDescription(.assets)
         fetch.sort = [SortDescription(key: number < 2 ? "creationDate" : "addedDate", ascending: number % 2 == 0)]
@@ -188,7 +188,7 @@ private final class ObservedFetches {
         let (before, time) = (try await metrics(), ProcessTable.threadSeconds(broker))
         _ = try await favourites.rate(changes, outstanding: 8)
         try await settled()
-        // Read before the figures, which cost more with more fetches.
+        // The time is read before the metrics, whose cost grows with the number of fetches.
         let end = ProcessTable.threadSeconds(broker)
         let after = try await metrics()
         func grown(_ name: String) -> Double {

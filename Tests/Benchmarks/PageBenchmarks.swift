@@ -53,7 +53,7 @@ enum PageBenchmarks {
         )
     }
 
-    /// Reads pages of one result, each at the sequence of the first.
+    /// Reads the pages of one result, each at the sequence of the first page.
     private static func mirrored(_ address: String, _ most: Int) throws -> (rate: Double, assets: Int) {
         let socket = try BareSocket(ZMQ_DEALER, BareContext())
         try socket.connect(address)
@@ -64,10 +64,10 @@ enum PageBenchmarks {
                 #"{"jsonrpc":"2.0","id":1,"method":"fetch.assets","params":{"fetch":{"kind":"assets"},"#
                     + #""from":\#(from),"count":\#(page)\#(token)}}"#
             )
-            let found = try socket.receive { String(decoding: $0.prefix(300), as: UTF8.self) }
-            guard let head = found?.value, let name = member("token", of: head), let whole = member("count", of: head),
-                let assets = Int(whole)
-            else { throw BenchmarkError("no page from \(from): \(found?.value ?? "")") }
+            let reply = try socket.receive { String(decoding: $0.prefix(300), as: UTF8.self) }
+            guard let head = reply?.value, let name = member("token", of: head), let text = member("count", of: head),
+                let assets = Int(text)
+            else { throw BenchmarkError("no page from \(from): \(reply?.value ?? "")") }
             token = #","token":"\#(name)""#
             count = min(most, assets)
             from += page

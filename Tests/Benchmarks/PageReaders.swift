@@ -14,16 +14,16 @@ protocol PageReader: AnyObject {
 
 /// Returns deliveries per second to readers that each read `records` records.
 func replayRate(_ readers: [any PageReader], records: Int) throws -> Double {
-    var left = Array(repeating: records, count: readers.count)
+    var remaining = Array(repeating: records, count: readers.count)
     var total = 0
     let start = Clocks.microseconds()
     for reader in readers { try reader.ask() }
-    while left.contains(where: { $0 > 0 }) {
-        for (index, reader) in readers.enumerated() where left[index] > 0 {
+    while remaining.contains(where: { $0 > 0 }) {
+        for (index, reader) in readers.enumerated() where remaining[index] > 0 {
             let count = try reader.receive()
             total += count
-            left[index] -= count
-            if left[index] > 0 { try reader.ask() }
+            remaining[index] -= count
+            if remaining[index] > 0 { try reader.ask() }
         }
     }
     return Double(total) / (Double(Clocks.microseconds() - start) / 1e6)
@@ -59,7 +59,7 @@ final class SinceReader: PageReader {
     }
 }
 
-/// A reader that uses `feed.follow`, with credit for everything it reads.
+/// A reader that uses `feed.follow`, with credit for all pages that it reads.
 final class FollowReader: PageReader {
     private let socket: BareSocket
     private var token: String

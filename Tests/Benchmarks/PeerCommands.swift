@@ -64,7 +64,7 @@ struct PublishCommand: ParsableCommand {
 }
 
 /// `Benchmarks peer-subscribe`: bare SUB sockets on one thread. The command `batch COUNT` waits for as many messages on
-/// each of them and prints what arrived.
+/// each of them and prints figures about those that arrived.
 struct SubscribeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "peer-subscribe", shouldDisplay: false)
 

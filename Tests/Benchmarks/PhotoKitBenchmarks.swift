@@ -7,7 +7,7 @@ import PhotoKit
 import PhotoModel
 import Synchronization
 
-/// The cost of PhotoKit's API beside the protocol below it.
+/// The cost of PhotoKit's API against the protocol below it.
 enum PhotoKitBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants(group: "photokit") else { return }
@@ -21,12 +21,12 @@ enum PhotoKitBenchmarks {
         )
     }
 
-    /// Reads every asset of a large library once, as a list that is scrolled does.
+    /// Reads every asset of a large library once, as scrolling through a list does.
     private static func scroll(_ bench: BenchmarkContext) async throws {
         guard bench.wants("photokit.scroll") else { return }
         let count = bench.amount(100_000, quick: 2000)
         let folder = try await bench.libraries.folder(assets: count, for: "photokit")
-        let services = try ServicesFixture(bench.place, "photokit", library: folder)
+        let services = try ServicesFixture(bench.paths, "photokit", library: folder)
         try await services.start("catalog")
         let library = try connect(services)
         var fetch = FetchDescription(.assets)
@@ -76,11 +76,11 @@ enum PhotoKitBenchmarks {
         return words.count > 1 ? (Int(words[1]) ?? 0) * 4096 : 0
     }
 
-    /// The time from a commit to the observer, beside that to a subscriber of the same message.
+    /// Measures the time from a commit to the observer, against that to a subscriber of the same message.
     private static func observe(_ bench: BenchmarkContext) async throws {
         guard bench.wants("photokit.observer") else { return }
         let folder = try await bench.libraries.folder(assets: 10_000, for: "photokit-observer")
-        let services = try ServicesFixture(bench.place, "photokit-observer", library: folder)
+        let services = try ServicesFixture(bench.paths, "photokit-observer", library: folder)
         try await services.start("catalog")
         try await services.start("change-broker")
         let favourites = try await FavoriteToggler(services.client)
@@ -109,15 +109,15 @@ enum PhotoKitBenchmarks {
                 )
             ],
             ours: {
-                _ = observer.take()
+                _ = observer.takeTimes()
                 for _ in 0..<count {
                     try await favourites.change()
                     await observer.next()
                 }
-                return [SampleSummary(observer.take()).median]
+                return [SampleSummary(observer.takeTimes()).median]
             },
             peer: {
-                // The messages of our part have arrived meanwhile, and are passed over.
+                // The messages of the first part have arrived meanwhile and are skipped.
                 var times: [Double] = []
                 for _ in 0..<count {
                     let start = Date().timeIntervalSince1970 * 1e6
@@ -139,7 +139,7 @@ enum PhotoKitBenchmarks {
     }
 }
 
-/// Notes how long after its commit each change arrives.
+/// Records the time from the commit of each change to its arrival.
 private final class TimedObserver: PHPhotoLibraryChangeObserver {
     private let times = Mutex<[Double]>([])
     private let arrivals = AsyncStream<Void>.makeStream()
@@ -158,7 +158,7 @@ private final class TimedObserver: PHPhotoLibraryChangeObserver {
     }
 
     /// Returns the microseconds of all changes since the last call.
-    func take() -> [Double] {
+    func takeTimes() -> [Double] {
         times.withLock { times in
             defer { times = [] }
             return times

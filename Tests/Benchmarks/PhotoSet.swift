@@ -16,10 +16,10 @@ struct PhotoSet {
         guard let vips = TestPaths.program("vipsthumbnail") else {
             throw BenchmarkError("vipsthumbnail is not installed (Debian: libvips-tools)")
         }
-        guard let folder = bench.place.photos else {
+        guard let folder = bench.paths.photos else {
             throw BenchmarkError("there is no folder ../shared/photos; set another with --photos")
         }
-        let target = try bench.place.folder("album")
+        let target = try bench.paths.folder("album")
         let real = Self.files(folder, ["jpg", "jpeg"], least: 700_000).filter { !$0.contains("corrupted") }
         guard !real.isEmpty else { throw BenchmarkError("no photo of the folder is large enough") }
         var photos: [String] = []
@@ -55,7 +55,7 @@ struct PhotoSet {
         guard let vips = TestPaths.program("vipsthumbnail") else {
             throw BenchmarkError("vipsthumbnail is not installed")
         }
-        let target = try bench.place.folder("previewed")
+        let target = try bench.paths.folder("previewed")
         var copies: [String] = []
         for (index, photo) in photos.enumerated() {
             let (preview, copy) = ("\(target)/preview-\(index).jpg", "\(target)/photo-\(index).jpg")
@@ -76,7 +76,7 @@ struct PhotoSet {
     }
 }
 
-/// Returns the peak memory of some processes while something ran, in bytes.
+/// Returns the peak memory of some processes during an operation, in bytes.
 func peakBytes(
     of processes: @escaping @Sendable () -> [Int32],
     during work: () async throws -> Void

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// Durable changes on PostgreSQL: the real catalog against pgbench, which sends the statements of one change.
+/// Durable changes on PostgreSQL: the real catalog against pgbench with the statements of one change.
 enum PostgreSQLBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
         let name = "commits.postgresql"
@@ -13,10 +13,10 @@ enum PostgreSQLBenchmarks {
         let library = try await moved(bench, "postgresql", to: server.address(schema: "ours"))
         let peer = try server.address(schema: "peer")
         _ = try await moved(bench, "postgresql-peer", to: peer)
-        let services = try ServicesFixture(bench.place, "postgresql", library: library)
+        let services = try ServicesFixture(bench.paths, "postgresql", library: library)
         try await services.start("catalog", ["--store", server.address(schema: "ours")])
         let favourites = try await FavoriteToggler(services.client)
-        let script = try bench.place.folder("pgbench") + "/change.sql"
+        let script = try bench.paths.folder("pgbench") + "/change.sql"
         try Data(Self.script.utf8).write(to: URL(filePath: script))
         for clients in [1, 16, 64] {
             let amount = bench.amount(clients == 1 ? 500 : 3_200, quick: 128)
@@ -44,12 +44,12 @@ enum PostgreSQLBenchmarks {
         server.stop()
     }
 
-    /// Makes a library and moves its database to a server.
+    /// Generates a library and moves its database to a server.
     ///
     /// - Returns: the folder
     private static func moved(_ bench: BenchmarkContext, _ name: String, to address: String) async throws -> String {
         let folder = try await bench.libraries.folder(assets: 10_000, for: name)
-        let program = bench.place.program("catalog")
+        let program = bench.paths.program("catalog")
         let run = try await blocking {
             try RunningProgram.run(program, ["migrate", "--library", folder, "--to", address])
         }
@@ -65,7 +65,7 @@ enum PostgreSQLBenchmarks {
         clients: Int,
         each: Int
     ) throws -> Double {
-        // Sequences that no run before has used: short runs follow each other within a second.
+        // Sequences that no earlier run has used, although short runs follow each other within a second.
         let base = UInt64(Date().timeIntervalSince1970 * 1000) * 1_000_000
         let run = try RunningProgram.run(
             pgbench,
@@ -82,7 +82,7 @@ enum PostgreSQLBenchmarks {
     }
 
     /// The statements of one favourite change, as the catalog sends them. Each client has sequences of its own, so that
-    /// they wait for each other only from the counters on.
+    /// clients wait for each other only at the counters.
     private static let script = #"""
         \set n :n + 1
         \set sequence :base + :client_id * 10000 + :n

@@ -84,7 +84,7 @@ extension FeedBenchmarks {
         let name = reading.name + ".redis"
         guard bench.wants(name) else { return }
         guard let program = WireBroker.program(.redis) else { return bench.gap(name, WireBroker.missing(.redis)) }
-        let broker = try await WireBroker(.redis, program: program, in: bench.place.folder(name))
+        let broker = try await WireBroker(.redis, program: program, in: bench.paths.folder(name))
         let endpoint = broker.endpoint
         let record = source.template.bytes
         try await blocking { try StreamReader.fill(endpoint, record, count: reading.records) }

@@ -1,7 +1,7 @@
 import Foundation
 import JSONValue
 
-/// Numbers as the table formats them.
+/// The number format of the table.
 enum NumberFormat {
     static func ratio(_ value: Double) -> String { String(format: value < 0.1 ? "%.3f" : "%.2f", value) }
 
@@ -32,12 +32,12 @@ struct ReportNote: Sendable {
     var unit: String
 }
 
-/// Everything that was measured, as one table or as JSON.
+/// All measurements, as one table or as JSON.
 struct Report {
     var machine: MachineInfo
     var outcomes: [Outcome] = []
     var remarks: [ReportNote] = []
-    /// Benchmarks that could not run, and why.
+    /// Benchmarks that could not run, and the reasons.
     var gaps: [(name: String, reason: String)] = []
 
     var markdown: String {

@@ -8,7 +8,7 @@ import PhotoClient
 enum RequestBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants(group: "requests") else { return }
-        let services = try ServicesFixture(bench.place, "requests")
+        let services = try ServicesFixture(bench.paths, "requests")
         try await services.start("catalog")
         let catalog = services.client.catalog
         let address = catalog.address.description

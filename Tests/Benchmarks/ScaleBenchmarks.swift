@@ -38,7 +38,7 @@ enum ScaleBenchmarks {
     private static func sizes(_ assets: Int) -> [Int] { [10, 1000, assets / 10] }
 
     private static func library(_ bench: BenchmarkContext, _ assets: Int) async throws -> String {
-        let parent = try bench.keptLibraries ?? bench.place.folder("scale")
+        let parent = try bench.storedLibraries ?? bench.paths.folder("scale")
         let folder = "\(parent)/scale-\(assets)"
         guard !FileManager.default.fileExists(atPath: folder + "/made") else { return folder }
         try? FileManager.default.removeItem(atPath: folder)
@@ -215,8 +215,8 @@ enum ScaleBenchmarks {
 
     // MARK: Plain SQL
 
-    /// Measures queries that no index and no counter answers, against the same SQL on the same file: the aim is
-    /// SQLite's own scan.
+    /// Measures queries that need a scan, without an index or counter, against the same SQL on the same file: the aim
+    /// is the speed of SQLite's own scan.
     private static func plain(_ bench: BenchmarkContext, _ large: ServedLibrary) async throws {
         var configuration = Configuration()
         configuration.readonly = true
@@ -230,7 +230,7 @@ enum ScaleBenchmarks {
         let member =
             "FROM membership m JOIN asset a ON a.row = m.asset WHERE m.shown = 1 AND m.collection = "
             + "(SELECT row FROM collection WHERE id = '\(identifier)')"
-        // Each query has another constant: the count of a repeated one would be cached.
+        // Each query has a different constant, because the count of a repeated one would be cached.
         var number: Int64 = 0
         func next() -> Int64 {
             number += 1

@@ -7,9 +7,9 @@ import TestSupport
 
 /// Uploads and downloads of originals, beside `aws s3 cp --recursive` of the same files.
 ///
-/// Both use the same server on this machine: `s3files.py`, whose objects are files and which checks nothing, so that it
-/// is not the limit. Times include the start of the processes. The catalog does more: it compares the SHA-256 of each
-/// file while it is sent and again at the store, compares it after a download, and syncs what it has downloaded.
+/// Both use the same server on this machine: `s3files.py`, whose objects are files and which verifies nothing, so that
+/// it is not the bottleneck. Times include the start of the processes. The catalog does more work: it verifies the
+/// SHA-256 of each file while it is sent, at the store, and after a download, and it syncs the downloaded files.
 enum StorageBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants(group: "storage") else { return }
@@ -28,14 +28,14 @@ enum StorageBenchmarks {
     }
 
     private static func measure(_ bench: BenchmarkContext, _ set: TransferSet, _ peer: S3Peer) async throws {
-        let source = try bench.place.folder("storage-\(set.name)")
+        let source = try bench.paths.folder("storage-\(set.name)")
         try set.write(to: source)
-        let services = try ServicesFixture(bench.place, "storage-\(set.name)")
+        let services = try ServicesFixture(bench.paths, "storage-\(set.name)")
         try await services.start("catalog")
-        let safelight = bench.place.program("safelight")
+        let safelight = bench.paths.program("safelight")
         try await runProgram(safelight, ["import", source, "--json", "--run", services.run])
         await services.stop("catalog")
-        // The memory of a catalog that has only started.
+        // The memory of an idle catalog after its start.
         try await services.start("catalog")
         let idle = ProcessTable.residentBytes(services.process("catalog"))
         await services.stop("catalog")
@@ -54,7 +54,7 @@ enum StorageBenchmarks {
             comparisons("download", set, "its SHA-256 compared, synced"),
             ours: { try await catalog.download(from: store) },
             peer: {
-                let target = bench.place.scratch.file("storage-peer")
+                let target = bench.paths.scratch.file("storage-peer")
                 defer { try? FileManager.default.removeItem(atPath: target) }
                 return try await peer.copy(set, "s3://photos/\(catalog.prefix)", target, store)
             }
@@ -102,11 +102,11 @@ struct TransferSet {
             try Data(TestImages.jpeg(width: 64, height: 48, seed: UInt64(index))).write(to: URL(fileURLWithPath: path))
             let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
             defer { try? file.close() }
-            var rest = bytes - Int(try file.seekToEnd())
-            while rest > 0 {
-                guard let piece = try random.read(upToCount: min(rest, 1 << 20)) else { break }
+            var remaining = bytes - Int(try file.seekToEnd())
+            while remaining > 0 {
+                guard let piece = try random.read(upToCount: min(remaining, 1 << 20)) else { break }
                 try file.write(contentsOf: piece)
-                rest -= piece.count
+                remaining -= piece.count
             }
         }
     }
@@ -187,7 +187,7 @@ private struct S3Peer {
     private let program: String
     private let packages: String?
 
-    /// Returns nil if it is not installed.
+    /// Fails if the program is not installed.
     init?() {
         let packages = TestPaths.package + "/.build/awscli"
         if FileManager.default.isExecutableFile(atPath: packages + "/bin/aws") {
@@ -205,7 +205,7 @@ private struct S3Peer {
         environment["AWS_DEFAULT_REGION"] = "us-east-1"
         environment["AWS_CONFIG_FILE"] = "/dev/null"
         environment["AWS_EC2_METADATA_DISABLED"] = "true"
-        // Not the packages of moto, which needs another version of botocore.
+        // Without the packages of moto, which needs another version of botocore.
         environment["PYTHONPATH"] = packages ?? ""
         let words = ["--endpoint-url", try store.endpoint, "s3", "cp", "--recursive", "--only-show-errors"]
         var peak = 0

@@ -54,7 +54,7 @@ final class Subscribers {
 
     func goOn() { kill(child.process.processIdentifier, SIGCONT) }
 
-    /// Returns what the subscribers received of a batch that `begin` starts.
+    /// Returns the figures of the batch that `begin` publishes, as the subscribers received it.
     func batch(_ count: Int, _ begin: () async throws -> Void) async throws -> Result {
         try child.send("batch \(count)")
         try await child.expect("go")

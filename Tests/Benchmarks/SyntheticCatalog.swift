@@ -7,7 +7,7 @@ import PhotoModel
 import Synchronization
 import TestSupport
 
-/// A catalog that consists of a history, which grows on request. The change-broker is measured with it.
+/// A catalog that consists only of a history, which grows on request, for measuring the change-broker.
 final class SyntheticCatalog: RequestHandler {
     /// A favorite change of one asset, like that of a camera's photo.
     let template: ChangeRecord
@@ -24,7 +24,7 @@ final class SyntheticCatalog: RequestHandler {
 
     /// Sequences have the same number of digits throughout a run, so that all messages have one size.
     private static let first: Int64 = 1_000_000_000
-    /// The number of records in one notification, about what the catalog sends.
+    /// The number of records in one notification, about as many as the catalog sends.
     private static let batch: Int64 = 128
 
     init() throws {

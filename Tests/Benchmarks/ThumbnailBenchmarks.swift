@@ -1,5 +1,6 @@
 import Foundation
 import Imaging
+import PhotoModel
 import TestSupport
 
 /// Thumbnails of 256 pixels, from file to file, with one thread on both sides.
@@ -9,7 +10,7 @@ enum ThumbnailBenchmarks {
         guard let peer = TestPaths.program("vipsthumbnail"), let vips = TestPaths.program("vips") else {
             return bench.gap("thumbnails", "vipsthumbnail is not installed (Debian: libvips-tools)")
         }
-        let folder = try bench.place.folder("thumbnails")
+        let folder = try bench.paths.folder("thumbnails")
         let image = try await largePicture(folder, vips: vips)
         let count = bench.amount(12, quick: 2)
         let copies = try (0..<count).map { index in
@@ -25,7 +26,7 @@ enum ThumbnailBenchmarks {
             what: "\(count) JPEGs of 4000x3000 (\(image.count >> 10) KiB)",
             aim: .ratio(0.9)
         )
-        guard let photos = bench.place.photos else {
+        guard let photos = bench.paths.photos else {
             return bench.gap("thumbnails.photos", "there is no folder ../shared/photos; set another with --photos")
         }
         let real = try readable(in: photos)
@@ -47,7 +48,7 @@ enum ThumbnailBenchmarks {
         what: String,
         aim: ComparisonTarget
     ) async throws {
-        let folder = try bench.place.folder("\(name).out")
+        let folder = try bench.paths.folder("\(name).out")
         let comparison = Comparison(
             name: name,
             ours: "Imaging.RenditionRenderer in process, \(what)",
@@ -118,7 +119,7 @@ enum ThumbnailBenchmarks {
         return try Data(contentsOf: URL(fileURLWithPath: "\(folder)/source.jpg"))
     }
 
-    /// Returns the JPEGs of a folder that the project's renderer can read; some test photos are broken.
+    /// Returns the JPEGs of a folder that the project's renderer can read; some test photos are damaged.
     private static func readable(in folder: String) throws -> [String] {
         let names = FileManager.default.subpaths(atPath: folder) ?? []
         return names.sorted().map { "\(folder)/\($0)" }.filter { path in

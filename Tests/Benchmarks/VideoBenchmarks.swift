@@ -5,14 +5,14 @@ import PhotoModel
 import TestSupport
 import Video
 
-/// Frames of 256 pixels and exports, in this process, beside the programs of FFmpeg and ffmpegthumbnailer.
+/// Frames of 256 pixels and exports, in this process, against the programs of FFmpeg and ffmpegthumbnailer.
 enum VideoBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants(group: "video") else { return }
         guard let ffmpeg = TestPaths.program("ffmpeg") else {
             return bench.gap("video", "ffmpeg is not installed (Debian: ffmpeg)")
         }
-        let folder = try bench.place.folder("video")
+        let folder = try bench.paths.folder("video")
         let seconds = bench.amount(12, quick: 3)
         let full = try await video("\(folder)/full.mp4", "1920x1080", seconds, ["-c:v", "libx264"], ffmpeg)
         let large = try await video(
@@ -191,7 +191,7 @@ enum VideoBenchmarks {
         )
     }
 
-    /// Ten operations on colours and a crop, beside the same crop without them.
+    /// Compares ten operations on colours and a crop with the same crop alone.
     private static func edit(_ bench: BenchmarkContext, _ path: String, _ folder: String, _ ffmpeg: String)
         async throws
     {

@@ -13,7 +13,7 @@ final class VipsThreadPool {
         guard let python = TestPaths.program("python3"),
             (try? await runProgram(python, ["-c", "import pyvips"])) != nil
         else { throw BenchmarkError("Python's pyvips is not installed: `make bench` installs it") }
-        output = try bench.place.folder("vips")
+        output = try bench.paths.folder("vips")
         setenv("VIPS_CONCURRENCY", "1", 1)
         child = try Child(["-c", Self.script, "\(threads)", output], program: python)
         try await child.expect("ready")

@@ -29,7 +29,7 @@ final class WireBroker {
             endpoint = "\(folder)/redis.sock"
             options = [
                 "--port", "0", "--unixsocket", endpoint, "--save", "", "--appendonly", "no", "--dir", folder,
-                // Subscribers lose nothing here either: without a limit the server keeps what they have not read.
+                // Without a limit the server stores unread messages, so that its subscribers lose none either.
                 "--client-output-buffer-limit", "pubsub 0 0 0", "--logfile", "\(folder)/redis.log",
             ]
         case .nats, .jetStream:
@@ -63,22 +63,22 @@ final class WireBroker {
         var frame = frame
         let socket = try WireSocket(server, endpoint)
         var sequence = frame.withUnsafeBytes { LiveFrame.number(LiveFrame.sequence, in: $0) } ?? 0
-        var left = count
-        while left > 0 {
-            // The requests that the server has not read yet are bounded, as libzmq's queue is.
-            let window = min(left, 1000)
+        var remaining = count
+        while remaining > 0 {
+            // The number of requests that the server has not read is limited, as libzmq's queue is.
+            let batch = min(remaining, 1000)
             var bytes: [UInt8] = []
-            for number in 1...window {
+            for number in 1...batch {
                 sequence += 1
                 LiveFrame.write(sequence, to: LiveFrame.sequence, in: &frame)
                 bytes += message(frame, to: server)
-                guard bytes.count > 64 << 10 || number == window else { continue }
+                guard bytes.count > 64 << 10 || number == batch else { continue }
                 try socket.send(bytes)
                 bytes.removeAll(keepingCapacity: true)
             }
-            left -= window
+            remaining -= batch
             switch server {
-            case .redis: for _ in 0..<window { try socket.wait { _ in } }
+            case .redis: for _ in 0..<batch { try socket.wait { _ in } }
             case .nats, .jetStream: try greet(socket)
             }
         }

@@ -19,7 +19,7 @@ enum WireServer: String, CaseIterable, ExpressibleByArgument {
     }
 }
 
-/// A connection to one of them that reads lines and counted bytes. Used by one thread at a time.
+/// A connection to such a broker that reads lines and counted bytes. Used by one thread at a time.
 final class WireSocket {
     /// One piece of a server's output.
     enum Piece {
@@ -110,9 +110,9 @@ final class WireSocket {
 
     func command(_ words: String...) throws { try send(Self.command(words.map { Array($0.utf8) })) }
 
-    /// Reads what has arrived.
+    /// Reads the bytes that have arrived.
     ///
-    /// - Returns: whether anything has; always true if it waits
+    /// - Returns: true if there were any; always true if it waits
     @discardableResult
     func fill(wait: Bool = true) throws -> Bool {
         if start > 0 {

@@ -69,7 +69,7 @@ struct AddedResourceStoreTests {
         let edited = try #require(try await fixture.store.read { try $0.assets.asset(mine.id) })
         #expect(edited.resources.count > mine.resources.count)
         #expect(try await digests(mine.id, Self.client, fixture) == Set(mine.resources.map(\.digest)))
-        // An asset that is deleted belongs to nobody.
+        // A deleted asset belongs to no client.
         _ = try await perform([PreparedChange(.deleteAssets(.init(ids: [mine.id])))], by: nil, fixture)
         #expect(try await digests(mine.id, Self.client, fixture).isEmpty)
         let rows = try await fixture.store.read { reader in

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Catalog
 
-/// A backup replaces an earlier state of the same library only: that of another one may be the last copy of it.
+/// A backup replaces only an earlier state of the same library: the backup of another library may be its last copy.
 @Suite(.timeLimit(.minutes(5)), .onlySQLite)
 struct BackupFolderTests {
     let folder: TemporaryFolder
@@ -47,10 +47,10 @@ struct BackupFolderTests {
             let restore = LibraryRestore(
                 backup: BackupFolder(path: target),
                 library: other.file("restored"),
-                newHistory: String(repeating: "b", count: 32)
+                newHistoryID: String(repeating: "b", count: 32)
             )
             #expect(try restore.run { _, _ in }.resources == 1)
-            // The step that the refusal names: the same command goes on.
+            // After the step that the refusal names, the same command succeeds.
             try FileManager.default.moveItem(atPath: target, toPath: folder.file("backup-old"))
             #expect(try await catalog.call(BackupLibrary(target: target)).resources == 0)
             #expect(try await catalog.call(BackupLibrary(target: target)).resources == 0)
@@ -64,7 +64,7 @@ struct BackupFolderTests {
             _ = try await catalog.call(BackupLibrary(target: target))
             let backup = BackupFolder(path: target)
             var manifest = try backup.manifest()
-            // As if the whole disk of the library were set back.
+            // As if the whole disk of the library were reset to a snapshot.
             let token = manifest.token
             manifest.token = ChangeToken(library: token.library, sequence: token.sequence + 5)
             try backup.write(manifest)

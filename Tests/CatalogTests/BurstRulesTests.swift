@@ -80,6 +80,24 @@ struct BurstRulesTests {
         }
     }
 
+    @Test(.spec("S-37")) func `a frame that may not represent its burst leaves the earlier choice alone`() throws {
+        var library = InMemoryLibrary()
+        let ids = try Self.add([nil, nil, nil, nil], to: &library)
+        func represents(_ numbers: Int...) throws -> [Int] {
+            let changes = numbers.map { number in
+                PreparedChange(.updateAsset(.init(id: .id(ids[number]), set: AssetPatch(representsBurst: true))))
+            }
+            _ = try library.perform(changes)
+            return ids.indices.filter { library.asset(ids[$0])?.representsBurst == true }
+        }
+        try library.perform(.updateAsset(.init(id: .id(ids[1]), set: AssetPatch(isHidden: true))))
+        try library.perform(.trashAssets(.init(ids: [ids[2]])))
+        #expect(try represents(3) == [3], "not the earliest")
+        #expect(try represents(1) == [3], "the frame is hidden")
+        #expect(try represents(2) == [3], "the frame is in the trash")
+        #expect(try represents(0, 1) == [0], "the last choice that may represent it")
+    }
+
     @Test(.spec("S-77")) func `every frame of a burst that is in the trash is listed there`() throws {
         var library = InMemoryLibrary()
         let ids = try Self.add([nil, nil, nil], to: &library)

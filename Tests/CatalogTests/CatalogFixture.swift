@@ -38,7 +38,7 @@ final class CatalogFixture: Sendable {
         client = try RequestClient(address: service.address, thread: thread, logger: Self.logger)
         group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
-                services: service.parts.map { .init(service: $0) },
+                services: service.components.map { .init(service: $0) },
                 logger: Self.logger
             )
         )

@@ -78,7 +78,7 @@ struct ChangeServiceTests {
                 }
             }
         }
-        // A new member belongs into the digest too.
+        // A new member of the request has to be part of the digest too.
         let members = ["requests", "client", "transaction", "onBehalfOf", "requestDigest", "recall"]
         #expect(PerformChanges.table.fields.map(\.name) == members)
         for changes in [
@@ -261,15 +261,15 @@ struct ChangeServiceTests {
                 try await group.waitForAll()
             }
             #expect(writer.metrics.refused - before.refused == 7)
-            // Two of 200 entities are at most 512, three are more. The catalog's own upkeep may add a commit; without
-            // the limit all would be one.
+            // Two of 200 entities are at most 512, three are more. The catalog's own transactions may add a commit;
+            // without the limit all would be one.
             #expect((4...5).contains(writer.metrics.commits - before.commits))
         }
     }
 }
 
 extension CatalogFixture {
-    /// Has the writer wait for a signal. The transaction that the catalog makes at its start is not among those that
+    /// Makes the writer wait for a signal. The transaction that the catalog makes at its start is not among those that
     /// wait.
     func holdWriter(until gate: DispatchSemaphore) async throws {
         while service.writer.metrics.commits == 0 { try await Task.sleep(for: .milliseconds(5)) }
@@ -280,7 +280,7 @@ extension CatalogFixture {
 extension TransactionWriter {
     /// Waits until some transactions wait for a writer that a test holds.
     ///
-    /// - Throws: at the test's time limit; the writer is let go then, because the transactions could not end otherwise
+    /// - Throws: at the test's time limit; the writer then continues, because the transactions could not end otherwise
     func untilWaiting(_ count: Int, or gate: DispatchSemaphore) async throws {
         do {
             while queueDepth < count { try await Task.sleep(for: .milliseconds(5)) }

@@ -55,7 +55,7 @@ struct ChosenIdentifierTests {
         for id in refused {
             #expect(throws: (any Error).self) { try library.perform([Self.create(id, 2)], now: Self.now) }
         }
-        // Nor is it free again when its object is deleted.
+        // It cannot be used again after its object is deleted either.
         try library.perform(.deleteAssets(.init(ids: [taken])))
         #expect(throws: (any Error).self) { try library.perform([Self.create(taken, 5)], now: Self.now) }
         // Within one transaction too.

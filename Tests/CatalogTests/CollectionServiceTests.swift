@@ -245,7 +245,7 @@ struct CollectionServiceTests {
             let fetches = catalog.service.handler.fetches
             let most = FetchService.maxSnapshotSteps / 2000
             let lists = try await fetches.snapshots(for: requests(operations: most), identity: "test")
-            #expect(lists.count == 1000 && fetches.snapshotMemory.held == 2)
+            #expect(lists.count == 1000 && fetches.snapshotMemory.reserved == 2)
             let error = await rpcError {
                 try await fetches.snapshots(for: requests(operations: most + 1), identity: "test")
             }
@@ -375,7 +375,7 @@ struct CollectionServiceTests {
             func create(_ request: CreateTransient) async throws -> CreateTransient.Result {
                 try await fetches.createTransient(request, identity: identity, view: view)
             }
-            // Of what is not in the view there is neither a count nor a member.
+            // Objects that are not in the view have neither a count nor a member.
             var named = FetchDescription(.collections)
             named.predicate = "title == 'Secret'"
             #expect(try await create(CreateTransient(results: [ResultReference(fetch: named)])).count == 0)

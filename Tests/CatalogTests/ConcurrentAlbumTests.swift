@@ -18,7 +18,7 @@ struct ConcurrentAlbumTests {
     }
 
     /// Returns the list after a step. The rule: members that were placed come after the nearest preceding neighbour in
-    /// the client's own list that is still there, or at the front without one. All other members keep their order. A
+    /// the client's own list that is still a member, or at the front without one. All other members keep their order. A
     /// member that others have removed is not moved.
     private static func carriedOut(_ step: Step, on now: [ObjectID]) -> [ObjectID] {
         func id(_ reference: ObjectReference) -> ObjectID {
@@ -33,10 +33,10 @@ struct ConcurrentAlbumTests {
             wanted.removeAll(where: placed.contains)
             for (member, index) in zip(placed, at) { wanted.insert(member, at: index) }
         case .move(let from, let to):
-            let taken = from.map { wanted[$0] }
-            wanted.removeAll(where: taken.contains)
-            wanted.insert(contentsOf: taken, at: to)
-            placed = taken.filter(now.contains)
+            let moved = from.map { wanted[$0] }
+            wanted.removeAll(where: moved.contains)
+            wanted.insert(contentsOf: moved, at: to)
+            placed = moved.filter(now.contains)
         case .replace(let at, let members):
             placed = members.map(id)
             let targets = Set(at)
@@ -94,10 +94,10 @@ struct ConcurrentAlbumTests {
                 try #require(seen.order == list)
                 let from = Array(list.indices.shuffled(using: &random).prefix(Int.random(in: 1...4, using: &random)))
                     .sorted()
-                let taken = from.map { list[$0] }
-                list.removeAll(where: taken.contains)
+                let moved = from.map { list[$0] }
+                list.removeAll(where: moved.contains)
                 let to = Int.random(in: 0...list.count, using: &random)
-                list.insert(contentsOf: taken, at: to)
+                list.insert(contentsOf: moved, at: to)
                 var requests: [ChangeRequest] = [
                     .updateList(.init(id: .id(.root), edits: [.move(from: from, to: to)], snapshot: seen.token))
                 ]

@@ -171,7 +171,7 @@ struct DerivedRulesTests {
         try library.perform(.restoreAssets(.init(ids: [ids[0]])))
         #expect(library.members(of: album, limit: 9) == ids && library.collection(album)?.estimatedAssetCount == 2)
         try library.perform(.trashAssets(.init(ids: [ids[1]])))
-        // First no asset is recently added any more, then the trash is emptied.
+        // First the assets are no longer recently added, then the trash is emptied.
         try library.perform([], now: 31 * Self.day, expiresAssets: true)
         #expect(library.asset(ids[1]) != nil)
         let (purge, _) = try library.perform([], now: 31 * Self.day, expiresAssets: true)

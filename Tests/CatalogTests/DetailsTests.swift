@@ -16,7 +16,7 @@ struct DetailsTests {
 
     init() throws { folder = try TemporaryFolder("details") }
 
-    private func fetch(_ kind: FetchSubject = .assets, in container: ObjectID) -> FetchDescription {
+    private func fetch(_ kind: FetchDescription.Kind = .assets, in container: ObjectID) -> FetchDescription {
         var fetch = FetchDescription(kind)
         fetch.container = container
         return fetch
@@ -74,14 +74,14 @@ struct DetailsTests {
                 let ids = [fetch.container].compactMap { $0 }
                 return try await catalog.call(ChangesDetails(from: from, fetch: fetch, ids: ids))
             }
-            // Hiding the last asset empties a moment, which then is gone (D7).
+            // Hiding the last asset of a moment deletes the moment (D7).
             try await catalog.perform(
                 ids.map { .updateAsset(.init(id: .id($0), set: AssetPatch(isHidden: true))) }
             )
             let emptied = try await details(fetch(in: moment), from: start)
             #expect(emptied.details?.removed.map(\.id) == ids && emptied.objectWasDeleted)
             #expect(emptied.objects.first?.objectWasDeleted == true && emptied.objects.first?.after == nil)
-            // It comes back with its first asset.
+            // It exists again with its first asset.
             let hidden = try await token(catalog)
             try await catalog.perform(
                 ids.map { .updateAsset(.init(id: .id($0), set: AssetPatch(isHidden: false))) }
@@ -326,7 +326,7 @@ struct DetailsTests {
                 let none = try await keys(request, catalog)
                 #expect(none.bytes.isEmpty && none.end.count == 0 && none.end.objectWasDeleted)
             }
-            // An album that was never there is not found.
+            // An album that never existed is not found.
             let album = try #require(ObjectID("c" + String(repeating: "1", count: 26)))
             let error = await rpcError {
                 try await keys(FetchKeys(fetch: fetch(in: album), maxCount: 100, since: now), catalog)

@@ -41,7 +41,7 @@ struct EditClaimsTests {
 
     /// Performs a transaction whose result has `isChanged`; nil if it fails.
     private func perform(_ changes: PerformChanges, _ connection: ConnectionID, isChanged: Bool? = true) async {
-        _ = try? await claims.claimingEdits(of: changes, connection) {
+        _ = try? await claims.claimingEdits(of: changes, changes.onBehalfOf ?? "", connection) {
             guard let isChanged else { throw RPCError.busy("it fails") }
             return JSON.object(["isChanged": .bool(isChanged)]).bytes
         }

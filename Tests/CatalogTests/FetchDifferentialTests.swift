@@ -168,7 +168,7 @@ struct FetchDifferentialTests {
                 then.values.filter(fetch.includes).sorted(by: fetch.areInIncreasingOrder)
                     .dropFirst(fetch.offset).prefix(fetch.limit > 0 ? fetch.limit : .max)
             )
-            let token = ChangeToken(library: fixture.store.history, sequence: moment)
+            let token = ChangeToken(library: fixture.store.historyID, sequence: moment)
             let request = FetchAssets(fetch: fetch.wireForm, token: token, from: 0, count: 1000)
             var page = try await fetches.assets(request).assets
             for index in page.indices { page[index].memberships.sort { $0.collection < $1.collection } }

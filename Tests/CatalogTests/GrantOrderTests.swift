@@ -9,7 +9,8 @@ import Testing
 
 @testable import Catalog
 
-/// Decisions about access: whom they can be about, and the order in which the catalog and its followers learn of a decision about access.
+/// Decisions about access: the identities that they can be about, and the order in which the catalog and its followers
+/// learn of a decision.
 @Suite(.timeLimit(.minutes(1)))
 struct GrantOrderTests {
     @Test func `a decision is about a key or a user, and nothing else is stored`() async throws {
@@ -174,6 +175,33 @@ struct GrantOrderTests {
         }
     }
 
+    @Test func `questions of an identity whose access is taken away are declined`() async throws {
+        let folder = try TemporaryFolder("consent-denied")
+        try await CatalogFixture.with(folder) { catalog in
+            let (grants, questions) = (catalog.service.grants, catalog.service.grants.questions)
+            func require(_ identity: String) async -> RPCError? {
+                let changes = PerformChanges(requests: [.createCollection(.init(title: "A"))], transaction: "t")
+                return await rpcError {
+                    try await questions.require(
+                        ConsentSummary(changes.requests),
+                        of: changes,
+                        OutcomeKey(identity: identity, client: "", transaction: "t"),
+                        [1],
+                        identity: identity,
+                        RequestContext(identity: identity, deadlineMicroseconds: 0)
+                    )
+                }
+            }
+            for identity in ["uid:54321", "uid:54322"] { #expect(await require(identity)?.data["isWaiting"] == true) }
+            let id = try #require(questions.pending.first { $0.identity == "uid:54321" }).id
+            _ = try await grants.deny(DenyGrant(identity: "uid:54321"), by: "uid:1")
+            #expect(questions.pending.map(\.identity) == ["uid:54322"])
+            let late = await rpcError { try await questions.decide(id, isApproved: true, by: "uid:1") }
+            #expect(late?.errorCode == .identifierNotFound)
+            #expect(questions.count == 1)
+        }
+    }
+
     @Test func `a decision about a transaction without an id that ends meanwhile is refused`() async throws {
         let folder = try TemporaryFolder("consent-ended")
         try await CatalogFixture.with(folder) { catalog in
@@ -208,8 +236,8 @@ struct GrantOrderTests {
         }
     }
 
-    /// A follower asks what an identity may do as soon as it reads the record of the decision. If the answer were the one of
-    /// before, the follower would keep it until the next decision.
+    /// A follower asks for the permission of an identity as soon as it reads the record of the decision. If the reply
+    /// had the old permission, the follower would keep it until the next decision.
     @Test func `a decision is known before those who follow the records are woken`() async throws {
         let folder = try TemporaryFolder("grant-order")
         try await CatalogFixture.with(folder) { catalog in
@@ -220,7 +248,7 @@ struct GrantOrderTests {
                 let change = GrantChange(identity: identity) { _ in
                     Grant(identity: identity, status: status, date: Int64(number + 1))
                 }
-                // The writer alone: nothing that runs after its answer has a part in this.
+                // Only the writer is used: no step after its reply has an effect on the result.
                 let performed = try await service.writer.perform(.grant(change, by: "test"))
                 #expect(performed.record?.sequence == head + 1)
                 #expect(service.tail.head == head + 1)
@@ -231,13 +259,13 @@ struct GrantOrderTests {
         }
     }
 
-    /// A standby receives the record of a decision later than those who follow the catalog that writes.
+    /// A standby receives the record of a decision later than the followers of the catalog that writes.
     @Test func `a question about a decision waits for its record, unless that is of another history`() async throws {
         let folder = try TemporaryFolder("grant-token")
         try await CatalogFixture.with(folder) { catalog in
             let service = catalog.service
             let identity = "uid:4242"
-            let next = ChangeToken(library: service.store.history, sequence: service.tail.head + 1)
+            let next = ChangeToken(library: service.store.historyID, sequence: service.tail.head + 1)
             let question = GrantStatus(identity: identity, atLeast: next)
             let error = await rpcError {
                 try await catalog.client.call(GrantStatus.method, question.json, deadline: .milliseconds(400))

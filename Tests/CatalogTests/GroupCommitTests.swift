@@ -83,7 +83,7 @@ struct GroupCommitTests {
         added.assets = ids.map { EntityChange(before: nil, after: Asset(id: $0, contentRevision: Revision(1))) }
         try await fixture.write(added, sequence: 1)
         var context = Self.context
-        context.lastChanges = try LastChangeFile(path: path, library: fixture.store.history, sequence: 1)
+        context.lastChanges = try LastChangeFile(path: path, library: fixture.store.historyID, sequence: 1)
         let table = try LastChangeTable(path: path)
         func rate(_ id: ObjectID, _ name: String) -> WriteRequest {
             var request = folder(name, name)

@@ -21,21 +21,23 @@ struct GroupedImportTests {
 
     @Test func `the metadata that waits for commits is limited for a transaction, a client and all`() throws {
         let memory = FactMemory(limit: 100, limitOfTransaction: 40)
-        let taken = (0..<4).map { _ in TakenResources() }
-        for (index, one) in taken.enumerated() { one.count(in: memory.reservation(of: index < 2 ? "a" : "\(index)")) }
-        try taken[0].reserve(40)
-        #expect(throws: CatalogError.recordTooLarge(bytes: 41, limit: 40)) { try taken[0].reserve(1) }
-        try taken[1].reserve(10)
-        #expect(throws: ResourceError.tooMuchMetadata(limit: 100)) { try taken[1].reserve(1) }
-        try taken[2].reserve(40)
-        #expect(throws: ResourceError.tooMuchMetadata(limit: 100)) { try taken[3].reserve(11) }
-        try taken[3].reserve(10)
-        // A transaction that reads its files once more begins anew.
-        taken[0].count(in: memory.reservation(of: "a"))
+        let uncommitted = (0..<4).map { _ in UncommittedResources() }
+        for (index, resources) in uncommitted.enumerated() {
+            resources.count(in: memory.reservation(of: index < 2 ? "a" : "\(index)"))
+        }
+        try uncommitted[0].reserve(40)
+        #expect(throws: CatalogError.recordTooLarge(bytes: 41, limit: 40)) { try uncommitted[0].reserve(1) }
+        try uncommitted[1].reserve(10)
+        #expect(throws: ResourceError.tooMuchMetadata(limit: 100)) { try uncommitted[1].reserve(1) }
+        try uncommitted[2].reserve(40)
+        #expect(throws: ResourceError.tooMuchMetadata(limit: 100)) { try uncommitted[3].reserve(11) }
+        try uncommitted[3].reserve(10)
+        // A transaction that reads its files once more gets a new reservation.
+        uncommitted[0].count(in: memory.reservation(of: "a"))
         #expect(memory.bytes == 60)
-        try taken[0].reserve(40)
+        try uncommitted[0].reserve(40)
         #expect(memory.bytes == 100)
-        withExtendedLifetime(taken) {}
+        withExtendedLifetime(uncommitted) {}
     }
 
     @Test func `each file of a group gets its own metadata, and equal files become one asset`() async throws {

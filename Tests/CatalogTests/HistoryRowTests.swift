@@ -170,7 +170,7 @@ struct HistoryRowTests {
             #expect(try await catalog.perform([rate(1)], transaction: "unchanged").json == unchanged.json)
             time.advance(by: 2 * 3_600_000_000)
             for name in ["changed", "unchanged"] {
-                // Neither is known any more, so both are performed.
+                // Neither outcome is stored any longer, so both are performed.
                 let again = try await catalog.perform([rate(name == "changed" ? 3 : 4)], transaction: name)
                 #expect(again.isChanged && again.sequence > last.sequence)
             }

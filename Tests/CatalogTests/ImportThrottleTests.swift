@@ -49,7 +49,7 @@ struct ImportThrottleTests {
         await throttle.wait(until: never)
         throttle.setWorking(true)
         let delayed = Task { await throttle.wait(until: never) }
-        // As after a failure of the store.
+        // The state after a failure of the store.
         throttle.setWorking(false)
         await delayed.value
         let all = try self.throttle(.all)

@@ -16,7 +16,7 @@ struct LibraryBuilderTests {
             folder: folder,
             server: TestStore.address(library: folder),
             now: 1,
-            newHistory: String(repeating: "a", count: 32)
+            newHistoryID: String(repeating: "a", count: 32)
         )
     }
 
@@ -26,7 +26,7 @@ struct LibraryBuilderTests {
         var library = RandomLibrary(seed: 3)
         var record = ChangeRecord(
             sequence: 1,
-            library: builder.history,
+            library: builder.historyID,
             date: 5,
             origin: ChangeOrigin(identity: "test")
         )
@@ -35,7 +35,7 @@ struct LibraryBuilderTests {
         try await builder.close()
 
         let fixture = try StoreFixture(at: folder)
-        #expect(fixture.store.history == builder.history && fixture.store.startSequence == 1)
+        #expect(fixture.store.historyID == builder.historyID && fixture.store.startSequence == 1)
         #expect(try await fixture.store.read { try $0.history.record(1) } == record.bytes)
         #expect(try await fixture.store.everything().assets.count == 5)
     }
@@ -47,7 +47,7 @@ struct LibraryBuilderTests {
             await #expect(throws: StorageError.self) { _ = try await build(folder) }
             let record = ChangeRecord(
                 sequence: 1,
-                library: builder.history,
+                library: builder.historyID,
                 date: 5,
                 origin: ChangeOrigin(identity: "test")
             )

@@ -74,7 +74,7 @@ struct LibraryMigrationTests {
                 transaction: "album"
             )
             #expect(repeated.sequence < token.sequence)
-            // The row numbers go on, also after that of the deleted asset.
+            // Row numbers continue, also after that of the deleted asset.
             let new = try await catalog.importImages([image(9)])
             let row = try await catalog.service.store.read { try $0.assets.rowNumber(of: new[0]) }
             #expect(row == Int64(ids.count + 1))
@@ -148,7 +148,7 @@ struct LibraryMigrationTests {
         #expect(refused?.name == "in_use" && refused?.message.contains("rename library.sqlite") == true)
     }
 
-    /// Runs a program and returns its largest memory in MiB, which the kernel reports of children that have ended.
+    /// Runs a program and returns its maximum memory in MiB, which the kernel reports for ended child processes.
     private func peak(_ arguments: [String]) throws -> Int {
         let script = """
             import resource, subprocess, sys
@@ -206,7 +206,7 @@ struct LibraryMigrationTests {
         } _: { catalog in
             _ = try await catalog.perform([.createList(.init(title: "one"))])
         }
-        // As many rows as are needed for a report of the progress.
+        // Enough rows for a progress report.
         let rows = "INSERT INTO counter SELECT 'n' || n, 0 FROM generate_series(1, 5000) n"
         try PostgreSQLServer.execute(rows, at: address)
         let error = #expect(throws: StorageError.self) {

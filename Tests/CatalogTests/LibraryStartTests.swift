@@ -9,8 +9,8 @@ import Testing
 
 @testable import Catalog
 
-/// A library begins only where none was: a lost database is not taken for a new library, which would have the files of
-/// the lost one removed.
+/// A library is created only in a folder without one: a folder with a lost database is not used for a new library,
+/// which would remove the files of the lost one.
 @Suite(.timeLimit(.minutes(1)))
 struct LibraryStartTests {
     private func refuses(_ folder: TemporaryFolder) -> Bool {
@@ -44,7 +44,7 @@ struct LibraryStartTests {
         }
         try folder.write([], to: "library.sqlite")
         #expect(refuses(folder))
-        // Also at the second attempt.
+        // The second attempt is refused too.
         #expect(refuses(folder))
         try FileManager.default.removeItem(atPath: folder.file("head"))
         #expect(try StoreFixture(at: folder.path).store.startSequence == 0)
@@ -58,7 +58,7 @@ struct LibraryStartTests {
                 folder: path,
                 server: server,
                 now: 1_700_000_000_000_000,
-                newHistory: String(repeating: "1", count: 32),
+                newHistoryID: String(repeating: "1", count: 32),
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             )
         }
@@ -127,7 +127,7 @@ struct LibraryStartTests {
             while resources.contains(deleted) { try await Task.sleep(for: .milliseconds(20)) }
             #expect(resources.contains(lost) && resources.contains(again))
         }
-        // The notes are there after a restart too.
+        // The marks exist after a restart too.
         try await CatalogFixture.with(folder) {
             $0.collectAfterSeconds = 1
         } _: { catalog in
@@ -152,7 +152,7 @@ struct LibraryStartTests {
         try first.store.close()
         try FileManager.default.removeItem(atPath: folder.file("head"))
         let next = try StoreFixture(at: folder.path)
-        #expect(next.store.history != first.store.history)
+        #expect(next.store.historyID != first.store.historyID)
         #expect(try await next.store.read { Int64(try $0.counter(ResourceCollector.keptCounter)) } == later)
         try next.store.close()
         withExtendedLifetime(folder) {}
@@ -162,7 +162,7 @@ struct LibraryStartTests {
     func `a new history has every file confirmed by the object store again, the same one does not`() async throws {
         let folder = try TemporaryFolder("store")
         let digest = ResourceDigest(of: [1, 2, 3])
-        /// Begins the uploads, and returns what waits for them and what can be read from the store.
+        /// Begins the uploads, and returns the objects that wait for them and those that can be read from the store.
         func begin(_ store: LibraryStore) async throws -> (waiting: [ResourceDigest], size: Int64?) {
             try await store.changeRemoteObjects { objects in
                 try objects.begin("s3://photos/library")

@@ -28,7 +28,7 @@ struct MemberEditPlanTests {
         func ids(_ letters: String) -> [ObjectID] { letters.compactMap { names[$0] } }
         func members(_ letters: String) -> [ObjectReference] { ids(letters).map { .id($0) } }
 
-        /// Performs steps as a client that saw some list.
+        /// Performs steps as a client that saw a given list.
         @discardableResult
         mutating func edit(_ seen: String?, _ edits: MemberEdit...) throws -> ChangeRecord {
             let change = PreparedChange(
@@ -96,7 +96,7 @@ struct MemberEditPlanTests {
         try album.edit(nil, .remove(album.ids("b")))
         try album.edit("abcd", .move(from: [1, 2], to: 0))
         #expect(album.text == "cad")
-        // One that the request itself has put there is.
+        // A member that the request itself has placed there counts.
         try album.edit("cad", .insert(album.members("x"), at: [1]), .move(from: [1], to: 3))
         #expect(album.text == "cadx")
     }
@@ -165,10 +165,10 @@ struct MemberEditPlanTests {
                 try album.edit(seen, .insert(album.members(String(new)), at: at))
             case 1:
                 let from = indexes(list.count, min(3, list.count))
-                let taken = from.map { list[$0] }
-                list.removeAll(where: taken.contains)
+                let moved = from.map { list[$0] }
+                list.removeAll(where: moved.contains)
                 let to = Int.random(in: 0...list.count, using: &random)
-                list.insert(contentsOf: taken, at: to)
+                list.insert(contentsOf: moved, at: to)
                 try album.edit(seen, .move(from: from, to: to))
             case 2 where list.count > 3:
                 let at = indexes(list.count, 2)

@@ -58,7 +58,7 @@ struct MetadataTests {
             #expect(try await ids(catalog, "TRUEPREDICATE", sort: "aperture") == [made[1], made[0], made[2]])
             let record = try #require(try await catalog.history().last)
             #expect(record.assets.contains { $0.after?.metadata == metadata })
-            // A change of something else leaves them as they are.
+            // A change of another property does not change the metadata.
             try await catalog.perform([.updateAsset(.init(id: .id(made[0]), set: AssetPatch(isFavorite: true)))])
             #expect(try await catalog.asset(made[0]).metadata == metadata)
             try await catalog.perform([.deleteAssets(.init(ids: [made[0]]))])
@@ -240,15 +240,15 @@ struct MetadataTests {
             }
             #expect(try await catalog.asset(made[1]).metadata?.aperture == 1.4)
             #expect(try await catalog.asset(made[0]).hasOnlyModificationDate)
-            // The first two have the same picture.
+            // The first two have the same image.
             #expect(try await catalog.call(FetchDuplicates()).groups.map(\.assets) == [Array(made.prefix(2))])
             let again = try await catalog.history().filter { $0.origin.identity == "examiner" }
             #expect(again.map { $0.assets.map(\.id) } == [Array(made.prefix(3))], "one transaction")
-            // Files that are imported now are not among them.
+            // Newly imported files are not read again.
             _ = try await catalog.importImages([Self.photo(9, aperture: 20)])
             #expect(catalog.service.rereader.metrics["files"] == 4)
         }
-        // Nothing is left to do at the next start.
+        // The next start has no files left to read.
         try await CatalogFixture.with(folder) { catalog in
             _ = try await Self.waitUntilRead(catalog)
             #expect(try await catalog.history().filter { $0.origin.identity == "examiner" }.count == 1)

@@ -21,8 +21,7 @@ enum NaiveFetch {
         if let burst = fetch["burstIdentifier"], !same(asset["burstIdentifier"], burst) { return false }
         if let album = fetch["in"]?.stringValue, !isMember(asset, of: album) { return false }
         if asset["isHidden"] == true, fetch["includeHidden"] != true { return false }
-        if asset["burstIdentifier"] != nil, fetch["includeAllBurstAssets"] != true, fetch["inTrash"] != true,
-            asset["representsBurst"] != true,
+        if asset["burstIdentifier"] != nil, fetch["includeAllBurstAssets"] != true, asset["representsBurst"] != true,
             !has(asset["burstSelectionTypes"], BurstSelectionTypes.names.map { ($0.name, $0.bit) }, 2)
         {
             return false

@@ -107,7 +107,7 @@ struct OrderTests {
         }
     }
 
-    /// A library whose plans are looked at, and which nothing changes.
+    /// A library whose query plans are examined, and which does not change.
     private static let planned = Task {
         var library = RandomLibrary(seed: 11)
         let fixture = try StoreFixture()
@@ -124,7 +124,7 @@ struct OrderTests {
         // No counter has the number of matches of several conditions together, so in other orders the matches are
         // sorted.
         func isCounted(_ fetch: Fetch) -> Bool {
-            if case .and = fetch.predicate?.root { return fetch.hasUsualOrder }
+            if case .and = fetch.predicate?.root { return fetch.sortsByDate }
             return true
         }
         for fetch in try fetches().filter(isCounted) {

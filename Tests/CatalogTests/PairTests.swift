@@ -287,6 +287,42 @@ struct PairTests {
         }
     }
 
+    @Test func `a sidecar that was exported with a photo has the truth about it`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            let photo = TestImages.jpeg(date: "2024:06:01 12:30:00", latitude: 52.5, longitude: 13.4, seed: 7)
+            let own = """
+                xmlns:safelight="urn:org.safelight:edits#" safelight:digest="0" safelight:original="DIGEST" \
+                xmp:Rating="1" exif:DateTimeOriginal="2001-01-01T00:00:00+01:00"
+                """
+            func asset(_ photo: Bytes, original: Bytes) async throws -> Asset {
+                let text = own.replacing("DIGEST", with: ResourceDigest(of: original).text)
+                let (id, _) = try await Self.importFiles(catalog, [(.photo, photo)], sidecar: Self.sidecar(text))
+                return try await catalog.asset(id)
+            }
+            let one = try await asset(photo, original: photo)
+            #expect((one.creationDate, one.creationOffset, one.rating) == (978_303_600_000_000, 3600, 1))
+            #expect(one.location == nil)
+            let changed = photo + [0]
+            let two = try await asset(changed, original: photo)
+            #expect(two.creationDate == 1_717_237_800_000_000 && two.location != nil)
+        }
+    }
+
+    @Test func `a photo without metadata has those of its raw file`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            let plain = TestImages.jpeg(width: 64, height: 48, orientation: 1, exif: nil, seed: 3)
+            let raw = TestRaw.dng(width: 64, height: 48)
+            let (id, _) = try await Self.importFiles(
+                catalog,
+                [(.photo, plain), (.alternatePhoto, raw)],
+                names: ["a.jpg", "a.dng"]
+            )
+            let asset = try await catalog.asset(id)
+            #expect((asset.cameraMake, asset.cameraModel) == ("Safelight", "Test"))
+            #expect(asset.contentType == "public.jpeg")
+        }
+    }
+
     @Test func `a date in a sidecar replaces the time of the file's last change`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             var exif = ExifBlock()

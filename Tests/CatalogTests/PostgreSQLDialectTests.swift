@@ -1,4 +1,6 @@
+import Contracts
 import GRDB
+import JSONValue
 import PhotoModel
 import PostgreSQL
 import Storage
@@ -56,7 +58,21 @@ struct PostgreSQLDialectTests {
         #expect(!hidden.contains("secret") && hidden.contains("//me:") && hidden.contains("@host/db"))
     }
 
-    /// A column of a table, with its type in the words of SQLite.
+    @Test func `the advice about a server that cannot be used follows from its answer`() {
+        func text(_ message: String) -> String {
+            let error = PostgreSQLError(.disconnected, message)
+            return PostgreSQLLibraryDatabase.offline(error, at: "postgresql://host/db").message
+        }
+        #expect(text(#"FATAL:  database "db" does not exist"#).contains("createdb"))
+        #expect(text(#"FATAL:  password authentication failed for user "me""#).contains("pg_hba.conf"))
+        #expect(text(#"FATAL:  role "me" does not exist"#).contains("Check the user"))
+        #expect(text("connection refused").contains("Start PostgreSQL"))
+        let lost = CatalogErrorMapping.rpcError(CatalogError.standby(writer: "unknown: the connection is lost"))
+        #expect(lost.errorCode == .libraryReadOnly && lost.message.contains("start PostgreSQL"))
+        #expect(!lost.message.contains("stop that one"))
+    }
+
+    /// A column of a table, with the name of its type in SQLite.
     private struct Column: Hashable, CustomStringConvertible {
         let table: String
         let position: Int
@@ -95,7 +111,7 @@ struct PostgreSQLDialectTests {
         let session = PostgreSQLSession(try PostgreSQLServer.shared().address(schema: "schema_test"))
         let connection = SQLConnection(session)
         try PostgreSQLSchema.prepare(connection)
-        // A second start finds everything there.
+        // At a second start all tables exist.
         try PostgreSQLSchema.prepare(connection)
         let types = ["bigint": "INTEGER", "double precision": "REAL", "text": "TEXT", "bytea": "BLOB"]
         let found = try connection.all(

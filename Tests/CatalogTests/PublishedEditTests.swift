@@ -143,7 +143,7 @@ struct PublishedEditTests {
             #expect(status.edits.first?.edit.errorMessage == "it died")
             #expect(status.edits.map(\.sequence) == [7, 1])
             #expect(status.unknown == ["e9"])
-            // Without a publisher, the client's own edits are meant.
+            // Without a publisher, the request is about the client's own edits.
             #expect(try await catalog.call(EditsStatus(ids: ["e0"])).unknown == ["e0"])
             let figures = try await catalog.call(Contracts.MetricsRequest()).members
             #expect(figures["library"]?["editsAccepted"] == 5)

@@ -98,7 +98,7 @@ struct QuarantineTests {
         }
     }
 
-    /// Changes a byte of a stored file without a trace in its times.
+    /// Changes a byte of a stored file without changing its times.
     private func rot(_ path: String) {
         var status = stat()
         #expect(lstat(path, &status) == 0)

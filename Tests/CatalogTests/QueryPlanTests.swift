@@ -32,7 +32,7 @@ struct QueryPlanTests {
         }
     }
 
-    /// An index or a subquery with assets that are not on the list would take the longer, the more of them match.
+    /// The time of an index or a subquery with assets that are not on the list would grow with the number that match.
     @Test(.onlySQLite) func `a fetch of a limited view reads the listed assets and nothing of others`() async throws {
         let folder = try TemporaryFolder("plans")
         try generateLibrary(at: folder.file("one"), assets: 2000, ["--albums", "5", "--seed", "7"])
@@ -65,7 +65,7 @@ struct QueryPlanTests {
             }
             #expect(others == [], "\(fetch.json.text)")
         }
-        // It makes no difference whether others are in a moment: it is not looked for.
+        // Other assets in a moment make no difference: the moment is not looked up.
         let nowhere = try #require(Moment(key: moment.key ^ 1 << 50))
         let rows = try await fixture.store.read { reader in
             try reader.fetches.assetRows(try Fetch(.assets(.moment(nowhere))).limited(to: listed), .init())

@@ -112,7 +112,7 @@ struct RandomLibrary {
         default: break
         }
         if random.chance(85) { description.predicate = condition(depth: 0, of: .assetCollection) }
-        let keys = PredicateClass.assetCollection.keys.filter(\.isSortable)
+        let keys = EntityClass.assetCollection.keys.filter(\.isSortable)
         for _ in 0..<Int.random(in: 0...3, using: &random) {
             description.sort.append(SortDescription(key: random.pick(keys).name, ascending: random.chance(50)))
         }
@@ -135,11 +135,11 @@ struct RandomLibrary {
         }
         if random.chance(85) { description.predicate = condition(depth: 0) }
         if random.chance(20) { description.mediaType = random.pick(MediaType.allCases) }
-        if random.chance(5) { description.inTrash = true }
+        if random.chance(10) { description.inTrash = true }
         if random.chance(30) { description.includeHidden = random.chance(50) }
         if random.chance(30) { description.includeAllBurstAssets = random.chance(50) }
         if random.chance(30) { description.sourceTypes = SourceTypes(rawValue: Int.random(in: 0...7, using: &random)) }
-        let keys = PredicateClass.asset.keys.filter(\.isSortable)
+        let keys = EntityClass.asset.keys.filter(\.isSortable)
         for _ in 0..<Int.random(in: 0...3, using: &random) {
             description.sort.append(SortDescription(key: random.pick(keys).name, ascending: random.chance(50)))
         }
@@ -148,7 +148,7 @@ struct RandomLibrary {
         return try Fetch(description)
     }
 
-    mutating func condition(depth: Int, of entityClass: PredicateClass = .asset) -> JSON {
+    mutating func condition(depth: Int, of entityClass: EntityClass = .asset) -> JSON {
         if depth < 3, random.chance(45) {
             let operands = (0..<Int.random(in: 0...3, using: &random)).map { _ in
                 condition(depth: depth + 1, of: entityClass)
@@ -188,7 +188,7 @@ struct RandomLibrary {
                 "any": .string(random.pick(lists)), "op": "in",
                 "value": JSON([random.pick(texts), random.pick(texts)]),
             ]
-        default: return comparison(random.pick(PredicateClass.asset.keys.filter { $0 != .isLocal }))
+        default: return comparison(random.pick(EntityClass.asset.keys.filter { $0 != .isLocal }))
         }
     }
 

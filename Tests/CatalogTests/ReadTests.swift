@@ -9,8 +9,8 @@ import Testing
 
 @testable import Catalog
 
-/// Tests of reads: they end when nobody waits for them, one client leaves a connection to the others, and earlier
-/// states cost no more than the records in which they are.
+/// Tests of reads: they end when the waiting task is cancelled, one client leaves a connection to the others, and
+/// earlier states cost no more than the records in which they are.
 @Suite(.timeLimit(.minutes(1)))
 struct ReadTests {
     @Test func `a read whose task is cancelled ends, between statements and in a long one`() async throws {
@@ -19,7 +19,7 @@ struct ReadTests {
         let many = Task {
             try await fixture.store.read { reader in
                 begun.withLock { $0 = true }
-                // Without end, but for the cancellation.
+                // It never ends unless it is cancelled.
                 while true { _ = try reader.head() }
             }
         }
@@ -37,7 +37,7 @@ struct ReadTests {
         await isLong.wait { $0 }
         one.cancel()
         await #expect(throws: CancellationError.self) { try await one.value }
-        // The connections are as good as before.
+        // The connections still work.
         for _ in 0..<8 { #expect(try await fixture.store.read { try $0.head().sequence } == 0) }
     }
 
@@ -94,7 +94,7 @@ struct ReadTests {
         #expect(other == 0 && running.current == 3)
         for read in reads { read.cancel() }
         for read in reads { await #expect(throws: CancellationError.self) { try await read.value } }
-        // Programs of the user who runs the services have one identity, and are as many clients.
+        // Programs of the user who runs the services have one identity, but each is a client of its own.
         let host = CachedPermission(Permission(.host).byte)
         let programs = (1...2).map { source("uid:1", connection: $0, permission: host) }
         #expect(programs[0] != programs[1])

@@ -21,7 +21,7 @@ struct ReplicaTests {
         folder = try TemporaryFolder("replica")
         primary = try PostgreSQLServer()
         replica = try PostgreSQLServer(replicaOf: primary)
-        // A commit waits until the replica has it on its disk, though not until it shows it.
+        // A commit waits until the replica has it on its disk, but not until it has replayed it.
         let connection = try PostgreSQLConnection(primary.address)
         try connection.execute(script: "ALTER SYSTEM SET synchronous_standby_names = '*'")
         _ = try connection.execute("SELECT pg_reload_conf()")
@@ -82,7 +82,7 @@ struct ReplicaTests {
         _ = try PostgreSQLConnection(server.address).execute(sql)
     }
 
-    /// Lets the replica go on, and waits until a catalog reads there.
+    /// Lets the replica continue, and waits until a catalog reads there.
     private func resumeReplica(of catalog: CatalogFixture) async throws {
         try run("SELECT pg_wal_replay_resume()", on: replica)
         try await awaitValue { [self] in
@@ -142,7 +142,7 @@ struct ReplicaTests {
             try run("SELECT pg_wal_replay_resume()", on: replica)
             #expect(try await waiting.collections.map(\.title) == ["one"])
             #expect(try await albums(writer, atLeast: made.token).token == made.token)
-            // The durable feed is there too.
+            // The change log is available too.
             #expect(try await standby.history().map(\.sequence) == Array(1...made.sequence))
         }
     }
@@ -154,8 +154,8 @@ struct ReplicaTests {
         return (value, (ContinuousClock.now - start) / .seconds(1))
     }
 
-    /// Expects that reads were answered soon: two answers that do not come are waited for 0.3 s each. Of the median
-    /// more is expected than of each, because other tests may keep the machine busy.
+    /// Expects that reads were answered soon: two missing replies cost 0.3 s each. The limit of the median is lower
+    /// than that of each read, because other tests may keep the machine busy.
     private func expectPrompt(_ seconds: [Double]) {
         #expect(seconds.sorted()[seconds.count / 2] < 1.5, "\(seconds)")
         #expect(seconds.allSatisfy { $0 < 4 }, "\(seconds)")
@@ -196,7 +196,7 @@ struct ReplicaTests {
         try await withTwo { writer, standby in
             let made = try await writer.perform([.createCollection(.init(title: "one"))])
             _ = try await albums(standby)
-            // As a client has it that has changed something through another catalog.
+            // The token of a client that has made a change through another catalog.
             let newer = ChangeToken(library: made.token.library, sequence: made.sequence + 1)
             func code(_ catalog: CatalogFixture, follows: Bool) async -> ErrorCode? {
                 await rpcError {

@@ -10,7 +10,7 @@ import Testing
 
 @testable import Catalog
 
-/// Tests of referenced files, and of what happens to them on disk.
+/// Tests of referenced files, and of changes to them on disk.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct RescanTests {
     let folder: TemporaryFolder
@@ -116,7 +116,7 @@ struct RescanTests {
             let touched = try await catalog.call(RescanLibrary())
             #expect(touched.refreshed == 1 && touched.changed == [path])
             #expect(try await read(catalog, ids[3]) == image(4))
-            // Whichever of them the folder has now.
+            // The result does not depend on which of them the folder has now.
             try folder.write(image(2), to: "photos/a.jpg")
             #expect(try await catalog.call(RescanLibrary()).refreshed == 1)
             #expect(try await read(catalog, ids[1]) == image(2))
@@ -145,6 +145,91 @@ struct RescanTests {
             try FileManager.default.moveItem(atPath: folder.file("elsewhere"), toPath: root)
             #expect(try await catalog.call(RescanLibrary()).unchanged == 1)
             #expect(try await read(catalog, id) == image(1))
+        }
+    }
+
+    @Test func `files that were renumbered or swapped are found again, and a copy of a changed file is its new place`()
+        async throws
+    {
+        try await with { catalog in
+            var ids: [ObjectID] = []
+            for number in 1...6 { ids.append(try await refer(catalog, "\(number).jpg", seed: UInt64(number))) }
+            for number in [4, 3, 2, 1] { try move("\(number).jpg", to: "\(number + 10).jpg") }
+            for number in [4, 3, 2, 1] { try move("\(number + 10).jpg", to: "\(number + 1).jpg.new") }
+            // 1 to 4 are 2 to 5 now, and 5 and 6 are swapped, beside them.
+            for number in 2...4 { try move("\(number).jpg.new", to: "\(number).jpg") }
+            try move("5.jpg", to: "spare")
+            try move("6.jpg", to: "5.jpg")
+            try move("spare", to: "6.jpg")
+            try move("5.jpg.new", to: "7.jpg")
+            let result = try await catalog.call(RescanLibrary())
+            #expect(result.movedCount == 6 && result.changedCount == 0 && result.missingCount == 0)
+            #expect(result.new == [])
+            for (number, id) in ids.enumerated() {
+                #expect(try await read(catalog, id) == image(UInt64(number + 1)))
+            }
+
+            try move("2.jpg", to: "2.original.jpg")
+            try folder.write(image(20), to: "photos/2.jpg")
+            let edited = try await catalog.call(RescanLibrary())
+            #expect(edited.movedCount == 1 && edited.changedCount == 0)
+            #expect(edited.new == [folder.file("photos/2.jpg")])
+        }
+    }
+
+    @Test func `files that are no pictures, and further names of known ones, are not called new`() async throws {
+        try await with { catalog in
+            _ = try await refer(catalog, "a.jpg", seed: 1)
+            try folder.write(image(1), to: "photos/copy.jpg")
+            #expect(link(folder.file("photos/a.jpg"), folder.file("photos/link.jpg")) == 0)
+            for name in ["notes.txt", "Thumbs.db"] { try folder.write(Array("text".utf8), to: "photos/" + name) }
+            try folder.write(image(2), to: "photos/new.jpg")
+            let result = try await catalog.call(RescanLibrary())
+            #expect(result.unchanged == 1 && result.new == [folder.file("photos/new.jpg")] && result.newCount == 1)
+        }
+    }
+
+    @Test func `the files of a disk below a root that is not mounted are not missing`() async throws {
+        try await with { catalog in
+            let disk = folder.file("photos/disk")
+            try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
+            let isMounted = mount("tmpfs", disk, "tmpfs", 0, "size=4m") == 0
+            defer { umount2(disk, 2) }
+            _ = try Needed.found(isMounted ? true : nil, "the privilege to mount a small disk (root)")
+            _ = try await refer(catalog, "disk/on-disk.jpg", seed: 1)
+            _ = try await refer(catalog, "kept.jpg", seed: 2)
+            _ = try await refer(catalog, "deleted.jpg", seed: 3)
+            #expect(umount2(disk, 2) == 0)
+            try FileManager.default.removeItem(atPath: folder.file("photos/deleted.jpg"))
+            // Twice, because the file that was deleted is noted as missing.
+            for isThere in [true, false] {
+                if !isThere { try FileManager.default.removeItem(atPath: disk) }
+                let result = try await catalog.call(RescanLibrary())
+                #expect(result.missing == [folder.file("photos/deleted.jpg")] && result.unchanged == 1)
+                #expect(result.unknown == 1 && result.unreadable == [disk], "\(result)")
+            }
+        }
+    }
+
+    @Test func `the check of a library counts referenced files apart from stored ones`() async throws {
+        try await with { catalog in
+            for (number, name) in ["gone.jpg", "changed.jpg", "good.jpg"].enumerated() {
+                _ = try await refer(catalog, name, seed: UInt64(number))
+            }
+            _ = try await catalog.importImages([image(9)])
+            try FileManager.default.removeItem(atPath: folder.file("photos/gone.jpg"))
+            try folder.write(image(20), to: "photos/changed.jpg")
+            let library = folder.file("library")
+            let check = ConsistencyCheck(
+                folder: library,
+                server: try TestStore.address(library: library),
+                isDeep: true,
+                now: 0
+            )
+            let found = try check.run { _, _ in }
+            #expect(found["missing"]?["count"] == 0 && found["damaged"]?["count"] == 0)
+            let paths = found["references"]?["first"]?.arrayValue?.compactMap(\.stringValue) ?? []
+            #expect(paths.sorted() == [folder.file("photos/changed.jpg"), folder.file("photos/gone.jpg")])
         }
     }
 
@@ -209,7 +294,7 @@ struct RescanTests {
                 #expect(error?.errorCode == .invalidOptions || error?.errorCode == .invalidParams, "\(target)")
             }
             let referenced = try await refer(catalog, "a.jpg", seed: 2)
-            // The root of a new ext4 filesystem is as good as an empty folder.
+            // The root of a new ext4 filesystem counts as an empty folder.
             let (backup, restored) = (folder.file("backup"), folder.file("restored"))
             for root in [backup, restored] {
                 try FileManager.default.createDirectory(
@@ -222,7 +307,7 @@ struct RescanTests {
             let restore = LibraryRestore(
                 backup: BackupFolder(path: backup),
                 library: restored,
-                newHistory: String(repeating: "b", count: 32)
+                newHistoryID: String(repeating: "b", count: 32)
             )
             #expect(try restore.run { _, _ in }.resources == 2)
             // The next backup removes the files that the library no longer has.

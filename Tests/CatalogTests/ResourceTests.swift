@@ -20,7 +20,7 @@ struct ResourceTests {
     init() throws { folder = try TemporaryFolder("cat") }
 
     @Test(.spec("T-31")) func `bytes go in by an upload and come out whole, in part and in chunks`() async throws {
-        // A picture with more bytes behind its end than one chunk has.
+        // An image with more bytes after its end than one chunk has.
         let bytes = image(1) + (0..<(2_500_000)).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         try await CatalogFixture.with(folder) { catalog in
             let name = try await catalog.upload(bytes)
@@ -314,7 +314,7 @@ struct ResourceTests {
                 try await catalog.perform([create], transaction: "t", attachments: [image(1)])
             }
             #expect(failed?.errorCode == .internalError && resources.contains(digest))
-            // An upload that is cancelled afterwards does not take its bytes with it.
+            // The bytes of an upload that is cancelled afterwards stay.
             let name = try await catalog.upload(image(2))
             let other = ChangeRequest.createAsset(.init(resources: [NewResource(source: .upload(name))]))
             let refused = await rpcError { try await catalog.perform([other], transaction: "u") }

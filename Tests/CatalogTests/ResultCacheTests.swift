@@ -42,7 +42,7 @@ struct ResultCacheTests {
         #expect(cache[.init(fetch: try fetch(499), sequence: 1)] != nil)
     }
 
-    /// Each version of the list of a limited grant makes other fetches, and each of them keeps its list.
+    /// Fetches with different versions of the list of a limited grant are different fetches, and each keeps its list.
     @Test func `the lists of limited grants count`() throws {
         let cache = ResultCache(maxBytes: 1 << 20)
         for version in 1...200 as ClosedRange<Int64> {
@@ -83,7 +83,7 @@ struct ResultCacheTests {
         second.remove(20)
         #expect(memory.bytes == 30)
         first.remove(30)
-        // A request that ends gives its memory back.
+        // A request that ends releases its memory.
         try memory.reservation(of: "a", isService: false).add(7)
         #expect(memory.bytes == 0)
     }

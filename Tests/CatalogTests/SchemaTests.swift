@@ -18,7 +18,7 @@ struct SchemaTests {
         try LibraryStore(
             folder: folder.path,
             now: 1_800_000_000_000_000,
-            newHistory: history,
+            newHistoryID: history,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
     }
@@ -44,7 +44,7 @@ struct SchemaTests {
 
         let store = try open(folder)
         // No record mentions the moments that it did not have, so clients fetch again.
-        #expect(store.history == String(repeating: "a", count: 32) && store.startSequence == 2)
+        #expect(store.historyID == String(repeating: "a", count: 32) && store.startSequence == 2)
         let assets = try await store.read { try $0.assets.assets([1, 2, 3]) }
         #expect(assets.count == 3)
         #expect(assets[1]?.originalFilename == "DSCF0000.JPG" && assets[1]?.creationOffset == -39_600)
@@ -65,7 +65,7 @@ struct SchemaTests {
         #expect(records.records.map(\.sequence) == [1, 2])
         try store.close()
         try DatabaseCheck.full(path: path)
-        // Opening it again has nothing left to migrate.
+        // Opening it again migrates nothing.
         try open(folder).close()
     }
 
@@ -122,7 +122,7 @@ struct SchemaTests {
 
         let history = String(repeating: "b", count: 32)
         let store = try open(folder, history)
-        #expect(store.history == history)
+        #expect(store.historyID == history)
         for (album, rows) in [(SmartAlbum.selfPortraits, [Int64(2)]), (.generic, [1, 3])] {
             let (found, counted) = try await store.read { reader in
                 (
@@ -135,7 +135,7 @@ struct SchemaTests {
         try store.close()
         try DatabaseCheck.full(path: path)
         let again = try open(folder)
-        #expect(again.history == history, "once")
+        #expect(again.historyID == history, "once")
         try again.close()
     }
 

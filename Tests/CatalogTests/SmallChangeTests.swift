@@ -16,7 +16,7 @@ struct SmallChangeTests {
         func note() { threads.withLock { $0.append(pthread_self()) } }
     }
 
-    /// Starts a task that notes its thread, waits, and notes it again.
+    /// Starts a task that records its thread, waits, and records it again.
     private func start(_ executor: SmallChangeExecutor, _ trace: Trace) -> Task<Void, Never> {
         Task(executorPreference: executor) { @concurrent in
             trace.note()
@@ -29,7 +29,7 @@ struct SmallChangeTests {
         let writer = WriterExecutor()
         let trace = Trace()
         let (task, here) = (start(SmallChangeExecutor(writer), trace), pthread_self())
-        // Noted before the task was returned.
+        // Recorded before the task was returned.
         #expect(trace.threads.withLock { $0 }.map { pthread_equal($0, here) != 0 } == [true])
         await withCheckedContinuation { continuation in
             writer.async {
@@ -46,7 +46,7 @@ struct SmallChangeTests {
         let writer = WriterExecutor()
         let trace = Trace()
         let isDone = Atomic(false)
-        // Work before it in the queue is done first.
+        // Earlier work in the queue runs first.
         writer.async { isDone.store(true, ordering: .releasing) }
         let task = start(SmallChangeExecutor(writer, beginsAtOnce: false), trace)
         while trace.waiter.withLock({ $0 == nil }), !Task.isCancelled { await Task.yield() }
@@ -58,7 +58,7 @@ struct SmallChangeTests {
     }
 
     @Test func `changes with bytes, lists to compare with, many objects and long texts are not small`() throws {
-        func areSmall(_ text: String) throws -> Bool { CatalogHandler.areSmall(try JSON(parsing: Array(text.utf8))) }
+        func areSmall(_ text: String) throws -> Bool { SmallChange.areSmall(try JSON(parsing: Array(text.utf8))) }
         let long = String(repeating: "x", count: 5000)
         let many = (0..<17).map { "\"\($0)\"" }.joined(separator: ",")
         #expect(try areSmall(#"[{"type":"asset.update","id":"a","set":{"isFavorite":true,"caption":"x"}}]"#))
@@ -69,7 +69,7 @@ struct SmallChangeTests {
         #expect(try !areSmall(#"[{"type":"asset.update","id":"a","set":{"caption":"\#(long)"}}]"#))
         #expect(try !areSmall(#"[{"type":"asset.update","id":"a","set":{"keywords":["\#(long)"]}}]"#))
         #expect(try !areSmall(#"[{"type":"asset.update","id":"a","set":{"location":{"a":1}}}]"#))
-        #expect(!CatalogHandler.areSmall(nil))
-        #expect(!CatalogHandler.areSmall(.array(Array(repeating: .object([:]), count: 17))))
+        #expect(!SmallChange.areSmall(nil))
+        #expect(!SmallChange.areSmall(.array(Array(repeating: .object([:]), count: 17))))
     }
 }

@@ -24,7 +24,7 @@ final class StoreFixture: Sendable {
             folder: place,
             server: try TestStore.address(library: place),
             now: 1_700_000_000_000_000,
-            newHistory: name,
+            newHistoryID: name,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
     }
@@ -35,7 +35,7 @@ final class StoreFixture: Sendable {
     func write(_ result: TransactionResult, sequence: Int64) async throws {
         var record = ChangeRecord(
             sequence: sequence,
-            library: store.history,
+            library: store.historyID,
             date: sequence,
             origin: ChangeOrigin(identity: "test")
         )
@@ -108,7 +108,7 @@ extension LibraryStore {
         }
     }
 
-    /// Has the writing connection wait for a signal; returns when it does.
+    /// Makes the writing connection wait for a signal; returns when it waits.
     func holdWriter(until gate: DispatchSemaphore) async {
         await withCheckedContinuation { continuation in
             DispatchQueue(label: "test").async { [self] in

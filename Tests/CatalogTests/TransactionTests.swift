@@ -76,7 +76,7 @@ struct TransactionTests {
             #expect(error?.name == "identifier_not_found" && error?.code == 3201 && error?.data["request"] == 7)
             #expect(try await catalog.call(CurrentToken()).token == before)
             #expect(try await catalog.collections().isEmpty)
-            // A refused outcome is not remembered.
+            // A refusal is not stored as an outcome.
             requests[7] = .updateAsset(.init(id: .id(id), set: AssetPatch(rating: 2)))
             let made = try await catalog.perform(requests, transaction: "t")
             #expect(made.sequence == before.sequence + 1)
@@ -115,7 +115,7 @@ struct TransactionTests {
             let root = try await catalog.service.store.read { try $0.collections.list(.root) }
             var assets: [ObjectID] = []
             var albums: [ObjectID] = []
-            // Objects that were deleted are still named now and then, which refuses the transaction.
+            // Deleted objects are still named sometimes; such a transaction is refused.
             var gone: [ObjectID] = []
             func pick(_ ids: [ObjectID]) -> ObjectID {
                 let others = gone.filter { $0.kind == ids[0].kind }
@@ -337,7 +337,7 @@ struct TransactionTests {
                 let caption = "\(step)" + String(repeating: "x", count: 20_000)
                 try await catalog.perform([.updateAsset(.init(id: .id(id), set: AssetPatch(caption: .some(caption))))])
             }
-            // The steps go on after the last commit, each of them between two tasks of the writer.
+            // The steps continue after the last commit, each between two tasks of the writer.
             while catalog.service.writer.retention.hasMore { try await catalog.service.store.onWriter { _ in } }
             let tokens = try await catalog.call(CurrentToken())
             #expect(tokens.oldest.sequence > first.sequence)
@@ -353,7 +353,7 @@ struct TransactionTests {
             }
             #expect(counted == stored.records.reduce(0) { $0 + $1.bytes.count })
             #expect(counted <= (1 << 20) + 50_000)
-            // The age counts for outcomes, not the size.
+            // Outcomes have a maximum age, but no maximum size.
             #expect(try await catalog.perform([rate], transaction: "rate").json == rated.json)
         }
     }

@@ -27,7 +27,7 @@ struct UploadJobStoreTests {
             try database.execute(sql: RemoteObjectStore.schema)
             try database.execute(sql: UploadJobStore.schema)
             try database.execute(sql: UploadJobStore.versions)
-            try database.execute(sql: RemoteObjectStore.repetitions)
+            try database.execute(sql: RemoteObjectStore.addAgainColumn)
             try database.execute(sql: UploadJobStore.addOnlyKeys)
             let connection = SQLConnection(database)
             try body(UploadJobStore(database: connection), RemoteObjectStore(database: connection))
@@ -157,7 +157,7 @@ struct UploadJobStoreTests {
             folder: folder.path,
             server: try PostgreSQLServer.shared().address(library: folder.path),
             now: 1,
-            newHistory: String(repeating: "a", count: 32),
+            newHistoryID: String(repeating: "a", count: 32),
             logger: CatalogFixture.logger
         )
         defer { try? store.close() }
@@ -178,7 +178,7 @@ struct UploadJobStoreTests {
             #expect(try jobs.create(.upload, [subject], for: "a", date: 5)?.count == 1)
             #expect(try jobs.create(.upload, [subject], for: "b", date: 6)?.count == 1)
             for identity in "cdefghijk" { _ = try jobs.create(.upload, all, for: "\(identity)", date: 7) }
-            // All identities together.
+            // The limit of all identities together.
             #expect(try jobs.count() <= UploadJob.totalLimit)
             let left = try jobs.capacity(of: "l")
             #expect(left == UploadJob.totalLimit - (try jobs.count()) && left < UploadJob.limit)
@@ -203,7 +203,7 @@ struct UploadJobStoreTests {
             try objects.confirm(stored.digest, size: 10, date: 4)
             #expect(try objects.repeated(digests).isEmpty && objects.remoteSize(of: stored.digest) == 10)
             #expect(try jobs.all(of: .init("b")).map(\.state) == [.succeeded, .registered])
-            // Also bytes whose upload had failed.
+            // Bytes whose upload had failed are sent too.
             try objects.fail(new.digest, problem: "file_damaged", message: "m", date: 5, most: 1)
             try objects.uploadAgain(digests)
             #expect(try objects.repeated(digests) == Set(digests))

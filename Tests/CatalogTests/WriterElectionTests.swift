@@ -38,7 +38,7 @@ struct WriterElectionTests {
             folder: folder.path,
             server: address,
             now: 1,
-            newHistory: String(repeating: history, count: 32),
+            newHistoryID: String(repeating: history, count: 32),
             logger: CatalogFixture.logger
         )
     }
@@ -46,11 +46,11 @@ struct WriterElectionTests {
     /// Returns a catalog that knows a sequence of the history of "a" and ignores what it receives.
     private func follower(head: Int64) -> WriterElection.Follower {
         WriterElection.Follower(
-            history: String(repeating: "a", count: 32),
+            historyID: String(repeating: "a", count: 32),
             head: { head },
             receive: { _, _ in },
             changed: { _ in },
-            newHistory: { String(repeating: "b", count: 32) }
+            newHistoryID: { String(repeating: "b", count: 32) }
         )
     }
 
@@ -66,14 +66,14 @@ struct WriterElectionTests {
             #expect(found.token == made.token)
             #expect(found.collections.map(\.title) == ["one"])
             #expect(standby.service.tail.head == made.sequence)
-            // Its next start notices if the server has lost what clients have seen here.
+            // Its next start detects if the server has lost changes that clients have seen at this catalog.
             let shown = HeadFile.Head(library: made.token.library, sequence: made.sequence)
             #expect(try standby.service.store.headFile.load() == shown)
             let refused = await rpcError { try await standby.perform([.createCollection(.init(title: "two"))]) }
             #expect(refused?.errorCode == .libraryReadOnly && refused?.data["standby"] == .bool(true))
             #expect(refused?.message.contains("process \(getpid())") == true, "\(refused?.message ?? "")")
             #expect(try await writer.call(CurrentToken()).token == made.token)
-            // Bytes that no transaction can use here are not accepted.
+            // Bytes that no transaction of this catalog can use are not accepted.
             let upload = await rpcError { try await standby.call(BeginUpload(size: 1)) }
             #expect(upload?.errorCode == .libraryReadOnly && upload?.data["standby"] == .bool(true))
             // Editors learn the states of edits from the writer, publishers from any catalog.
@@ -101,7 +101,7 @@ struct WriterElectionTests {
             let election = try #require(two.service.store.election)
             await election.untilWriter()
             #expect(election.role == .writer(epoch: 2))
-            // The outcomes of the catalog before are known, and nothing is done twice.
+            // The outcomes of the previous catalog are known, and no transaction is performed twice.
             let repeated = try await two.perform([.createCollection(.init(title: "two"))], transaction: "t2")
             #expect(repeated.sequence == second.sequence && first.sequence + 1 == second.sequence)
             let third = try await two.perform([.createCollection(.init(title: "three"))])
@@ -144,7 +144,7 @@ struct WriterElectionTests {
             let head = try connection.execute(HistoryStore.newestSequenceQuery).int64(0, 0)
             #expect(head == first.sequence)
             await #expect(throws: CatalogError.self) { try await catalog.service.store.remember(1, as: "probe") }
-            // The failure is a problem of a catalog that writes, and none of a standby.
+            // The failure is a problem of a catalog that writes, not of a standby.
             #expect(try await !catalog.call(Health()).isHealthy)
             try connection.execute(
                 script: """
@@ -167,7 +167,7 @@ struct WriterElectionTests {
             $0.server = address
         } _: { catalog in
             _ = try await catalog.perform([.createCollection(.init(title: "one"))])
-            // The other catalog commits between this one's look at the newest sequence and its commit.
+            // The other catalog commits after this one has read the newest sequence and before it commits.
             let connection = try PostgreSQLConnection(address)
             try connection.execute(script: "BEGIN; LOCK TABLE change IN EXCLUSIVE MODE")
             async let refused = rpcError { try await catalog.perform([.createCollection(.init(title: "late"))]) }
@@ -218,7 +218,7 @@ struct WriterElectionTests {
         let other = try TemporaryFolder("election")
         let configured = other.file("library")
         try FileManager.default.createDirectory(atPath: configured, withIntermediateDirectories: true)
-        try HeadFile(path: configured + "/head").store(library: writer.history, sequence: 5)
+        try HeadFile(path: configured + "/head").store(library: writer.historyID, sequence: 5)
         let error = await #expect(throws: StorageError.self) {
             try await CatalogFixture.with(other) {
                 $0.server = address
@@ -238,7 +238,7 @@ struct WriterElectionTests {
         let before = try store(folder, address, history: "a")
         let election = WriterElection(address)
         try election.open { _, isWriter in #expect(!isWriter) }
-        // This standby has read five changes of a server that is not there any more.
+        // This standby has read five changes of a server that no longer exists.
         let follower = follower(head: 5)
         try before.close()
         let error = await #expect(throws: StorageError.self) { try await election.run(follower) }
@@ -265,7 +265,7 @@ struct WriterElectionTests {
         let error = await #expect(throws: StorageError.self) { try await election.run(follower) }
         #expect("\(error.map { "\($0)" } ?? "")".contains("moved to a file"))
         election.close()
-        // Also a catalog that has looked for the mark before it was set.
+        // A catalog that has looked for the mark before it was set is refused too.
         let session = SQLConnection(PostgreSQLSession(address))
         let late = #expect(throws: StorageError.self) {
             try session.inImmediateTransaction { try WriterElection.noteWriter(session, 99, "late") }
@@ -283,7 +283,7 @@ struct WriterElectionTests {
         try PostgreSQLServer.execute("DELETE FROM safelight_writer", at: address)
         let after = try store(folder, address, history: "c")
         defer { try? after.close() }
-        #expect(after.history == moved.token.library)
+        #expect(after.historyID == moved.token.library)
     }
 
     @Test func `a second catalog that has shown lost commits does not take over with the old history`() async throws {
@@ -321,7 +321,7 @@ struct WriterElectionTests {
     @Test func `a loaded dump of the database begins another history, once`() async throws {
         let address = try PostgreSQLServer.shared().address(library: folder.path)
         try store(folder, address, history: "a").close()
-        // A dump has the place where it was made.
+        // A dump contains the place where it was made.
         try PostgreSQLServer.execute("UPDATE safelight_schema SET origin = '1 2 3'", at: address)
         for history: Character in ["b", "c"] {
             let other = try TemporaryFolder("election")
@@ -354,7 +354,7 @@ struct WriterElectionTests {
         try PostgreSQLServer.execute("UPDATE counter SET value = 1 WHERE name = 'smart.rules'", at: address)
         for history: Character in ["b", "c"] {
             let after = try store(folder, address, history: history)
-            #expect(after.history == String(repeating: "b", count: 32))
+            #expect(after.historyID == String(repeating: "b", count: 32))
             #expect(try await after.read { try $0.counter("smart.rules") } == SmartAlbum.rulesVersion)
             try after.close()
         }

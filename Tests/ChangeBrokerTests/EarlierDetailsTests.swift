@@ -8,8 +8,8 @@ import Testing
 
 @testable import ChangeBroker
 
-/// Tests of observed fetches whose details need what happened before: the deletion of an album, and records from before
-/// the observation, of which one response reads a limited number.
+/// Tests of observed fetches whose details need earlier changes: the deletion of an album, and records from before the
+/// observation, of which one response reads a limited number.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct EarlierDetailsTests: ObservationSteps {
     private static let album = RandomEntities.id(.assetCollection, 1)
@@ -58,7 +58,7 @@ struct EarlierDetailsTests: ObservationSteps {
                     try await fixture.caughtUp()
                     let since = try await details(observed, fixture, since: start)
                     #expect(since.details == notified && since.objectWasDeleted && since.count == 0)
-                    // It may come back under the same identifier, as a moment does.
+                    // It may exist again with the same identifier, as a moment does.
                     let album = AssetCollection(id: Self.album, revision: Revision(1))
                     await fixture.catalog.commit([], collections: [EntityChange(before: nil, after: album)])
                     try await fixture.caughtUp()
@@ -77,7 +77,7 @@ struct EarlierDetailsTests: ObservationSteps {
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
                     try await fixture.caughtUp()
-                    // Now and since a token after the deletion there is nothing to observe.
+                    // At present, and since a token after the deletion, there is no album to observe.
                     for token in [nil, await fixture.catalog.token] {
                         let error = await #expect(throws: RPCError.self) {
                             try await observe(fetch, fixture, since: token)

@@ -10,9 +10,9 @@ actor FakeCatalog {
     private(set) var records: [ChangeRecord] = []
     private var oldest: Int64 = 0
     private var waiting: [AsyncStream<Void>.Continuation] = []
-    /// True while new records are kept from followers.
+    /// True while new records are not sent to followers.
     private var isHeld = false
-    /// True while it refuses the question for its head.
+    /// True while it refuses requests for its head.
     private(set) var isBusy = false
     /// The number of requests for pages of history.
     private(set) var pagesAsked = 0
@@ -52,13 +52,13 @@ actor FakeCatalog {
 
     func commit(times: Int) { for _ in 0..<times { commit() } }
 
-    /// Keeps new records from followers, or gives them all at once.
+    /// Holds back new records from followers, or sends them all at once.
     func hold(_ isHeld: Bool) {
         self.isHeld = isHeld
         wake()
     }
 
-    /// Refuses the question for its head, or answers it again.
+    /// Refuses requests for its head, or answers them again.
     func setBusy(_ isBusy: Bool) { self.isBusy = isBusy }
 
     /// Trims history up to a sequence.

@@ -72,7 +72,7 @@ private struct Simulation {
         send(FeedTopic.head, LiveFrames.head(head))
     }
 
-    /// The broker is killed; its successor begins at the catalog's head.
+    /// Kills the broker; the next one begins at the catalog's head.
     mutating func restartBroker() {
         instance += 1
         let head = ChangeToken(library: testLibrary, sequence: Int64(log.count))

@@ -229,7 +229,7 @@ struct HistoryTests {
                         guard case .notification(_, let params, _) = try await events.next() else { return }
                         seen += sequences(params["records"]?.arrayValue ?? [])
                     }
-                    // The reader pauses: the cursor stays near its position however much is committed.
+                    // The reader pauses: the cursor stays near its position, however many records are committed.
                     await fixture.catalog.commit(times: 200)
                     try await fixture.caughtUp()
                     let lags = await broker.feed.metrics()["followers"]?["lags"]?.arrayValue

@@ -8,7 +8,7 @@ import Testing
 
 @testable import ChangeBroker
 
-/// A fetch whose keys arrive late has the same result as one that was there from the beginning.
+/// A fetch whose keys arrive late has the same result as one that was observed from the beginning.
 @Suite(.timeLimit(.minutes(1)))
 struct LoadingFetchTests {
     private func fetch() throws -> Fetch {

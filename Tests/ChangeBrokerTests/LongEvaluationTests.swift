@@ -95,7 +95,7 @@ struct LongEvaluationTests {
         #expect(await feed.updatedThrough == 11)
         #expect(await feed.fetch(of: "x") == nil)
         #expect(await feed.instance != "first")
-        let window = slow.window(offset: 3, limit: 7)
+        let window = slow.with(offset: 3, limit: 7)
         for (name, fetch) in [("x", slow), ("y", window)] {
             let error = await #expect(throws: RPCError.self) {
                 try await feed.addHolder(name, fetch, by: holder("uid:2"), at: 0)
@@ -183,7 +183,7 @@ struct LongEvaluationTests {
             }
         }
         #expect(givenUp.count == 1 && givenUp.first?.number == numbers["b"])
-        // Ten seconds at 445 ms for each record: half a second, less a tenth of the time that passes.
+        // Ten seconds at 445 ms for each record: half a second, less a tenth of the elapsed time.
         #expect((31...34).contains(givenUp.first?.sequence ?? 0))
         #expect(fetches["c"] != nil)
     }

@@ -163,10 +163,10 @@ struct ObservationTests: ObservationSteps {
                         let changes = try await details(observed[index], fixture, since: start).details
                         #expect(try changes?.apply(to: before[index]) == wanted)
                     }
-                    // One that comes later has the details since the start, too.
+                    // A later observer has the details since the start, too.
                     let late = try await observe(best(limit: 3), fixture, since: start)
                     #expect(try late.details.details?.apply(to: ids(1, 2, 3)) == ids(1, 4, 2))
-                    // The result goes with the last of them.
+                    // The result is removed with the last of them.
                     for one in observed + [late] {
                         #expect(await broker.feed.observedFetches.rows == 4)
                         let request = FetchUnobserve(observation: one.details.observation)

@@ -94,7 +94,7 @@ struct ObservedResultTests {
             }
             let keys = model.places.keys.compactMap(model.asset).map { fetch.resultKey(of: $0) }.sorted()
             let result = ObservedResult(
-                fetch.window(offset: 0, limit: 0),
+                fetch.whole,
                 number: 1,
                 tree: KeyTree(ascending: keys.map { $0.bytes[...] }),
                 at: 1
@@ -254,7 +254,8 @@ struct ObservedResultTests {
                     isDeleted: false
                 )
             }
-            #expect(fetches.reloads(for: record).map { $0.number } == Array(reloaded.keys))
+            let scopes = fetches.finishedScopes(of: record)
+            #expect(scopes.reloads.map { $0.number } == Array(reloaded.keys))
             update(&fetches, record, reloaded)
             #expect(observed.count == (sequence == 4 ? 1 : 0))
         }
@@ -268,7 +269,7 @@ struct ObservedResultTests {
         let folder = RandomEntities.id(.collectionList, 1)
         let predicate = try Predicate(format: "rating > 3", of: .asset)
         let fetch = try Fetch(.assets(.below(folder)), predicate: predicate)
-        // The predicate would leave it out.
+        // The predicate would exclude it.
         let asset = Asset(id: RandomEntities.id(.asset, 3), revision: Revision(1))
         let key = fetch.resultKey(of: asset).bytes
         var fetches = ObservedFetches()
@@ -288,7 +289,8 @@ struct ObservedResultTests {
         try keys.add([0, 0, 0, UInt8(key.count)] + key)
         let scope: Set = [folder, album.id]
         let loaded = LoadedKeys(keys: keys, token: record.token, scope: scope, members: nil, isDeleted: false)
-        #expect(fetches.reloads(for: record).map { $0.number } == [number])
+        let scopes = fetches.finishedScopes(of: record)
+        #expect(scopes.reloads.map { $0.number } == [number])
         update(&fetches, record, [number: loaded])
         #expect(observed.details(observed.result.changes(after: 1))?.changed.map(\.id) == [asset.id])
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ChangeBroker
 
-/// Tests of the moments of a limited view, against moments that are made anew after each transaction.
+/// Tests of the moments of a limited view, against moments that are computed from scratch after each transaction.
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(2))))
 struct ViewMomentsTests {
     private static func asset(_ number: Int, using random: inout SeededRandom) -> Asset {
@@ -27,7 +27,7 @@ struct ViewMomentsTests {
         var collections: [ObjectID: AssetCollection] = [:]
         var lists: [ObjectID: CollectionList] = [:]
 
-        /// Applies changes, each of which must begin with what is known.
+        /// Applies changes, the state before each of which must be the known one.
         mutating func apply(_ entities: [RecordEntity]) {
             for entity in entities {
                 switch entity {

@@ -252,11 +252,14 @@ struct ArgumentTests {
         #expect(try SetCommand.moment("2024-06-01T12:30:00Z") == (1_717_245_000_000_000, 0))
         #expect(try SetCommand.moment("2024-06-01T12:30:00+02:00") == (1_717_237_800_000_000, 7200))
         #expect(try SetCommand.moment("2024-06-01T12:30:00.5-03:30") == (1_717_257_600_500_000, -12_600))
-        for text in ["2024-06-01", "now", "2024-06-01T12:30:00", ""] {
+        #expect(try SetCommand.moment("2024-06-01T12:30:00+15:00").offset == 54_000)
+        for text in [
+            "2024-06-01", "now", "2024-06-01T12:30:00", "", "2024-06-01T12:30:00-15:30", "1650-06-01T12:30:00Z",
+        ] {
             #expect(throws: ValidationError.self, "\(text)") { try SetCommand.moment(text) }
         }
         #expect(try SetCommand.location("52.5, -13.25") == Location(latitude: 52.5, longitude: -13.25))
-        for text in ["", "1", "91,0", "0,181", "a,b", "1,2,3", "1,,2", ",1,2", "1,2,"] {
+        for text in ["", "1", "91,0", "0,181", "a,b", "1,2,3", "1,,2", ",1,2", "1,2,", "0,-0"] {
             #expect(throws: ValidationError.self, "\(text)") { try SetCommand.location(text) }
         }
         #expect(throws: (any Error).self) { try parse(SetCommand.self, "set", id) }

@@ -56,6 +56,18 @@ struct ChangeFormatterTests {
         )
     }
 
+    @Test func `moments and their months are not called albums and folders of the user`() throws {
+        var record = record(EntityChange(before: nil, after: Asset(id: .none)))
+        var moment = AssetCollection(id: ScriptedService.id("c", 1))
+        (moment.type, moment.title) = (.moment, "2023-12-24")
+        var month = CollectionList(id: ScriptedService.id("l", 1))
+        (month.type, month.title) = (.momentList, "2023-12")
+        record.collections = [EntityChange(before: moment, after: nil)]
+        record.lists = [EntityChange(before: month, after: nil)]
+        let lines = ChangeFormatter.lines(record)
+        #expect(Array(lines.suffix(2)) == ["moment \"2023-12-24\": deleted", "moments of 2023-12: deleted"])
+    }
+
     @Test func `the heading contains date, sequence and escaped origin`() {
         let heading = ChangeFormatter.heading(record(EntityChange(before: nil, after: Asset(id: .none))))
         #expect(heading == "1970-01-01 00:00:00 UTC  #7  uid:0/saf\\u{1b}elight")

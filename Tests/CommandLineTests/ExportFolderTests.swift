@@ -42,6 +42,24 @@ struct ExportFolderTests {
         }
     }
 
+    @Test func `a photo and a video or raw file of another asset get different stems`() throws {
+        let temporary = try TemporaryFolder("export-folder")
+        for round in 1...2 {
+            var folder = try ExportFolder(temporary.file("out"))
+            let there = round == 1 ? "" : " is there"
+            #expect(try export([("P.JPG", "photo")], to: &folder) == ["P.JPG" + there])
+            #expect(try export([("P.MP4", "video")], to: &folder) == ["P (2).MP4" + there])
+            #expect(try export([("P.dng", "raw")], to: &folder) == ["P (2).dng" + there])
+            #expect(try export([("P.png", "other")], to: &folder) == ["P.png" + there])
+            let live = [("L.HEIC", "still"), ("L.MOV", "its video"), ("L.DNG", "its raw file")]
+            #expect(try export(live, to: &folder) == ["L.HEIC", "L.MOV", "L.DNG"].map { $0 + there })
+        }
+        // Alone, in another run.
+        var folder = try ExportFolder(temporary.file("out"))
+        #expect(try export([("P.MP4", "video")], to: &folder) == ["P (2).MP4 is there"])
+        #expect(try export([("L.MP4", "another video")], to: &folder) == ["L (2).MP4"])
+    }
+
     @Test func `a file is found again under a lower number than that of a file before it`() throws {
         let temporary = try TemporaryFolder("export-folder")
         var folder = try ExportFolder(temporary.file("out"))

@@ -154,7 +154,21 @@ struct FetchedMembersTests {
             #expect(assets.prefix(10).allSatisfy { message.contains("\($0.id) (IMG_1.jpg)") })
             #expect(!message.contains(assets[10].id.text) && message.hasSuffix(" and 5 more"), "\(message)")
         }
-        #expect(catalog.members == [AssetMembers.name])
+        // Also for assets with the whole name, and for those with one extension.
+        #expect(catalog.members == Array(repeating: AssetMembers.name, count: 3))
+    }
+
+    @Test func `a name is that of the file with the whole name, or with the fewest extensions`() async throws {
+        var assets = try Self.assets(6)
+        let names = ["deadbee", "deadbee.png", "IMG.jpg", "IMG.edited.jpg", "PXL.MP.jpg", "PXL.NIGHT.jpg"]
+        for (index, name) in names.enumerated() { assets[index].originalFilename = name }
+        try await serving(LargeAssetCatalog(assets)) { [assets] library, listing in
+            let reference = AssetReference(in: library, listing: listing)
+            let ids = try await reference.ids(["deadbee", "deadbee.png", "IMG", "IMG.edited", "PXL.MP"])
+            #expect(ids == [0, 1, 2, 3, 4].map { assets[$0].id })
+            let several = await Self.failure { _ = try await reference.ids("PXL") }
+            #expect(several?.name == "multiple_identifiers")
+        }
     }
 
     @Test func `names on standard input are looked up together`() async throws {
@@ -268,7 +282,7 @@ struct FetchedMembersTests {
                 // The assets have no files, so that each of them is reported.
                 let command = try Self.parse(ExportCommand.self, words)
                 let error = await Self.error { try await command.export(from: library, Output(json: false)) }
-                #expect((error as? ExitCode)?.rawValue == CommandFailure.Status.partly.rawValue)
+                #expect((error as? ExitCode)?.rawValue == CommandFailure.Status.refused.rawValue)
             }
         }
         #expect(catalog.members == [AssetMembers.export, AssetMembers.export])

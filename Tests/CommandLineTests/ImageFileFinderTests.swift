@@ -66,6 +66,13 @@ struct ImageFileFinderTests {
             for _ in files { try finder.add(text, bytes: arguments.next(text)) }
             #expect(finder.rest().map { path in path.withPlatformString { strlen($0) } } == files.map { $0.count - 1 })
             #expect(arguments.next(text) == nil && arguments.next("safelight") == nil)
+            #expect(arguments.changedText == nil && ArgumentBytes(files).changedText == text)
+            // All other commands would take the text for another file.
+            let given = ArgumentBytes(files)
+            #expect(throws: Never.self) { try given.check(["import", text]) }
+            let refused = #expect(throws: CommandFailure.self) { try given.check(["backup", text]) }
+            #expect(refused?.status == .usage)
+            #expect(throws: Never.self) { try ArgumentBytes([]).check(["backup", "x"]) }
         }
     }
 
@@ -95,6 +102,33 @@ struct ImageFileFinderTests {
             try finder.add(folder.path)
             let found = finder.rest().map { String($0.string.dropFirst(folder.path.count + 1)) }
             #expect(found == ["a.jpg", "site/head/c.jpg", "site/resources/b.jpg"])
+            let skipped = finder.libraries.map { String($0.path.string.dropFirst(folder.path.count + 1)) }
+            #expect(skipped == ["own", "server"] && finder.libraries.allSatisfy { !$0.isNamed })
+            // Of a folder that the user names, nothing would be imported without a word.
+            var own = ImageFileFinder()
+            try own.add(folder.appending(path: "own").path)
+            #expect(own.rest().isEmpty && own.libraries.map(\.isNamed) == [true])
+        }
+    }
+
+    @Test func `files that a shell names one by one are grouped like those of their folder`() throws {
+        try withFolder { folder in
+            let names = [
+                "A.dng", "A.jpg", "A.dng.xmp", "IMG_1.JPG", "IMG_1.MOV", "x.xmp", "sub/IMG_1.MOV", "sub/IMG_1.MOV.xmp",
+                "sub/IMG_1.xmp",
+            ]
+            try make(names, in: folder)
+            var finder = ImageFileFinder()
+            for name in names + ["A.jpg"] { try finder.add(folder.appending(path: name).path) }
+            var items: [ImportItem] = []
+            while let item = finder.next() { items.append(item) }
+            func path(_ name: String) -> FilePath { FilePath(folder.appending(path: name).path) }
+            #expect(items.map(\.main) == ["A.jpg", "IMG_1.JPG", "sub/IMG_1.MOV"].map(path))
+            #expect(items.first?.alternate == path("A.dng") && items.first?.sidecar == path("A.dng.xmp"))
+            #expect(items.first?.apart.map(\.sidecar) == [nil, path("A.dng.xmp")])
+            #expect(items.dropFirst().first?.pairedVideo == path("IMG_1.MOV"))
+            // The other sidecar of the video is not used.
+            #expect(finder.lonelySidecars == [path("x.xmp")] && finder.others == 1)
         }
     }
 

@@ -1,3 +1,4 @@
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -25,5 +26,24 @@ struct InputLineReaderTests {
             reader.done()
         }
         #expect(lines == ["one", "", "too l", "last"])
+    }
+
+    @Test func `the lines of standard input are read in pieces, and the last one without its end`() throws {
+        let folder = try TemporaryFolder("lines")
+        let long = String(repeating: "x", count: 200_000)
+        let path = try folder.write("one\n\n\(long)\nlast".utf8, to: "lines")
+        let file = try FileDescriptor.open(FilePath(path), .readOnly)
+        let input = StandardInput(file)
+        try file.closeAfter {
+            for line in ["one", "", long, "last", nil, nil] { try #expect(input.line() == line) }
+        }
+    }
+
+    @Test func `standard input that cannot be read is an error, and not its end`() throws {
+        let folder = try FileDescriptor.open(FilePath("/"), .readOnly)
+        try folder.closeAfter {
+            let error = #expect(throws: CommandFailure.self) { try StandardInput(folder).line() }
+            #expect(error?.name == "not_read")
+        }
     }
 }

@@ -108,4 +108,47 @@ struct InverseChangeTests {
                 + [.restoreAssets(.init(ids: ids))]
         )
     }
+
+    /// The change in which an album got an asset.
+    private func added(_ asset: Int, before: Int64, after: Int64) throws -> ChangeRecord {
+        let album = try id("c", 1)
+        var (old, new) = (Asset(id: try id("a", asset)), Asset(id: try id("a", asset)))
+        new.memberships = [Membership(collection: album, key: OrderKey.after(nil))]
+        new.revision = Revision(after)
+        old.revision = Revision(before)
+        let change = EntityChange(
+            before: AssetCollection(id: album, revision: Revision(before)),
+            after: AssetCollection(id: album, revision: Revision(after))
+        )
+        return record(assets: [.init(before: old, after: new)], collections: [change])
+    }
+
+    @Test func `changes of one album are taken back one after another, if nothing else has changed it`() throws {
+        let album = try id("c", 1)
+        let later = try InverseChange(of: added(2, before: 7, after: 8))
+        let revisions = try #require(later.albums[album])
+        #expect(revisions.before == Revision(7) && revisions.after == Revision(8))
+        let taken = [album: InverseChange.TakenBack(before: revisions.before, now: Revision(9))]
+
+        var earlier = try InverseChange(of: added(1, before: 6, after: 7))
+        try earlier.expect(taken)
+        let asset = try id("a", 1)
+        #expect(
+            earlier.requests == [
+                .updateCollection(.init(id: .id(album), remove: [asset], ifRevision: Revision(9)))
+            ]
+        )
+        var other = try InverseChange(of: added(1, before: 5, after: 6))
+        let error = #expect(throws: CommandFailure.self) { try other.expect(taken) }
+        #expect(error?.name == ErrorCode.conflict.rawValue)
+    }
+
+    @Test func `the deletion of an asset is named, also if it was in an album`() throws {
+        let change = try added(1, before: 6, after: 7)
+        let deleted = EntityChange(before: change.assets[0].after, after: nil)
+        let error = #expect(throws: CommandFailure.self) {
+            try InverseChange(of: record(assets: [deleted], collections: change.collections))
+        }
+        #expect(error?.message.hasPrefix("the deletion of") == true, "\(error as Any)")
+    }
 }

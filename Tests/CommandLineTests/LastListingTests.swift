@@ -20,6 +20,8 @@ struct LastListingTests {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
         let isOutdated = listing(folder).begin().isOutdated
         #expect(!isOutdated)
+        let note = listing(folder).begin().note
+        #expect(note == LastListing.unwritten)
         #expect(throws: CommandFailure.self) { try listing(folder).ids("@1") }
     }
 }

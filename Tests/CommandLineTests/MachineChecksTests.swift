@@ -28,6 +28,25 @@ struct MachineChecksTests {
         #expect(locks.count == 1 && locks.allSatisfy { $0.contains("may be locked") }, "\(locks)")
     }
 
+    @Test func `a run folder that was deleted while the catalog runs is a problem`() throws {
+        let folder = try TemporaryFolder("deleted-run")
+        let address = try RunFolder(path: folder.path).address(of: .catalog)
+        let lock = try EndpointLock.acquire(address, for: .catalog)
+        defer { withExtendedLifetime(lock) {} }
+        let library = folder.file("library")
+        try FileManager.default.createDirectory(atPath: library, withIntermediateDirectories: true)
+        let checks = MachineChecks(library: library, run: RunFolder(path: folder.file("run")), keys: nil, now: 0)
+        func finding() throws -> Finding { try #require(checks.findings().first { $0.subject == "run folder" }) }
+        #expect(try finding().level == .warning)
+        // The lock of the library as a running catalog holds it.
+        let file = try #require(address.path) + ".lock"
+        #expect(link(file, library + "/lock") == 0)
+        let process = ProcessInfo.processInfo.processIdentifier
+        let found = try finding()
+        #expect(found.level == .problem && found.text.contains("process \(process)"))
+        #expect(found.advice.contains("end the services"))
+    }
+
     @Test func `the advice about a run folder is not to remove it, because services may be running in it`() throws {
         let folder = try TemporaryFolder("run")
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)

@@ -67,6 +67,38 @@ struct RepeatedChangeTests {
         #expect(transactions.current.count == 1)
     }
 
+    @Test func `a thumbnailer that forgets the caches of warm is given new ones`() async throws {
+        let methods = AwaitableValue<[String]>([])
+        let thumbnailer = ScriptedService { request, _ throws(RPCError) in
+            guard request.method != Health.method else { return ScriptedService.health }
+            let opened = methods.withLock { list in
+                list.append(request.method)
+                return list.count { $0 == OpenCache.method }
+            }
+            switch request.method {
+            case OpenCache.method: return Reply(OpenCache.Result(cache: "c\(opened)", limit: 1000).json)
+            case CacheStatus.method where opened == 1: throw ErrorCode.handleExpired.error("there is no such cache")
+            case CacheStatus.method:
+                var status = CacheStatus.Result()
+                status.prepared = 2
+                return Reply(status.json)
+            default: return Reply(EmptyResult().json)
+            }
+        }
+        let assets = (1...2).map { Asset(id: ScriptedService.id("a", $0)) }
+        try await ClientFixture.with { fixture in
+            let library = fixture.library
+            try await fixture.serving(fixture.endpoints.thumbnailers[0], thumbnailer) {
+                try await fixture.serving(fixture.endpoints.catalog, LargeAssetCatalog(assets)) {
+                    let command = try #require(try SafelightCommand.parseAsRoot(["warm"]) as? WarmCommand)
+                    try await command.run(in: library, output: Output(json: true))
+                }
+            }
+        }
+        #expect(methods.current.count { $0 == OpenCache.method } == 2)
+        #expect(methods.current.last == CloseCache.method)
+    }
+
     @Test func `a service that does not come back is not waited for until the deadline`() async throws {
         try await ClientFixture.with { fixture in
             let editor = fixture.library.editor

@@ -28,4 +28,18 @@ struct StopSignalsTests {
             withExtendedLifetime(signals) {}
         }
     }
+
+    @Test func `a command that a signal ends says what is done`() async throws {
+        let ended = await #expect(processExitsWith: .exitCode(128 + SIGINT), observing: [\.standardErrorContent]) {
+            let signals = InterruptedWork.reportAtSignals()
+            var progress = ProgressReporter(output: Output(json: false))
+            progress.begin(total: 7247)
+            progress.update(1000)
+            kill(getpid(), SIGINT)
+            try await Task.sleep(for: .seconds(30))
+            withExtendedLifetime(signals) {}
+        }
+        let errors = String(decoding: ended?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(errors.contains("stopped after 1000 of 7247 assets"), "\(errors)")
+    }
 }

@@ -13,14 +13,20 @@ import Testing
 /// A catalog with three changes of one user, each of another asset, whose records fill a page each.
 private final class PagedHistory: RequestHandler {
     static let count: Int64 = 3
-    private let performed = Mutex<[ChangeRequest]>([])
+    private let performed = Mutex<[PerformChanges]>([])
     /// True if the changes are edits.
     private let isEdited: Bool
+    /// The transaction of each change.
+    private let names: [String?]
 
-    init(isEdited: Bool = false) { self.isEdited = isEdited }
+    init(isEdited: Bool = false, transactions: [String?] = [nil, nil, nil]) {
+        (self.isEdited, names) = (isEdited, transactions)
+    }
 
     /// The requests that were performed.
-    var requests: [ChangeRequest] { performed.withLock { $0 } }
+    var requests: [ChangeRequest] { performed.withLock { $0.flatMap(\.requests) } }
+    /// The transactions that were performed.
+    var transactions: [String] { performed.withLock { $0.map { $0.transaction ?? "none" } } }
 
     static func id(_ number: Int64) -> ObjectID { ObjectID("a0000000000000000000000000\(number)") ?? .none }
 
@@ -33,7 +39,7 @@ private final class PagedHistory: RequestHandler {
             sequence: sequence,
             library: String(repeating: "0", count: 32),
             date: 0,
-            origin: ChangeOrigin(identity: "uid:1", client: "test")
+            origin: ChangeOrigin(identity: "uid:1", client: "test", transaction: names[Int(sequence) - 1])
         )
         let before = Asset(id: Self.id(sequence), revision: Revision(0))
         var after = Asset(id: Self.id(sequence), revision: Revision(sequence))
@@ -61,17 +67,24 @@ private final class PagedHistory: RequestHandler {
             )
             return Reply(page.json)
         case .perform(let changes):
-            performed.withLock { $0 += changes.requests }
+            performed.withLock { $0.append(changes) }
             return Reply(PerformChanges.Result(token: token(Self.count + 1), isChanged: true).json)
         default: throw ErrorCode.methodNotFound.error("the catalog of this test has no such method")
         }
     }
 }
 
-/// A catalog with many changes, of which only the first one was made with the program of the test.
+/// A catalog with many changes, of which only the first one and those of the given transactions were made with the
+/// program of the test.
 private final class LongHistory: RequestHandler {
     static let count: Int64 = 2200
     private let asked = Mutex<[String]>([])
+    /// Transactions by the numbers of the changes.
+    private let names: [Int64: String]
+    /// The date of all changes, in microseconds since 1970.
+    private let date: Int64
+
+    init(_ names: [Int64: String] = [:], date: Int64 = 0) { (self.names, self.date) = (names, date) }
 
     /// The methods of all requests.
     var methods: [String] { asked.withLock { $0 } }
@@ -84,8 +97,12 @@ private final class LongHistory: RequestHandler {
         var record = ChangeRecord(
             sequence: sequence,
             library: String(repeating: "0", count: 32),
-            date: 0,
-            origin: ChangeOrigin(identity: "uid:1", client: sequence == 1 ? "test" : "another")
+            date: date,
+            origin: ChangeOrigin(
+                identity: "uid:1",
+                client: sequence == 1 || names[sequence] != nil ? "test" : "another",
+                transaction: names[sequence]
+            )
         )
         let before = Asset(id: PagedHistory.id(1), revision: Revision(sequence - 1))
         var after = Asset(id: PagedHistory.id(1), revision: Revision(sequence))
@@ -119,9 +136,10 @@ private final class LongHistory: RequestHandler {
 
 @Suite(.timeLimit(.minutes(1)))
 struct UndoTests {
+    private static func assets(_ numbers: Int64...) -> [ObjectReference] { numbers.map { .id(PagedHistory.id($0)) } }
+
     /// Takes back a change and returns the assets that were changed.
-    private func undo(_ words: String...) async throws -> [ObjectReference] {
-        let history = PagedHistory()
+    private func undo(_ words: String..., in history: PagedHistory = PagedHistory()) async throws -> [ObjectReference] {
         try await ClientFixture.with { fixture in
             let library = fixture.library
             try await fixture.serving(fixture.endpoints.catalog, history) {
@@ -141,6 +159,23 @@ struct UndoTests {
 
     @Test func `a change is taken back by its number`() async throws {
         #expect(try await undo("--change", "2") == [.id(PagedHistory.id(2))])
+    }
+
+    @Test func `all changes of the last command are taken back, the newest first and with one run of transactions`()
+        async throws
+    {
+        let (run, other) = (String(repeating: "a", count: 32), String(repeating: "b", count: 32))
+        let three = PagedHistory(transactions: [run, "\(run)-2", "\(run)-3"])
+        #expect(try await undo(in: three) == Self.assets(3, 2, 1))
+        let runs = Set(three.transactions.map(CommandTransactions.run))
+        #expect(Set(three.transactions).count == 3 && runs.count == 1 && runs.first != nil, "\(three.transactions)")
+
+        let mixed = PagedHistory(transactions: ["\(run).a01", other, "\(run)-2.a02"])
+        #expect(try await undo(in: mixed) == Self.assets(3, 1))
+        let alone = PagedHistory(transactions: [run, other, "import-\(run)-1"])
+        #expect(try await undo(in: alone) == Self.assets(3))
+        let named = PagedHistory(transactions: [run, "\(run)-2", "\(run)-3"])
+        #expect(try await undo("--change", "2", in: named) == Self.assets(2))
     }
 
     @Test func `an edit is taken back with one transaction, also if the reply is lost`() async throws {
@@ -178,5 +213,23 @@ struct UndoTests {
         }
         #expect(history.methods.filter { $0 == "changes.token" || $0 == "changes.since" }.count == 6)
         #expect(history.methods.last == "changes.perform")
+    }
+
+    @Test(arguments: [(1_000_000_000_000, 2), (1_000_000_000_000 - 120_000_000, 1)] as [(Int64, Int)])
+    func `changes of a command are found behind many of others, and not searched before the command began`(
+        date: Int64,
+        count: Int
+    ) async throws {
+        // The command began a million seconds after 1970.
+        let run = "00003b9aca00" + String(repeating: "7", count: 20)
+        let history = LongHistory([2: "\(run).a01", LongHistory.count: "\(run)-2.a02"], date: date)
+        try await ClientFixture.with { fixture in
+            let library = fixture.library
+            try await fixture.serving(fixture.endpoints.catalog, history) {
+                let command = try #require(try SafelightCommand.parseAsRoot(["undo"]) as? UndoCommand)
+                try await command.run(in: library, output: Output(json: true))
+            }
+        }
+        #expect(history.methods.count { $0 == "changes.perform" } == count)
     }
 }

@@ -48,6 +48,18 @@ struct UpTests {
         #expect(variables["SAFELIGHT_STORE"] == "sqlite")
     }
 
+    @Test func `a folder with other files is recognized before a library begins in it`() throws {
+        let folder = try TemporaryFolder("up")
+        #expect(!UpCommand.hasForeignFiles(folder.path) && !UpCommand.hasForeignFiles(folder.file("none")))
+        for name in ["cache/a", "library.sqlite-wal", ".hidden", "lock"] { try folder.write([], to: name) }
+        #expect(!UpCommand.hasForeignFiles(folder.path))
+        try folder.write([1], to: "2024/IMG_1.jpg")
+        #expect(UpCommand.hasForeignFiles(folder.path))
+        try folder.write([1], to: "library.sqlite")
+        try folder.write([1], to: "resources/ab/cd")
+        #expect(!UpCommand.hasForeignFiles(folder.path), "a library that is there already")
+    }
+
     @Test func `a killed service is restarted, and Ctrl-C stops all services`() throws {
         let fixture = try SupervisorFixture()
         for service in ["catalog", "change-broker", "thumbnailer", "editor"] {
@@ -79,6 +91,20 @@ struct UpTests {
         let next = try RunningProgram("safelight", ["up", "--json"], environment: fixture.environment)
         #expect(next.waitForOutput("\n", seconds: 30), "\(next.errorText)")
         #expect(try fixture.process(of: "catalog") != orphan)
+        next.signal(SIGTERM)
+        #expect(next.wait(seconds: 30) == 0)
+    }
+
+    @Test func `up waits for a service of a killed up that ends late`() async throws {
+        let fixture = try SupervisorFixture()
+        let orphan = try fixture.process(of: "thumbnailer")
+        kill(orphan, SIGSTOP)
+        fixture.program.killHard()
+        let next = try RunningProgram("safelight", ["up", "--json"], environment: fixture.environment)
+        // Longer than five attempts take.
+        try await Task.sleep(for: .seconds(4))
+        kill(orphan, SIGCONT)
+        #expect(next.waitForOutput("\n", seconds: 30), "\(next.errorText)")
         next.signal(SIGTERM)
         #expect(next.wait(seconds: 30) == 0)
     }

@@ -27,6 +27,12 @@ struct XMPSidecarTests {
         return Array(XMPSidecar.packet(asset, adjustmentData: [], history: history).utf8)
     }
 
+    @Test func `coordinates are written without an exponent`() {
+        #expect(packet(Location(latitude: 52.508333, longitude: -0.0000001)).contains("52,30.49998N"))
+        let near = packet(Location(latitude: 52.000000876, longitude: -10.5))
+        #expect(near.contains("\"52,0.000053N\"") && near.contains("\"10,30.0W\""), "\(near)")
+    }
+
     @Test func `a sidecar that an export has written is known again, also with a longer history of edits`() {
         let known = sidecar("a \"<sea>\" & sand", [3, 5])
         #expect(XMPSidecar.relation(of: known, to: known) == .same)
@@ -49,6 +55,22 @@ struct XMPSidecarTests {
         #expect(earlier.count < known.count)
         #expect(XMPSidecar.relation(of: earlier, to: new) == .other)
         #expect(XMPSidecar.relation(of: earlier, to: known) == .same)
+    }
+
+    @Test func `the sidecar of a render names the persons, and has no areas of the original`() {
+        var asset = Asset(id: .none)
+        let digest = String(repeating: "0", count: 64)
+        asset.resources = [AssetResource(type: .photo, digest: digest, size: 1, contentType: "public.jpeg")]
+        var metadata = AssetMetadata()
+        let face = UnitRect(x: 0.2, y: 0.3, width: 0.1, height: 0.1)
+        metadata.persons = [Person(name: "Ada", area: face), Person(name: "Ada", area: face)]
+        asset.metadata = metadata
+        let history = EditHistory.Result(asset: .none, contentRevision: Revision(0), steps: [], isComplete: true)
+        for isRender in [false, true] {
+            let packet = XMPSidecar.packet(asset, isRender: isRender, adjustmentData: [], history: history)
+            #expect(packet.contains("<rdf:Bag><rdf:li>Ada</rdf:li></rdf:Bag></Iptc4xmpExt:PersonInImage>"), "\(packet)")
+            #expect(packet.contains("<mwg-rs:Regions") != isRender)
+        }
     }
 
     @Test func `the altitude is written in metres with its side of the sea`() {

@@ -54,8 +54,8 @@ struct MethodAccessTests {
     }
 
     @Test func `a role of a newer catalog opens nothing`() throws {
-        let answer = try GrantStatus.Result(json: ["role": "emperor", "consent": "never"])
-        #expect(answer.permission.role == .denied)
+        let result = try GrantStatus.Result(json: ["role": "emperor", "consent": "never"])
+        #expect(result.permission.role == .denied)
     }
 
     @Test(arguments: all.map(\.service)) func `the document of a service has the access of every method`(

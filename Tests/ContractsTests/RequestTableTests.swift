@@ -29,7 +29,7 @@ struct RequestTableTests {
     @Test(arguments: [
         (#"{}"#, "asset"),
         (#"{"asset":"x","targetSize":"max"}"#, "asset"),
-        (#"{"asset":"a01hzy3v9k7q8r5t2w4x6y8z0ab","targetSize":{"width":20000,"height":1}}"#, "targetSize"),
+        (#"{"asset":"a01hzy3v9k7q8r5t2w4x6y8z0ab","targetSize":{"width":20000,"height":1}}"#, "targetSize.width"),
         (#"{"asset":"a01hzy3v9k7q8r5t2w4x6y8z0ab","targetSize":"max","colour":"blue"}"#, "colour"),
         (#"{"asset":"a01hzy3v9k7q8r5t2w4x6y8z0ab","targetSize":"max","quality":1e300}"#, "quality"),
         (#"{"asset":"a01hzy3v9k7q8r5t2w4x6y8z0ab","targetSize":"max","resizeMode":"Fast"}"#, "resizeMode"),
@@ -43,6 +43,26 @@ struct RequestTableTests {
         let error = #expect(throws: RPCError.self) { try ImageRequest(params: json) }
         #expect(error?.errorCode == .invalidParams)
         #expect(error?.data["parameter"]?.stringValue == parameter)
+    }
+
+    @Test func `an empty transaction id is refused by name, and null is none`() throws {
+        let error = #expect(throws: RPCError.self) { try PerformChanges(params: ["requests": [], "transaction": ""]) }
+        #expect(error?.errorCode == .invalidParams && error?.data["parameter"]?.stringValue == "transaction")
+        let adjustments: JSON = ["version": 1, "operations": []]
+        let apply: JSON = ["asset": .string(asset.text), "adjustments": adjustments, "transaction": ""]
+        let other = #expect(throws: RPCError.self) { try ApplyEdit(params: apply) }
+        #expect(other?.data["parameter"]?.stringValue == "transaction")
+        #expect(try PerformChanges(params: ["requests": [], "transaction": .null]).transaction == nil)
+        #expect(try PerformChanges(params: ["requests": [], "client": ""]).client == "")
+    }
+
+    @Test func `the schema of each change request requires its type`() throws {
+        let requests = PerformChanges.table.schema["properties"]?["requests"]?["items"]?["oneOf"]?.arrayValue ?? []
+        #expect(requests.count > 10)
+        for request in requests {
+            #expect(request["required"]?.arrayValue?.contains("type") == true, "\(request["title"] ?? .null)")
+            #expect(request["properties"]?["type"]?["const"] == request["title"])
+        }
     }
 
     @Test func `texts that the catalog stores have no zero byte`() throws {
@@ -193,7 +213,7 @@ struct RequestTableTests {
     }
 
     @Test func `a fetch without a kind has the kind of its method, or the one that its members imply`() throws {
-        func kind(_ fetch: JSON) throws -> FetchSubject {
+        func kind(_ fetch: JSON) throws -> FetchDescription.Kind {
             try FetchCounts(params: ["fetches": [fetch]]).fetches[0].kind
         }
         #expect(try FetchCollections(params: ["fetch": [:]]).fetch.kind == .collections)

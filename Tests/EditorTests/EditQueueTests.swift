@@ -96,7 +96,7 @@ struct EditQueueTests {
             _ = queue.add(edit(id, of: 1, after: after), now: 0)
             #expect(queue.answer(key(id), predecessor: .accepted, now: 0) == nil)
         }
-        // The unknown one is accepted elsewhere before its time is over.
+        // The unknown predecessor is accepted at another editor before the waiting time ends.
         _ = queue.add(edit("h", of: 2, after: "g"), now: 0)
         #expect(queue.answer(key("h"), predecessor: nil, now: 0) == nil)
         #expect(queue.note(key("g"), .accepted, now: 10).isEmpty)
@@ -105,7 +105,7 @@ struct EditQueueTests {
         #expect(queue.next() == nil)
         #expect(queue.note(key("a"), .applied, now: 10).isEmpty)
         #expect(queue.next()?.key == key("b"))
-        // Given up by the other editor: it is applied here.
+        // The other editor has left it, so it is applied here.
         _ = queue.add(edit("c", of: 3), now: 20)
         #expect(queue.awaited(of: "ann") == ["e", "g"])
         #expect(queue.next()?.key == key("c"))

@@ -9,7 +9,7 @@ import Testing
 @testable import Editor
 
 extension EditorWorkerTests {
-    /// The engine of an edit: who chooses it, and what the stored list says.
+    /// The choice of an edit's engine, and its name in the stored list.
     @Suite(.timeLimit(.minutes(TestEnvironment.rounds(5))))
     struct EngineChoiceTests {
         private let list = AdjustmentList(operations: [.exposure(0.7), .saturation(0.3)])

@@ -9,7 +9,7 @@ import Testing
 @testable import Editor
 
 extension EditorWorkerTests {
-    /// How accepted edits end that cannot be applied.
+    /// The end of accepted edits that cannot be applied.
     @Suite(.timeLimit(.minutes(2)))
     struct PublishedEditTests {
         @Test func `an accepted edit stays until its failure is recorded, and its successor waits for it`() async throws

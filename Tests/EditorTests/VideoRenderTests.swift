@@ -1,4 +1,5 @@
 import Foundation
+import Hosting
 import ImageFormats
 import Imaging
 import JSONValue
@@ -202,6 +203,37 @@ struct VideoRenderTests {
         #expect(throws: (any Error).self) {
             try render(path, try list([(.timeRange, ["start": 5, "end": 6])]))
         }
+    }
+
+    @Test func `a part in which no frame begins is refused, by a preview too`() throws {
+        let path = try makeVideo()
+        let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+        defer { try? handle.close() }
+        /// Renders a frame as the worker does.
+        func preview(_ list: AdjustmentList, at time: Int64? = nil) throws {
+            let video = AssetResource(type: .video, digest: "", size: 0, contentType: "public.mpeg-4")
+            let plan = VideoRenderPlan(video, list, frameTime: time, maximumSide: 160)
+            let job = WorkerJob(
+                method: VideoEditWorker.frameMethod,
+                params: plan.json,
+                files: [handle.fileDescriptor]
+            )
+            _ = try VideoEditWorker.frame(job)
+        }
+        for (start, end) in [(0.97, 0.99), (0.921, 0.959), (0.001, 0.03)] {
+            let part = try list([(.timeRange, ["start": .double(start), "end": .double(end)])])
+            #expect(throws: VideoError.emptyPart) { try render(path, part) }
+            for time in [nil, Int64(400_000)] {
+                let error = #expect(throws: WorkerJobError.self) { try preview(part, at: time) }
+                #expect(error?.name == "invalid_params", "\(start) to \(end): \(error?.message ?? "")")
+            }
+        }
+        let behind = try list([(.timeRange, ["start": 5, "end": 6])])
+        let error = #expect(throws: WorkerJobError.self) { try preview(behind) }
+        #expect(error?.name == "invalid_params" && error?.message.contains("timeRange") == true)
+        let part = try list([(.timeRange, ["start": 0.9, "end": 0.93])])
+        #expect(throws: Never.self) { try preview(part) }
+        #expect(throws: Never.self) { try preview(part, at: 400_000) }
     }
 
     @Test func `sound that begins after the picture does so at every speed`() throws {

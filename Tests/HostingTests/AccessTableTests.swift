@@ -22,9 +22,9 @@ struct AccessTableTests {
             guard let permission = permission.withLock({ $0 }) else {
                 throw ErrorCode.unavailable.error("away")
             }
-            var answer = GrantStatus.Result(permission)
-            answer.key = key.withLock { $0 }
-            return answer
+            var result = GrantStatus.Result(permission)
+            result.key = key.withLock { $0 }
+            return result
         }
     }
 
@@ -43,7 +43,7 @@ struct AccessTableTests {
         #expect(AccessTable.local("uid:8", ownUID: 7) == nil)
         #expect(AccessTable.local("key:uid:7", ownUID: 7) == nil)
         #expect(try await table.permission(of: "uid:0", nil).role == .host)
-        // Changes do not arrive yet: nothing is remembered.
+        // Changes do not arrive yet: no permission is cached.
         for _ in 0..<2 { #expect(try await table.permission(of: "key:a", nil).role == .readWrite) }
         #expect(catalog.asked.withLock { $0 } == 2)
         table.confirm()
@@ -124,7 +124,7 @@ struct AccessTableTests {
         #expect(Permission(byte: old.value).role == .denied)
     }
 
-    @Test func `another consent ends nothing, and what an identity adds is kept as long as it may add`() async throws {
+    @Test func `a change of consent ends no request, and data is kept as long as the identity may add`() async throws {
         let catalog = FakeCatalog()
         let table = Self.table(catalog)
         table.confirm()
@@ -141,7 +141,7 @@ struct AccessTableTests {
         #expect(reviewed.withLock { $0 } == 2 && !table.mayKeep("key:a", for: .add))
     }
 
-    @Test func `an answer that was asked for before a change is not remembered`() async throws {
+    @Test func `the result of a lookup before a change is not cached`() async throws {
         let reached = Promise<Void>()
         let release = Promise<Void>()
         let calls = Mutex(0)
@@ -164,7 +164,7 @@ struct AccessTableTests {
         #expect(Permission(byte: table.cachedPermission(of: "key:a").value).role == .denied)
     }
 
-    @Test func `a changed grant is asked about, and goes by itself if nobody answers`() async throws {
+    @Test func `a changed grant is looked up, and counts alone if the catalog does not answer`() async throws {
         let catalog = FakeCatalog()
         let table = Self.table(catalog)
         table.confirm()
@@ -183,7 +183,7 @@ struct AccessTableTests {
         #expect(table.mayKeep("key:a") == false)
     }
 
-    @Test func `each question names the newest change of any grant, which its answer has to include`() async throws {
+    @Test func `each lookup names the newest change of any grant, which its result has to include`() async throws {
         let asked = Mutex<[Int64?]>([])
         let table = AccessTable { _, newest throws(RPCError) in
             asked.withLock { $0.append(newest?.sequence) }
@@ -204,7 +204,7 @@ struct AccessTableTests {
         #expect(asked.withLock { $0 } == [nil, 9, 10, 3])
     }
 
-    @Test func `a change that arrives while everything is asked again is not undone by the earlier answer`() async {
+    @Test func `a change that arrives during repeated lookups is not undone by an earlier result`() async {
         let (reached, release, repeated) = (Promise<Void>(), Promise<Void>(), Promise<Void>())
         let calls = Mutex(0)
         let table = AccessTable { _, _ throws(RPCError) in
@@ -227,13 +227,14 @@ struct AccessTableTests {
         #expect(Permission(byte: cached.value).role == .denied)
     }
 
-    @Test func `a service that has to ask again reviews requests only if the answer is another`() async throws {
+    @Test func `a service that repeats lookups reviews requests only if the permission has changed`() async throws {
         let catalog = FakeCatalog()
         catalog.permission.withLock { $0 = Permission(.limited) }
         let table = Self.table(catalog)
         let reviewed = Mutex<[Set<String>]>([])
         table.onChange { identities in reviewed.withLock { $0.append(identities) } }
-        // As after a start, and after the catalog was away: nothing is remembered, and the same is answered.
+        // As after a start, and after the catalog was unreachable: no permission is cached, and lookups have the same
+        // result.
         _ = try await table.permission(of: "key:a", nil)
         table.changed("key:a", to: Permission(.limited))
         table.forget()
@@ -264,7 +265,7 @@ struct AccessTableTests {
         let statement = KeyStatement(.addOnly, consent: .destructive, purpose: "says \"cheese\" = yes")
         let ann = try keys.create("ann", lists: [.requests], output: folder.file("ann"), statement: statement)
         #expect(try keys.read(.requests).keys.first?.statement == statement)
-        // On another list it states the same.
+        // On another list its file has the same statement.
         try keys.admit(ann, as: "ann", to: [.feed])
         #expect(try keys.read(.feed).keys.first?.statement == statement)
         let pair = try CurveKeyPair.generate()

@@ -14,14 +14,14 @@ struct BlockingIOExecutorTests {
     /// Blocks threads until it is opened.
     private final class Barrier: Sendable {
         private let semaphore = DispatchSemaphore(value: 0)
-        private let held = AwaitableValue(0)
+        private let blockedCount = AwaitableValue(0)
 
-        func hold() {
-            held.withLock { $0 += 1 }
+        func block() {
+            blockedCount.withLock { $0 += 1 }
             semaphore.wait()
         }
 
-        func wait(forHeld count: Int) async { await held.wait { $0 >= count } }
+        func wait(forBlocked count: Int) async { await blockedCount.wait { $0 >= count } }
         func open(_ count: Int) { for _ in 0..<count { semaphore.signal() } }
     }
 
@@ -63,9 +63,9 @@ struct BlockingIOExecutorTests {
         let blockingIO = BlockingIOExecutor()
         let barrier = Barrier()
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<10 { group.addTask { try await blockingIO.run(.long) { barrier.hold() } } }
+            for _ in 0..<10 { group.addTask { try await blockingIO.run(.long) { barrier.block() } } }
             // The lane uses no more than its threads.
-            await barrier.wait(forHeld: 2)
+            await barrier.wait(forBlocked: 2)
             let values = [try await blockingIO.run { 7 }, try await blockingIO.run(.upkeep) { 8 }]
             #expect(values == [7, 8])
             while blockingIO.metrics["long"]?["waiting"]?.intValue != 8, !Task.isCancelled { await Task.yield() }
@@ -81,10 +81,10 @@ struct BlockingIOExecutorTests {
         let barrier = Barrier()
         try await withThrowingTaskGroup(of: Void.self) { group in
             // One of the two threads is blocked all the time.
-            group.addTask { try await blockingIO.run(.long) { barrier.hold() } }
-            await barrier.wait(forHeld: 1)
-            group.addTask { try await blockingIO.run(.long) { barrier.hold() } }
-            await barrier.wait(forHeld: 2)
+            group.addTask { try await blockingIO.run(.long) { barrier.block() } }
+            await barrier.wait(forBlocked: 1)
+            group.addTask { try await blockingIO.run(.long) { barrier.block() } }
+            await barrier.wait(forBlocked: 2)
             for number in 0..<20 {
                 group.addTask {
                     try await blockingIO.run(.long, for: .identity("many")) {
@@ -112,12 +112,12 @@ struct BlockingIOExecutorTests {
             for _ in 0..<2 {
                 group.addTask {
                     try await blockingIO.job(.long) { steps in
-                        try await steps.run { barrier.hold() }
+                        try await steps.run { barrier.block() }
                         return try await steps.run { 1 }
                     }
                 }
             }
-            await barrier.wait(forHeld: 2)
+            await barrier.wait(forBlocked: 2)
             let error = await #expect(throws: RPCError.self) { try await blockingIO.run(.long) {} }
             #expect(error?.errorCode == .busy && error?.message.contains("retry later") == true)
             let other = try await blockingIO.run { 3 }
@@ -133,14 +133,14 @@ struct BlockingIOExecutorTests {
         let barrier = Barrier()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<16 {
-                group.addTask { try await blockingIO.run(.long, for: .identity("many")) { barrier.hold() } }
+                group.addTask { try await blockingIO.run(.long, for: .identity("many")) { barrier.block() } }
             }
             while blockingIO.metrics["long"]?["jobs"] != 16, !Task.isCancelled { await Task.yield() }
             let error = await #expect(throws: RPCError.self) {
                 try await blockingIO.run(.long, for: .identity("many")) {}
             }
             #expect(error?.errorCode == .busy)
-            group.addTask { try await blockingIO.run(.long, for: .identity("one")) { barrier.hold() } }
+            group.addTask { try await blockingIO.run(.long, for: .identity("one")) { barrier.block() } }
             while blockingIO.metrics["long"]?["jobs"] != 17, !Task.isCancelled { await Task.yield() }
             let own = await #expect(throws: RPCError.self) {
                 try await blockingIO.run(.long, for: .identity("one")) {}
@@ -182,8 +182,8 @@ struct BlockingIOExecutorTests {
         let barrier = Barrier()
         try await withThrowingTaskGroup(of: Void.self) { group in
             // The copy waits until it is cancelled: otherwise it could be complete before.
-            for _ in 0..<2 { group.addTask { try await blockingIO.run(.long) { barrier.hold() } } }
-            await barrier.wait(forHeld: 2)
+            for _ in 0..<2 { group.addTask { try await blockingIO.run(.long) { barrier.block() } } }
+            await barrier.wait(forBlocked: 2)
             let task = Task { try await blockingIO.copy(file, into: store, limit: 1 << 30) }
             while blockingIO.metrics["long"]?["waiting"]?.intValue != 1, !Task.isCancelled { await Task.yield() }
             task.cancel()

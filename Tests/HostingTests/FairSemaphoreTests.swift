@@ -26,7 +26,7 @@ struct FairSemaphoreTests {
                 }
                 await waiting.wait { $0 == number + 1 }
             }
-            // The tasks have begun; their places in the queue are taken a moment later.
+            // The tasks have started; they enter the queue a moment later.
             while semaphore.waitingCount < 4, !Task.isCancelled { await Task.yield() }
             gate.fulfill(())
         }
@@ -52,7 +52,7 @@ struct FairSemaphoreTests {
         for gate in gates { gate.fulfill(()) }
         for task in many { _ = await task.value }
         #expect(running.current.count == 4 && semaphore.waitingCount == 0)
-        // One that is held back because of the limit of its source leaves when it is cancelled.
+        // A task that waits because of the limit of its source leaves the queue when it is cancelled.
         let more = (0..<2).map { _ in Promise<Void>() }
         let holders = more.map { gate in Task { await semaphore.withPermit(for: "many") { await gate.value() } } }
         let cancelled = Task { await semaphore.withPermit(for: "many") { 1 } }
@@ -74,7 +74,7 @@ struct FairSemaphoreTests {
             }
         }
         await isHeld.value()
-        // Two of one source and one of another: the turns of those that stay are kept.
+        // Two of one source and one of another: the remaining tasks keep their turns.
         let waiting = [1, 1, 2].map { source in Task { await semaphore.withPermit(for: source) { source } } }
         while semaphore.waitingCount < 3, !Task.isCancelled { await Task.yield() }
         waiting[2].cancel()

@@ -116,11 +116,11 @@ let pythonWorker = """
         elif method == 'exit': os._exit(5)
         elif method == 'sleep':
             # A job that names a file waits only the first time: until its worker is killed.
-            first = 'begun' not in params or not os.path.exists(params['begun'])
-            if 'begun' in params:
+            first = 'started' not in params or not os.path.exists(params['started'])
+            if 'started' in params:
                 # A link, because a worker may not write bytes into files.
-                if first: os.symlink(str(os.getpid()), params['begun'] + '.pid')
-                open(params['begun'], 'w').close()
+                if first: os.symlink(str(os.getpid()), params['started'] + '.pid')
+                open(params['started'], 'w').close()
             if first: time.sleep(params['seconds'])
             send({'result': {}})
         elif method == 'chatter':
@@ -134,8 +134,8 @@ let pythonWorker = """
             os._exit(5)
         elif method == 'video':
             # The first time it is killed in the middle of a record, and then it writes all of it.
-            first = not os.path.exists(params['begun'])
-            if first: open(params['begun'], 'w').close()
+            first = not os.path.exists(params['started'])
+            if first: open(params['started'], 'w').close()
             os.write(files[-1], struct.pack('=qq', 0, 8) + (b'half' if first else b'complete'))
             if first: os.kill(os.getpid(), signal.SIGKILL)
             if 'keeps' in params: os.dup(files[-1])

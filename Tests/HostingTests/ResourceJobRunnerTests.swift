@@ -26,22 +26,22 @@ struct ResourceJobRunnerTests {
     }
 
     /// Returns the process that runs a job that names a file; nil before it runs.
-    private func process(begun file: String) -> Int64? {
+    private func process(ofJob file: String) -> Int64? {
         (try? FileManager.default.destinationOfSymbolicLink(atPath: file + ".pid")).flatMap { Int64($0) }
     }
 
     @Test func `a job whose worker is killed is run once more by another worker`() async throws {
         let book = FaultRecorder()
         let folder = TemporaryFolder()
-        let begun = "\(folder.path)/begun"
+        let started = "\(folder.path)/started"
         try await PythonPool(count: 2).run { pool in
             let work = ResourceJobRunner(pool) { book.write($0) }
             try await withThrowingTaskGroup { group in
-                let job = WorkerJob(method: "sleep", params: ["seconds": 60, "begun": .string(begun)])
+                let job = WorkerJob(method: "sleep", params: ["seconds": 60, "started": .string(started)])
                 group.addTask { try await work.run(job, over: "d") }
                 // A slot is busy a moment before its worker has the job, and a job that never arrived is no crash.
-                try await until(pool) { _ in access(begun, F_OK) == 0 }
-                let busy = try #require(process(begun: begun))
+                try await until(pool) { _ in access(started, F_OK) == 0 }
+                let busy = try #require(process(ofJob: started))
                 let pids = pool.metrics()["pids"]?.arrayValue?.compactMap(\.intValue) ?? []
                 let idle = try #require(pids.first { $0 != busy })
                 // Kills both: one that never had a job, and then the worker that has it. In another order the first

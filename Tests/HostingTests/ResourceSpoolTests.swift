@@ -33,20 +33,20 @@ struct ResourceSpoolTests {
     @Test func `a file is copied once for all that ask for it, and read as it was`() async throws {
         let spool = try spool()
         let (bytes, digest) = Self.bytes(100_000, 7)
-        let (begun, calls) = (Promise<Void>(), AwaitableValue(0))
+        let (started, calls) = (Promise<Void>(), AwaitableValue(0))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<5 {
                 group.addTask {
                     try await spool.require(digest) { sink throws(RPCError) in
                         calls.withLock { $0 += 1 }
-                        await begun.value()
+                        await started.value()
                         try await sink(Array(bytes[..<40_000]))
                         try await sink(Array(bytes[40_000...]))
                     }
                 }
             }
             await calls.wait { $0 == 1 }
-            begun.fulfill(())
+            started.fulfill(())
             try await group.waitForAll()
         }
         #expect(calls.withLock { $0 } == 1)
@@ -84,7 +84,7 @@ struct ResourceSpoolTests {
         }
         try await spool.require(other.digest) { sink throws(RPCError) in try await sink(other.bytes) }
         let resources = ResourceFolder(spool: spool)
-        #expect(resources.isHere(slow.digest) && resources.isHere(other.digest))
+        #expect(resources.isLocal(slow.digest) && resources.isLocal(other.digest))
     }
 
     @Test func `a copy that a worker finds damaged is removed if it is, and copied again for the next request`()
@@ -131,11 +131,11 @@ struct ResourceSpoolTests {
     @Test func `a transfer ends when nobody waits for it any more, and only then`() async throws {
         let spool = try spool()
         let (bytes, digest) = Self.bytes(1000, 3)
-        let (begun, ended, go) = (AwaitableValue(0), AwaitableValue(0), Promise<Void>())
+        let (started, ended, go) = (AwaitableValue(0), AwaitableValue(0), Promise<Void>())
         func require() -> Task<Void, any Error> {
             Task {
                 try await spool.require(digest) { sink throws(RPCError) in
-                    begun.withLock { $0 += 1 }
+                    started.withLock { $0 += 1 }
                     await withTaskCancellationHandler {
                         await go.value()
                     } onCancel: {
@@ -148,7 +148,7 @@ struct ResourceSpoolTests {
             }
         }
         let first = require()
-        await begun.wait { $0 == 1 }
+        await started.wait { $0 == 1 }
         first.cancel()
         await ended.wait { $0 == 1 }
         let error = await #expect(throws: RPCError.self) { try await first.value }

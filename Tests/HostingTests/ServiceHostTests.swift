@@ -242,7 +242,7 @@ struct MetricsTests {
 struct ServiceHostTests {
     private struct Failing: Error {}
 
-    private struct Part: Service {
+    private struct NamedComponent: Service {
         let name: String
         let events: Events
         func run() async throws {
@@ -263,7 +263,7 @@ struct ServiceHostTests {
         var ends: [Int32] = [-1, -1]
         #expect(pipe(&ends) == 0)
         defer { close(ends[0]) }
-        let parts = ["database", "workers", "requests"].map { Part(name: $0, events: events) }
+        let components = ["database", "workers", "requests"].map { NamedComponent(name: $0, events: events) }
         let ready = ReadySignal(descriptor: ends[1])
         let (readEnd, logger) = (ends[0], lines.logger(.info))
         try await withThrowingTaskGroup { group in
@@ -273,7 +273,7 @@ struct ServiceHostTests {
                     logger: logger,
                     endpoints: ["ipc:///x"],
                     ready: ready,
-                    parts: parts
+                    components: components
                 )
             }
             let line = await onOwnThread {
@@ -303,7 +303,7 @@ struct ServiceHostTests {
             try await ServiceHost.run(
                 name: .editor,
                 logger: ServiceLog.logger(label: "test", level: .info),
-                parts: [stubborn, first]
+                components: [stubborn, first]
             )
         }
         let log = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
@@ -313,9 +313,9 @@ struct ServiceHostTests {
     @Test func `a component that fails or ends unexpectedly ends the service with an error`() async throws {
         for fails in [true, false] {
             let lines = LogLines()
-            let part = LoopComponent("loop") { if fails { throw Failing() } }
+            let component = LoopComponent("loop") { if fails { throw Failing() } }
             await #expect(throws: ExitCode.failure) {
-                try await ServiceHost.run(name: .editor, logger: lines.logger(.info), parts: [part])
+                try await ServiceHost.run(name: .editor, logger: lines.logger(.info), components: [component])
             }
             #expect(lines.all.last?.contains("service failed") == true)
         }
@@ -352,7 +352,7 @@ struct ServiceHostTests {
                     name: .catalog,
                     logger: logger,
                     ready: ready,
-                    parts: [
+                    components: [
                         ClosingComponent("poll thread") {
                             events.add("closed")
                             await thread.shutdown()

@@ -22,7 +22,7 @@ struct WorkerFileJobTests {
         let folder = TemporaryFolder()
         try await PythonPool().run { pool in
             let files = WorkerFileJob(ResourceJobRunner(pool) { _ in }, folder: folder.path, maxBytes: 1000)
-            let job = WorkerJob(method: "video", params: ["begun": .string(folder.path + "/begun")])
+            let job = WorkerJob(method: "video", params: ["started": .string(folder.path + "/started")])
             let made = try await files.run(job, over: "d") { _ in }
             defer { close(made.descriptor) }
             var bytes = [UInt8](repeating: 0, count: 16)
@@ -34,10 +34,10 @@ struct WorkerFileJobTests {
 
     @Test func `a worker that keeps the pipe after its answer delays nothing`() async throws {
         let folder = TemporaryFolder()
-        let begun = folder.write("begun", "")
+        let started = folder.write("started", "")
         try await PythonPool().run { pool in
             let files = WorkerFileJob(ResourceJobRunner(pool) { _ in }, folder: folder.path, maxBytes: 1000)
-            let job = WorkerJob(method: "video", params: ["begun": .string(begun), "keeps": true])
+            let job = WorkerJob(method: "video", params: ["started": .string(started), "keeps": true])
             for _ in 0..<2 {
                 let made = try await files.run(job, over: "d") { _ in }
                 defer { close(made.descriptor) }

@@ -260,7 +260,7 @@ struct AdjustmentPlaceTests {
                         let all = over + under * (1 - over)
                         let at = 4 * (200 * y + x)
                         worst = max(worst, abs(Double(65_535 - pixels[at + 3]) / 65_535 - all))
-                        // The colour of what is not seen does not count.
+                        // The colour of transparent pixels does not count.
                         for (channel, colours) in [(10.0, 220.0), (200, 120), (250, 40)].enumerated() {
                             let colour = (over * colours.0 + under * (1 - over) * colours.1) / 255
                             worst = max(worst, abs(all * Double(pixels[at + channel]) / 65_535 - colour))

@@ -228,7 +228,7 @@ struct CodedColourTests {
         expect(pixels[12, 8], [mixed, mixed, mixed], within: 3)
     }
 
-    /// Returns an AVIF of one colour whose numbers say something else than sRGB.
+    /// Returns an AVIF of one colour whose numbers do not declare sRGB.
     private func avif(
         _ colour: (UInt8, UInt8, UInt8) = (200, 100, 50),
         primaries: UInt8,

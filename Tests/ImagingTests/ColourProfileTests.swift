@@ -4,7 +4,7 @@ import SamplePhotos
 import TestSupport
 import Testing
 
-/// Profiles are recognized by what they say about colours, not by their names.
+/// Profiles are recognized by their primaries and curves, not by their names.
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(2))))
 struct ColourProfileTests {
     /// Returns a profile whose values are proportional to light, under the same name.

@@ -60,10 +60,11 @@ struct ContactSheetTests {
         #expect(isBackground(8 + 20, 8 + height + 2))
         let gap = 8 + Int((1.5 * free / ratios).rounded())
         #expect(isBackground(gap + 3, 8 + height / 2), "between two images")
-        // The next row has the height of a label above it, and is filled, too; its last image is small and keeps its size.
+        // The next row has the height of a label above it, and is filled, too; its last image is small and keeps its
+        // size.
         let second = 8 + height + 18 + 8
         #expect(!isBackground(8, second + 20) && !isBackground(8 + 424 - 50 - 8 - 1, second + 20))
-        // Nothing is enlarged.
+        // No image is enlarged.
         #expect(sheet.pixelHeight <= second + 100 + 18 + 8)
         let one = try ContactSheet.render([cells[6]], columns: 4, cellSide: 100, layout: .justified, format: .png)
         let small = try TestPixels(one.bytes)

@@ -2,6 +2,7 @@ import Foundation
 import ImageFormats
 import JSONValue
 import PhotoModel
+import SamplePhotos
 import TestSupport
 import Testing
 
@@ -55,8 +56,48 @@ struct ConvertScriptTests {
         }
     }
 
-    /// Settings of `convert` stay in force, and so do the colour space and the filter of a picture: they must not count for
-    /// what follows.
+    /// Returns a lossy WebP with an EXIF block.
+    private static func webP(_ picture: [UInt8], _ exif: [UInt8]) throws -> [UInt8] {
+        let header = try ImageHeader.read(picture)
+        let wand = try Decoder.decode(picture, header, eighths: 8, scale: 1, limits: PixelLimits())
+        let plain = try Encoder.encode(wand, format: .webp, quality: 95)
+        func number(_ value: Int, _ count: Int) -> [UInt8] { (0..<count).map { UInt8(value >> (8 * $0) & 255) } }
+        var chunks = Array("WEBPVP8X".utf8)
+        chunks += number(10, 4)
+        // The flag of an EXIF block.
+        chunks += number(8, 4)
+        chunks += number(header.storedWidth - 1, 3)
+        chunks += number(header.storedHeight - 1, 3)
+        chunks += plain[12...]
+        chunks += Array("EXIF".utf8)
+        chunks += number(exif.count, 4)
+        chunks += exif
+        if exif.count % 2 == 1 { chunks.append(0) }
+        return Array("RIFF".utf8) + number(chunks.count, 4) + chunks
+    }
+
+    @Test(arguments: 2...8) func `the command turns a picture as its orientation says`(orientation: Int) throws {
+        let folder = try TemporaryFolder("orient")
+        var exif = ExifBlock()
+        exif.main.append(.short(0x0112, orientation))
+        let stored = { (chunks: [(String, [UInt8])]) in
+            TestImages.png(width: 90, height: 60, chunks: chunks) { x, y in (UInt8(2 * x), UInt8(4 * y), 60, 255) }
+        }
+        let png = stored([("eXIf", exif.bytes)])
+        let operations = try [Adjustment(.crop, ["x": 0.1, "width": 0.5, "height": 0.8]), .exposure(0.3)]
+        let jpeg = TestImages.jpeg(width: 60, height: 90, orientation: orientation)
+        for picture in [png, try Self.webP(stored([]), exif.bytes), jpeg] {
+            let engine = try EngineTests.render(picture, operations, .imagemagick)
+            let theirs = try Self.converted(picture, operations, folder)
+            let kind = try ImageHeader.read(picture).kind
+            #expect((theirs.width, theirs.height) == (engine.width, engine.height), "\(kind)")
+            let distance = theirs.psnr(engine)
+            #expect(distance >= 45, "\(kind): \(distance) dB")
+        }
+    }
+
+    /// Settings of `convert` stay in force, and so do the colour space and the filter of a picture: they must not apply
+    /// to later operations.
     @Test(
         arguments: [
             [.resize, .deskew], [.resize, .polaroid], [.vignette, .polaroid], [.clarity, .deskew],

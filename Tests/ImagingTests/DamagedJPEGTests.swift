@@ -1,5 +1,6 @@
 @testable import Imaging
 import ImageFormats
+import PhotoModel
 import TestSupport
 import Testing
 
@@ -75,5 +76,25 @@ struct DamagedJPEGTests {
             }
         }
         #expect(shown > 50)
+    }
+
+    @Test func `a file that cannot be decoded is refused with a reason`() throws {
+        var deep = whole
+        let frame = try #require(
+            (0..<deep.count - 4).first { deep[$0] == 0xFF && [0xC0, 0xC2].contains(deep[$0 + 1]) }
+        )
+        deep[frame + 4] = 12
+        let error = #expect(throws: ImagingError.self) { try RenditionRenderer.render(deep, RenditionOptions()) }
+        #expect(error?.message.contains("precision") == true, "\(error?.message ?? "")")
+
+        let png = TestImages.png(width: 64, height: 48) { x, y in (UInt8(3 * x), UInt8(4 * y), UInt8(x ^ y), 255) }
+        var random = SeededRandom(named: "damage inside of a PNG")
+        for _ in 0..<20 {
+            var bytes = png
+            for _ in 0..<12 { bytes[Int.random(in: 41..<(png.count - 16), using: &random)] ^= 0x5A }
+            do throws(ImagingError) { _ = try RenditionRenderer.render(bytes, RenditionOptions()) } catch {
+                #expect(!error.message.hasSuffix("failed"), "\(error.message)")
+            }
+        }
     }
 }

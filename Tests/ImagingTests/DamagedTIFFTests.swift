@@ -4,7 +4,7 @@ import ImageFormats
 import TestSupport
 import Testing
 
-/// TIFF files that are damaged, not whole, or have values that TIFF does not define.
+/// TIFF files that are damaged, incomplete, or have values that TIFF does not define.
 @Suite(.timeLimit(.minutes(2)))
 struct DamagedTIFFTests {
     private func tiff(_ compression: String) throws -> [UInt8] {

@@ -13,7 +13,7 @@ struct DeepPixels {
     let height: Int
     let values: [UInt16]
 
-    /// - Parameter isFlattened: true to put what is transparent on white
+    /// - Parameter isFlattened: true to put transparent parts on white
     init(_ bytes: [UInt8], isFlattened: Bool = false) throws {
         let header = try ImageHeader.read(bytes)
         let wand = try Decoder.decode(bytes, header, eighths: 8, scale: 1, limits: PixelLimits())

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Imaging
 
-/// Depths, colour spaces and channels: neither engine refuses what is decoded, and both make the same of it.
+/// Depths, colour spaces and channels: both engines accept every decoded picture, and have the same result.
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(5))))
 struct EngineFormatTests {
     /// Arguments of `convert` that make a picture of each sort from one of eight bits.
@@ -117,5 +117,13 @@ struct EngineFormatTests {
         let calls = MagickDetail(width: 8000, height: 6000, scale: 1).calls(list.operations[0])
         #expect(throws: ImagingError.self) { try MagickCost.check(calls, pixels: 100_000_000, seconds: .infinity) }
         #expect(throws: Never.self) { try MagickCost.check(calls, pixels: 24_000_000, seconds: 60) }
+    }
+
+    @Test(arguments: RenderEngine.allCases)
+    func `a long picture that is turned is refused if there is no memory for it`(engine: RenderEngine) throws {
+        let line = EngineFixtures.picture(seed: 9, width: 20_000, height: 1)
+        let list = AdjustmentList(operations: [try Adjustment(.polaroid, ["angle": 45])])
+        let error = #expect(throws: ImagingError.self) { try AdjustmentRendering.render(line, list, engine: engine) }
+        #expect(error?.name == "limit_exceeded" && error?.message.contains("polaroid") == true)
     }
 }

@@ -7,8 +7,8 @@ import Testing
 
 @testable import Imaging
 
-/// Thirty pictures of all sorts: both engines and the real `convert`, running the command that describes the list, make
-/// the same of each.
+/// Thirty pictures of all sorts: both engines, and the real `convert` with the command that describes the list, have
+/// the same result for each.
 ///
 /// The short form makes one picture of each sort with one operation each, in turn. The long form, `make soak`, makes
 /// every operation at three values of every picture and 50 random lists, prints each distance, and at the end the
@@ -33,7 +33,7 @@ struct EnginePictureTests {
         ("plain.bmp", ["-depth", "8"]),
     ]
 
-    /// Small, so that most of the time is spent on what differs between cases.
+    /// Small, so that most of the time is spent on the calls that differ between cases.
     private static let (width, height) = (120, 80)
 
     private static let alpha = [
@@ -47,7 +47,7 @@ struct EnginePictureTests {
         var input: String
     }
 
-    /// The pictures for all tests; making them takes seconds.
+    /// The pictures for all tests; creating them takes seconds.
     private static let made = Result {
         let folder = try TemporaryFolder("pictures")
         folder.removeAtExit()
@@ -99,7 +99,7 @@ struct EnginePictureTests {
             }
     }
 
-    /// Renders with an engine; what is transparent lies on white, as in a JPEG.
+    /// Renders with an engine; transparent parts become white, as in a JPEG.
     private static func render(_ picture: Picture, _ operations: [Adjustment], _ engine: RenderEngine) throws
         -> DeepPixels
     {

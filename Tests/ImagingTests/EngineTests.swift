@@ -7,7 +7,7 @@ import Testing
 @testable import Imaging
 import ImageFormats
 
-/// Both engines have one meaning: what they make of the same list differs by less than one sees.
+/// Both engines have one meaning: their results for the same list differ by less than is visible.
 @Suite(.serialized, .timeLimit(.minutes(TestEnvironment.rounds(10))))
 struct EngineTests {
     static func render(
@@ -60,5 +60,22 @@ struct EngineTests {
             print("engines: \(operations.map(\.kind.rawValue).joined(separator: " ")): \(distance) dB")
             #expect(distance >= Self.least(operations), "\(operations.map(\.json.text)): \(distance) dB")
         }
+    }
+
+    /// liblqr would end the process at such a picture.
+    @Test(arguments: RenderEngine.allCases)
+    func `seams are not carved out of a picture of one or two rows or columns`(engine: RenderEngine) throws {
+        let narrow = try Adjustment(.liquidRescale, ["width": 0.5, "height": 0.5])
+        let wide = try Adjustment(.liquidRescale, ["width": 1.5])
+        for (width, height) in [(1, 1), (50, 1), (1, 50), (2, 50), (50, 2)] {
+            let picture = EngineFixtures.picture(seed: 3, width: width, height: height)
+            let smaller = try Self.render(picture, [narrow], engine)
+            #expect(smaller.width == max(min(width, 3), width / 2) && smaller.height == max(min(height, 3), height / 2))
+            let larger = try Self.render(picture, [wide], engine)
+            #expect(larger.width == max(width, Int((1.5 * Double(width)).rounded())) && larger.height == height)
+        }
+        let cut = try Adjustment(.crop, ["width": 0.001, "height": 1])
+        let made = try Self.render(EngineFixtures.picture(seed: 3), [cut, narrow], engine)
+        #expect(made.width == 1)
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 @testable import Imaging
 import ImageFormats
+import PhotoModel
 import TestSupport
 import Testing
 
@@ -16,7 +17,7 @@ struct FastModeTests {
     private static let sides = [64, 120, 225, 256, 380, 408, 450, 504, 816]
 
     /// Renders as TIFF, because compressing PNG would take most of the time.
-    private func render(_ bytes: [UInt8], _ side: Int, _ mode: RenditionOptions.ResizeMode) throws -> RenderedImage {
+    private func render(_ bytes: [UInt8], _ side: Int, _ mode: ImageResizeMode) throws -> RenderedImage {
         try RenditionRenderer.render(
             bytes,
             RenditionOptions(target: .size(width: side, height: side), resizeMode: mode, format: .tiff)
@@ -44,7 +45,7 @@ struct FastModeTests {
         for (width, height) in [(1201, 801), (640, 480), (3000, 2000), (97, 1700)] {
             let bytes = TestImages.jpeg(width: width, height: height)
             for side in [20, 90, 380, 1000, 5000] {
-                for mode in [RenditionOptions.ResizeMode.fast, .exact] {
+                for mode in [ImageResizeMode.fast, .exact] {
                     let options = RenditionOptions(target: .size(width: side, height: side), resizeMode: mode)
                     guard let look = try Preview.quick(bytes, options) else {
                         Issue.record("there is no quick look of \(width) by \(height)")

@@ -71,7 +71,8 @@ struct GainMapTests {
         #expect(GainMapMetadata(channels: [channel, channel], baseHeadroom: 0, alternateHeadroom: 1) == nil)
     }
 
-    /// Every byte may be damaged: the image is shown with a map or without one, or refused by name, and an edit of it ends.
+    /// Every byte may be damaged: the image is shown with a map or without one, or refused by name, and an edit of it
+    /// ends.
     @Test(.spec("T-45")) func `damaged files are shown or refused`() throws {
         var random = SeededRandom(named: "damaged gain maps")
         let seed = random.seed

@@ -1,6 +1,7 @@
 import ImageFormats
 import Foundation
 @testable import Imaging
+import PhotoModel
 import TestSupport
 import Testing
 
@@ -19,7 +20,7 @@ struct HostileBytesTests {
 
     @Test func `formats that ImageMagick would execute are refused by their first bytes`() {
         let files: [(String, [UInt8])] = [
-            ("no bytes", []), ("text", Array("a picture of a cat.jpg".utf8)),
+            ("empty", []), ("text", Array("a picture of a cat.jpg".utf8)),
             (
                 "SVG",
                 Array(

@@ -64,8 +64,8 @@ struct JPEGBandTranscoderTests {
         }
     }
 
-    /// Curves, a matrix, a cube and ImageMagick's own modulation; and what reads rows around a pixel, in bands of 114, 90
-    /// and fewer rows with margins.
+    /// Curves, a matrix, a cube and ImageMagick's own modulation; and what reads rows around a pixel, in bands of 114,
+    /// 90 and fewer rows with margins.
     @Test(arguments: [1, 6])
     func `bands of the ImageMagick engine have the pixels of its whole pictures`(orientation: Int) throws {
         let bytes = TestImages.jpeg(width: 300, height: 600, orientation: orientation)

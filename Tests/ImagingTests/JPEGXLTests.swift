@@ -69,7 +69,7 @@ struct JPEGXLTests {
             let bytes = try encoded(jpeg, "jpg", "--lossless_jpeg=\(lossless)")
             let info = try ImageProbe.info(of: bytes)
             #expect((info.pixelWidth, info.pixelHeight) == (160, 120))
-            for target in [RenditionOptions.Target.maximum, .size(width: 80, height: 80)] {
+            for target in [TargetSize.maximum, .size(width: 80, height: 80)] {
                 let image = try RenditionRenderer.render(bytes, RenditionOptions(target: target, resizeMode: .exact))
                 #expect(Quadrant.all(try TestPixels(image.bytes)) == Self.quadrants, "\(orientation) \(target)")
                 if target == .maximum { #expect((image.pixelWidth, image.pixelHeight) == (160, 120)) }

@@ -6,7 +6,7 @@ import Testing
 @testable import Imaging
 @testable import PhotoModel
 
-/// Options of `convert` that are taken mean what they mean to `convert`.
+/// Accepted options of `convert` have the meaning that they have in `convert`.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct MagickOptionsConvertTests {
     @Test func `translated options make what convert makes of them`() throws {
@@ -19,7 +19,7 @@ struct MagickOptionsConvertTests {
             let operations = try MagickOptions(text).operations(for: (240, 160))
             // The strokes of a sketch are random without a seed.
             let arguments = ["-seed", "1"] + (try MagickWord.split(text).map(\.text))
-            // The pixels are compared; `-gamma` also writes that they are to be shown as before.
+            // The pixels are compared; `-gamma` also writes a `gAMA` chunk that would undo it on display.
             let file = ["-define", "png:exclude-chunks=gAMA", "-depth", "16", "PNG48:" + output]
             _ = try ExternalTool.run(convert, [input] + arguments + file)
             let theirs = try DeepPixels([UInt8](Data(contentsOf: URL(filePath: output))))
@@ -33,6 +33,27 @@ struct MagickOptionsConvertTests {
                     "\(text) \(engine): \(distance) dB, \(ours.width)x\(ours.height) \(theirs.width)x\(theirs.height)"
                 )
             }
+        }
+    }
+
+    /// The picture's proportions make sides round down as well as up.
+    @Test(
+        arguments: ["-resize '502>'", "-rotate 90 -resize 'x325>'", "-resize 300x", "-resize x211", "-resize 317x900"]
+    )
+    func `a resized picture has the size that convert gives it`(text: String) throws {
+        let convert = try Needed.program("convert")
+        let folder = try TemporaryFolder("sizes")
+        let picture = EngineFixtures.picture(seed: 12, width: 611, height: 407)
+        let (input, output) = (folder.file("in.png"), folder.file("out.png"))
+        try Data(picture).write(to: URL(filePath: input))
+        let arguments = try MagickWord.split(text).map(\.text)
+        _ = try ExternalTool.run(convert, [input] + arguments + ["-depth", "16", "PNG48:" + output])
+        let theirs = try DeepPixels([UInt8](Data(contentsOf: URL(filePath: output))))
+        let operations = try MagickOptions(text).operations(for: (611, 407))
+        for engine in RenderEngine.allCases {
+            let ours = try EngineTests.render(picture, operations, engine)
+            #expect((ours.width, ours.height) == (theirs.width, theirs.height), "\(engine)")
+            #expect(ours.psnr(theirs) >= 35, "\(engine)")
         }
     }
 }

@@ -1,5 +1,6 @@
 @testable import Imaging
 import ImageFormats
+import PhotoModel
 import TestSupport
 import Testing
 
@@ -50,7 +51,7 @@ struct OtherFormatTests {
             for pixel in stride(from: 0, to: file.pixels.count, by: 4) {
                 let opacity = file.pixels[pixel + 3]
                 if image.pixels[pixel + 3] != opacity { otherOpacities += 1 }
-                // The colour of what is not seen does not count.
+                // The colour of transparent pixels does not count.
                 guard opacity > (file.tolerance < 0 ? 100 : 0) else { continue }
                 for channel in 0..<3 {
                     worst = max(worst, abs(Int(image.pixels[pixel + channel]) - Int(file.pixels[pixel + channel])))
@@ -123,7 +124,7 @@ struct OtherFormatTests {
             bytes[at] = value
             return bytes
         }
-        // A resource that says that there is no flattened image.
+        // A resource that declares that there is no flattened image.
         var empty = grey
         let resource: [UInt8] = Array("8BIM".utf8) + [4, 33, 0, 0, 0, 0, 0, 6, 0, 0, 0, 1, 0, 0]
         empty.replaceSubrange(30..<34, with: [0, 0, 0, UInt8(resource.count)] + resource)

@@ -2,7 +2,8 @@ import Foundation
 import JSONValue
 import TestSupport
 
-/// Files that Pillow writes, or that a script writes byte by byte, with the pixels that Pillow reads or the script chose.
+/// Files that Pillow writes, or that a script writes byte by byte, with the pixels that Pillow reads or the script
+/// chose.
 struct PillowFile {
     let name: String
     let bytes: [UInt8]
@@ -13,7 +14,7 @@ struct PillowFile {
     /// The largest difference of a value; negative if colours of nearly transparent pixels are lost.
     let tolerance: Int
 
-    /// All of them, made once.
+    /// All files, created once.
     static func all() throws -> [PillowFile] {
         // Without Pillow each of the tests is skipped.
         _ = try Needed.python("PIL.Image")

@@ -6,8 +6,8 @@ import Testing
 /// Files whose colours are multiplied by their opacity.
 @Suite(.timeLimit(.minutes(1)))
 struct PremultipliedTests {
-    /// 16 by 16 pixels of (200, 100, 50), written by libavif as premultiplied: the left half opaque, the right half with
-    /// an opacity of 128.
+    /// 16 by 16 pixels of (200, 100, 50), written by libavif as premultiplied: the left half opaque, the right half
+    /// with an opacity of 128.
     private static let avif = """
         AAAAIGZ0eXBhdmlmAAAAAGF2aWZtaWYxbWlhZk1BMUEAAAGUbWV0YQAAAAAAAAAhaGRscgAAAAAAAAAAcGljdAAAAAAAAAAAAAAAAAAAAAAO
         cGl0bQAAAAAAAQAAACxpbG9jAAAAAEQAAAIAAQAAAAEAAAHSAAAAHQACAAAAAQAAAbwAAAAWAAAAQmlpbmYAAAAAAAIAAAAaaW5m

@@ -1,6 +1,7 @@
 import Foundation
 @testable import Imaging
 import ImageFormats
+import PhotoModel
 import TestSupport
 import Testing
 
@@ -18,7 +19,7 @@ struct RawTests {
         #expect(info.format == .raw && info.format.mimeType == "image/x-dcraw")
         #expect(abs(info.pixelWidth - 240) <= 8 && abs(info.pixelHeight - 160) <= 8)
         #expect(try ImageProbe.info(of: bytes).orientation == orientation)
-        for target in [RenditionOptions.Target.maximum, .size(width: 60, height: 60)] {
+        for target in [TargetSize.maximum, .size(width: 60, height: 60)] {
             let image = try RenditionRenderer.render(bytes, RenditionOptions(target: target, resizeMode: .exact))
             #expect(Quadrant.all(try TestPixels(image.bytes)) == [.red, .green, .blue, .yellow])
             if target == .maximum { #expect(image.pixelWidth == info.pixelWidth) }
@@ -55,7 +56,7 @@ struct RawTests {
 
     @Test func `a raw file of a sensor without colour filters is grey`() throws {
         let bytes = TestRaw.dng(width: 240, height: 160, hasFilters: false)
-        for target in [RenditionOptions.Target.maximum, .size(width: 60, height: 60)] {
+        for target in [TargetSize.maximum, .size(width: 60, height: 60)] {
             let options = RenditionOptions(target: target, resizeMode: .exact, format: .png)
             let pixels = try TestPixels(RenditionRenderer.render(bytes, options).bytes)
             let (red, green) = (pixels.colour(0.2, 0.2), pixels.colour(0.8, 0.2))

@@ -1,4 +1,5 @@
 import ImageFormats
+import PhotoModel
 import Testing
 import TestSupport
 

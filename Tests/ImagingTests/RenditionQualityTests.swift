@@ -1,6 +1,7 @@
 import Foundation
 import Imaging
 import ImageFormats
+import PhotoModel
 import TestSupport
 import Testing
 
@@ -29,7 +30,8 @@ struct RenditionQualityTests {
         _ = try ExternalTool.run(vips, ["cast", upright.path, folder.appending(path: "large.v").path, "float"])
     }
 
-    /// Compares at one size, after ``write(_:to:)``. Returns nil if vips rounds the other side of the image differently.
+    /// Compares at one size, after ``write(_:to:)``. Returns nil if vips rounds the other side of the image
+    /// differently.
     private func compare(_ bytes: [UInt8], side: Int, in folder: URL) throws -> Comparison? {
         let (vips, thumbnail) = (try Needed.program("vips"), try Needed.program("vipsthumbnail"))
         let options = RenditionOptions(target: .size(width: side, height: side), resizeMode: .exact, format: .tiff)

@@ -11,7 +11,7 @@ struct RenditionTests {
     struct Case: Sendable {
         let source: (Int, Int)
         let target: (Int, Int)
-        let mode: RenditionOptions.ContentMode
+        let mode: ImageContentMode
         let expected: (Int, Int)
     }
 
@@ -24,6 +24,7 @@ struct RenditionTests {
         Case(source: (160, 120), target: (80, 80), mode: .aspectFill, expected: (80, 80)),
         Case(source: (160, 120), target: (31, 77), mode: .aspectFill, expected: (31, 77)),
         Case(source: (400, 3), target: (20, 20), mode: .aspectFill, expected: (20, 20)),
+        Case(source: (5, 5000), target: (512, 512), mode: .aspectFill, expected: (512, 512)),
         Case(source: (16, 12), target: (40, 40), mode: .aspectFit, expected: (40, 30)),
         Case(source: (16, 12), target: (40, 40), mode: .aspectFill, expected: (40, 40)),
         Case(source: (1, 1), target: (5, 5), mode: .aspectFit, expected: (5, 5)),
@@ -77,9 +78,32 @@ struct RenditionTests {
         }
     }
 
+    /// The fast mode makes a strip shorter even if it cannot become narrower.
+    @Test(
+        arguments: [
+            Case(source: (1, 2000), target: (300, 300), mode: .aspectFit, expected: (1, 300)),
+            Case(source: (2000, 1), target: (300, 300), mode: .aspectFit, expected: (300, 1)),
+            Case(source: (2, 5000), target: (4000, 4000), mode: .aspectFit, expected: (2, 4000)),
+            Case(source: (4000, 100), target: (3999, 3999), mode: .aspectFit, expected: (3999, 100)),
+            Case(source: (4000, 100), target: (3999, 99), mode: .aspectFill, expected: (3999, 100)),
+            Case(source: (1, 2000), target: (300, 300), mode: .aspectFill, expected: (1, 2000)),
+            Case(source: (300, 200), target: (300, 300), mode: .aspectFit, expected: (300, 200)),
+        ],
+        [false, true]
+    )
+    func `the fast mode scales a strip down to the target`(_ test: Case, isPNG: Bool) throws {
+        let options = RenditionOptions(
+            target: .size(width: test.target.0, height: test.target.1),
+            contentMode: test.mode
+        )
+        let image = try RenditionRenderer.render(source(test.source, isPNG: isPNG), options)
+        #expect((image.pixelWidth, image.pixelHeight) == test.expected)
+        #expect(!image.isUpscaled)
+    }
+
     @Test func `a single pixel is enlarged only in the exact mode`() throws {
         let bytes = TestImages.jpeg(width: 1, height: 1)
-        for mode in [RenditionOptions.ResizeMode.none, .fast] {
+        for mode in [ImageResizeMode.none, .fast] {
             let image = try RenditionRenderer.render(
                 bytes,
                 RenditionOptions(target: .size(width: 99, height: 99), resizeMode: mode)
@@ -119,7 +143,7 @@ struct RenditionTests {
         let whole = try RenditionRenderer.render(jpeg, RenditionOptions(format: .png)).bytes
         var options = RenditionOptions(target: .size(width: 120, height: 90), resizeMode: .exact, format: .png)
         options.crop = UnitRect(x: 0.13, y: 0.27, width: 0.61, height: 0.55)
-        for mode in [RenditionOptions.ContentMode.aspectFit, .aspectFill] {
+        for mode in [ImageContentMode.aspectFit, .aspectFill] {
             options.contentMode = mode
             let fromRows = try TestPixels(RenditionRenderer.render(jpeg, options).bytes)
             let distance = try fromRows.psnr(TestPixels(RenditionRenderer.render(whole, options).bytes))
@@ -187,6 +211,19 @@ struct RenditionTests {
             #expect(colour[2] <= colour[0] + 6, "no blue at \(x): \(colour)")
         }
         #expect(pixels[15, 8].allSatisfy { $0 > 245 })
+    }
+
+    @Test func `from quality 90 on AVIF keeps the colours of single pixels, as JPEG does`() throws {
+        _ = try Needed.found(ImageFormat.avif.canEncode ? true : nil, "an encoder of AVIF")
+        let png = TestImages.png(width: 64, height: 64) { x, _ in x % 2 == 0 ? (230, 30, 30, 255) : (30, 30, 230, 255) }
+        let whole = try TestPixels(png)
+        for format in [ImageFormat.avif, .jpeg] {
+            let made = try [85, 90].map { quality in
+                try RenditionRenderer.render(png, RenditionOptions(format: format, quality: quality))
+            }
+            #expect(try TestPixels(made[0].bytes).psnr(whole) < 20, "\(format)")
+            #expect(try TestPixels(made[1].bytes).psnr(whole) > 25, "\(format)")
+        }
     }
 
     @Test func `a shared decode gives the same sizes as single renditions`() throws {

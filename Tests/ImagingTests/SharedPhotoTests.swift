@@ -1,6 +1,7 @@
 import Foundation
 @testable import Imaging
 import ImageFormats
+import PhotoModel
 import TestSupport
 import Testing
 

@@ -103,7 +103,7 @@ struct TIFFVariantTests {
 
     @Test(arguments: [
         (File(fields: [259: 6]), "old-style JPEG"), (File(bits: 32, fields: [339: 2]), "signed"),
-        (File(bits: 8, fields: [339: 2]), "signed"),
+        (File(bits: 8, fields: [339: 2]), "signed"), (File(bits: 32, photometric: 8, fields: [339: 3]), "CIELab"),
         (File(photometric: 5, fields: [259: 7, 322: 32, 323: 32]), "tiles of CMYK JPEG"),
     ])
     func `a variant that would come out wrong is refused by name`(_ test: (file: File, name: String)) {

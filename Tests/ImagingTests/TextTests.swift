@@ -70,7 +70,7 @@ struct TextTests {
         let error = #expect(throws: ImagingError.self) { try render("a\u{1F4F7}b\u{E000}") }
         #expect(error?.message.contains("U+1F4F7") == true && error?.message.contains("U+E000") == true)
         #expect(error?.name == "invalid_options")
-        // A label is drawn in spite of it.
+        // A label is drawn without those characters.
         #expect(try TextRenderer.draw("a\u{1F4F7}", size: 12) != nil)
     }
 

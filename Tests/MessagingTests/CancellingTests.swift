@@ -64,9 +64,9 @@ struct CancellingTests {
                 try await peer.send(request(1, "obedient"))
                 await signals.wait("1 started")
                 try await peer.send(["jsonrpc": "2.0", "method": "rpc.cancel", "params": ["id": 1]])
-                let answer = try await peer.receiveJSON()
-                #expect(answer["id"] == 1)
-                #expect(answer.errorCode == 3072)
+                let response = try await peer.receiveJSON()
+                #expect(response["id"] == 1)
+                #expect(response.errorCode == 3072)
 
                 // A handler that ignores cancellation still returns its result. rpc.cancel with an id is answered.
                 try await peer.send(request(2, "stubborn"))
@@ -122,8 +122,8 @@ struct CancellingTests {
                 #expect(try await peer.ask(request(1, "echo"))["id"] == 1)
                 clock.advance(milliseconds: 2)
                 try await peer.send(request(2, "echo"))
-                let answers = [try await peer.receiveJSON(), try await peer.receiveJSON()]
-                let late = answers.first { $0["id"] == "slow" }
+                let responses = [try await peer.receiveJSON(), try await peer.receiveJSON()]
+                let late = responses.first { $0["id"] == "slow" }
                 #expect(late?.errorName == "deadline_exceeded")
                 #expect(!signals.isSignaled("was cancelled"))
                 signals.signal("finish")

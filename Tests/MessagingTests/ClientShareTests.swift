@@ -5,11 +5,11 @@ import Testing
 
 @testable import Messaging
 
-/// One client with many connections leaves connections, memory and capacity to the others.
+/// A client with many connections leaves connections, memory and capacity for other clients.
 @Suite(.timeLimit(.minutes(5)))
 struct ClientShareTests {
-    /// A context of its own, whose TCP connections are counted apart from those of other tests, with a list of keys and
-    /// a thread.
+    /// A separate context, whose TCP connections are not counted with those of other tests, with a list of keys and a
+    /// thread.
     private struct Limited {
         let curve: CurveFixture
         let thread: PollThread
@@ -22,7 +22,7 @@ struct ClientShareTests {
         }
     }
 
-    /// Peers that do not connect again once they were ended.
+    /// Makes peers that do not reconnect once their connections were ended.
     private func peers(
         _ count: Int,
         _ kind: Int32,
@@ -49,6 +49,37 @@ struct ClientShareTests {
     }
 
     // MARK: Connections
+
+    @Test func `a connection that sends more than a message may have, without an end, is found`() {
+        let table = PeerTable(counts: ConnectionCounts())
+        #expect(table.nextEndlessCheck == .max)
+        var received: [Int32: Int64] = [1: 0, 2: 0, 3: 0]
+        for descriptor in received.keys { table.opened(descriptor, at: 0) }
+        func endless(at now: Int64) -> [Int32] {
+            table.endless(at: now, above: 100_000) { received[$0] ?? -1 }.map(\.descriptor).sorted()
+        }
+        _ = table.identify(1, as: nil)
+        #expect(endless(at: 0) == [])
+        received = [1: 90_000, 2: 101_000, 3: 100_000]
+        #expect(endless(at: 1) == [], "looked at a moment ago")
+        #expect(endless(at: 300_000) == [2], "also before its first message")
+        table.delivered(1)
+        received = [1: 500_000, 2: 102_000, 3: -1]
+        #expect(endless(at: 600_000) == [2], "a whole message has come from the first")
+        received[1] = 601_000
+        #expect(endless(at: 900_000) == [1, 2])
+        table.closed(1)
+        table.opened(1, at: 900_000)
+        received[1] = 50_000
+        #expect(endless(at: 1_200_000) == [2], "it is another connection")
+        for number in Int64(1)...1000 {
+            received[1] = 50_000 + 200 * number
+            #expect(endless(at: 1_200_000 + 300_000 * number) == [2], "heartbeats are no message")
+        }
+        let local = PeerTable()
+        local.opened(1, at: 0)
+        #expect(local.nextEndlessCheck == .max, "only connections over TCP are looked at")
+    }
 
     @Test func `the oldest connections that have sent nothing end when few are left`() {
         let counts = ConnectionCounts()
@@ -248,7 +279,7 @@ struct ClientShareTests {
             let capacity = ServerCapacity(limits)
             let signals = NamedSignals()
             let handler = ClosureHandler { request, _ in
-                if request.method == "held" { await signals.wait("end") }
+                if request.method == "wait" { await signals.wait("end") }
                 return Reply("done")
             }
             func server(_ name: String, _ security: SocketSecurity) throws -> RequestServer {
@@ -270,13 +301,13 @@ struct ClientShareTests {
             }
             let attachment = Bytes(repeating: 7, count: 50_000)
             let bob = try client(fixture, remote, curve.client("bob"))
-            var held: [RawPeer] = []
+            var waitingPeers: [RawPeer] = []
             for name in ["ann", "carl", "dan"] {
                 for peer in try peers(5, ZMQ_DEALER, remote.boundAddress, curve.client(name)) {
-                    for id in 0..<20 { try await peer.send(request(JSON(id), "held"), [attachment]) }
-                    held.append(peer)
+                    for id in 0..<20 { try await peer.send(request(JSON(id), "wait"), [attachment]) }
+                    waitingPeers.append(peer)
                 }
-                while await decided() != Int64(20 * held.count) { try await shortDelay() }
+                while await decided() != Int64(20 * waitingPeers.count) { try await shortDelay() }
                 if name == "ann" { _ = try await bob.call("hello", attachments: [attachment]) }
             }
             #expect(capacity.clients.requests.bytesInUse <= (2 << 20) + attachment.count)
@@ -286,7 +317,7 @@ struct ClientShareTests {
             signals.signal("end")
             for task in running { task.cancel() }
             for task in running { await task.value }
-            withExtendedLifetime(held) {}
+            withExtendedLifetime(waitingPeers) {}
         }
     }
 
@@ -319,16 +350,16 @@ struct ClientShareTests {
             for peer in peers { for id in 0..<9 { try await peer.send(request(JSON(id), "large")) } }
             while made.count < 9 * count { try await shortDelay() }
             /// Returns the bytes of the replies on their way and of those that wait.
-            func heldBytes() async -> Int64 {
+            func replyBytes() async -> Int64 {
                 let metrics = await server.metrics()
                 return (metrics["outboxBytes"]?.intValue ?? 0) + (metrics["open"]?.intValue ?? 0) * Int64(bytes)
             }
-            // Those that were refused are gone in a moment.
+            // The memory of refused replies is released shortly afterwards.
             for _ in 0..<1000 {
-                if await heldBytes() <= 16 << 20 { break }
+                if await replyBytes() <= 16 << 20 { break }
                 try await shortDelay()
             }
-            #expect(await heldBytes() <= 16 << 20)
+            #expect(await replyBytes() <= 16 << 20)
             let reply = try await client(fixture, server, curve.client("bob")).call("large")
             #expect(reply.attachments.first?.count == bytes)
             withExtendedLifetime(peers) {}

@@ -126,13 +126,13 @@ struct ConnectionStateTests {
             let request = try await server.receive()
             // The client's thread finds the response and the end of the connection together.
             let signals = NamedSignals()
-            let held = Task {
-                await client.holdThread(signaling: { signals.signal("held") }, until: { !isConnected(to: address) })
+            let busy = Task {
+                await client.keepThreadBusy(onStart: { signals.signal("busy") }, until: { !isConnected(to: address) })
             }
-            await signals.wait("held")
-            try await server.answer(request, "hello")
+            await signals.wait("busy")
+            try await server.respond(to: request, "hello")
             try await server.close()
-            await held.value
+            await busy.value
             #expect(try await call.value.result == "hello")
 
             while client.connection.isReady { try await shortDelay() }
@@ -144,7 +144,7 @@ struct ConnectionStateTests {
             }
             let next = try #require(bound)
             let again = Task { try await client.call("again") }
-            try await next.answer(try await next.receive(), "again")
+            try await next.respond(to: try await next.receive(), "again")
             #expect(try await again.value.result == "again")
             try await next.close()
         }
@@ -152,9 +152,9 @@ struct ConnectionStateTests {
 }
 
 extension RequestClient {
-    /// Keeps the client's thread busy until the condition holds, for at most half a minute; signals when it is.
-    fileprivate func holdThread(signaling begun: () -> Void, until condition: () -> Bool) {
-        begun()
+    /// Keeps the client's thread busy until the condition holds, for at most half a minute. Calls `onStart` first.
+    fileprivate func keepThreadBusy(onStart: () -> Void, until condition: () -> Bool) {
+        onStart()
         let end = ContinuousClock.now + .seconds(30)
         while !condition(), ContinuousClock.now < end { usleep(1000) }
     }

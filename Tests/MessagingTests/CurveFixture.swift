@@ -32,6 +32,16 @@ final class CurveFixture: Sendable {
 
     func revoke(_ name: String) { list.withLock { $0 = $0.filter { $0.value != name } } }
 
+    /// Empties the list, as while its folder is copied again; returns the removed keys.
+    func takeListAway() -> [String: String] {
+        list.withLock { list in
+            defer { list = [:] }
+            return list
+        }
+    }
+
+    func putListBack(_ old: [String: String]) { list.withLock { $0 = old } }
+
     func calling(_ keys: CurveKeyPair) -> SocketSecurity {
         .curveClient(serverPublicKey: server.publicKey, keys: keys)
     }

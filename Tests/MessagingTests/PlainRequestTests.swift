@@ -5,17 +5,17 @@ import Testing
 
 @testable import Messaging
 
-/// Small requests of the usual form are read without a tree; the result is that of the JSON parser.
+/// Small requests of the simplest form are read without a tree, with the same result as by the JSON parser.
 @Suite(.timeLimit(.minutes(1)))
 struct PlainRequestTests {
     private let limits = MessagingLimits()
 
-    private func parsed(_ text: String) -> Envelope? {
+    private func parsed(_ text: String) -> RPCMessage? {
         guard let json = try? JSON(parsing: Array(text.utf8), limits: limits.json) else { return nil }
-        return Envelope(json, limits: limits)
+        return RPCMessage(json, limits: limits)
     }
 
-    private func read(_ text: String) -> Envelope.Request? {
+    private func read(_ text: String) -> RPCMessage.Request? {
         PlainRequestReader.request(in: Array(text.utf8), limits: limits)
     }
 
@@ -25,7 +25,7 @@ struct PlainRequestTests {
         #"{"method":"health","jsonrpc":"2.0","id":"a b"}"#,
         #" { "id" : 123456789012345678 , "params" : { "deadlineMs" : 1 } , "method" : "m" , "jsonrpc" : "2.0" } "#,
     ])
-    func `a usual request is read as the parser reads it`(text: String) throws {
+    func `a plain request is read as the parser reads it`(text: String) throws {
         let request = try #require(read(text))
         guard case .request(let expected)? = parsed(text) else {
             Issue.record("the parser refuses it")
@@ -55,21 +55,21 @@ struct PlainRequestTests {
     }
 
     @Test func `a request with a byte changed is never read differently`() throws {
-        let usual = Array(#"{"jsonrpc":"2.0","id":12,"method":"health","params":{"deadlineMs":50}}"#.utf8)
+        let plain = Array(#"{"jsonrpc":"2.0","id":12,"method":"health","params":{"deadlineMs":50}}"#.utf8)
         var random = SeededRandom(named: "plain requests")
         for _ in 0..<20_000 {
-            var frame = usual
+            var frame = plain
             for _ in 0..<Int.random(in: 1...2, using: &random) {
                 let position = Int.random(in: 0..<frame.count, using: &random)
                 switch Int.random(in: 0..<3, using: &random) {
                 case 0: frame[position] = UInt8.random(in: 0...255, using: &random)
                 case 1: frame.remove(at: position)
-                default: frame.insert(usual.randomElement(using: &random) ?? 0, at: position)
+                default: frame.insert(plain.randomElement(using: &random) ?? 0, at: position)
                 }
             }
             guard let request = PlainRequestReader.request(in: frame, limits: limits) else { continue }
             let json = try JSON(parsing: frame, limits: limits.json)
-            guard case .request(let expected) = Envelope(json, limits: limits) else {
+            guard case .request(let expected) = RPCMessage(json, limits: limits) else {
                 Issue.record("the parser refuses \(String(decoding: frame, as: UTF8.self))")
                 continue
             }

@@ -47,8 +47,8 @@ final class RawPeer: @unchecked Sendable {
         return try EndpointAddress(text)
     }
 
-    /// Answers a request that a ROUTER socket has received.
-    func answer(_ request: [Bytes], _ result: JSON) async throws {
+    /// Responds to a request that a ROUTER socket has received.
+    func respond(to request: [Bytes], _ result: JSON) async throws {
         let id = try JSON(parsing: request[1])["id"] ?? .null
         try await send([request[0], JSON.object(["jsonrpc": "2.0", "id": id, "result": result]).bytes])
     }

@@ -9,21 +9,21 @@ import Testing
 /// The limits of requests per method, and of the memory that open requests use.
 @Suite(.timeLimit(.minutes(5)))
 struct RequestLimitTests {
-    /// A handler that answers once all parties have reached the barrier.
-    private struct Held: RequestHandler {
+    /// A handler that replies to `wait` once all parties have reached the barrier.
+    private struct WaitingHandler: RequestHandler {
         let gate: TaskBarrier
 
         @concurrent
         func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
-            if request.method == "held" { await gate.pass() }
+            if request.method == "wait" { await gate.pass() }
             return Reply("done")
         }
 
         func limits(of method: String) -> MethodLimits {
             switch method {
-            case "held": .unlimited
+            case "wait": .unlimited
             case "small": MethodLimits(maxJSONBytes: 100_000, takesAttachments: false)
-            default: .usual
+            default: .default
             }
         }
     }
@@ -36,13 +36,13 @@ struct RequestLimitTests {
         return limits
     }
 
-    private func request(_ id: Int, _ method: String = "held", _ params: JSON = [:]) -> JSON {
+    private func request(_ id: Int, _ method: String = "wait", _ params: JSON = [:]) -> JSON {
         ["jsonrpc": "2.0", "id": JSON(id), "method": .string(method), "params": params]
     }
 
-    private func answer(_ peer: RawPeer) async throws -> (id: JSON?, error: String?) {
-        let answer = try JSON(parsing: try await peer.receive()[0])
-        return (answer["id"], answer["error"]?["data"]?["name"]?.stringValue)
+    private func response(_ peer: RawPeer) async throws -> (id: JSON?, error: String?) {
+        let json = try JSON(parsing: try await peer.receive()[0])
+        return (json["id"], json["error"]?["data"]?["name"]?.stringValue)
     }
 
     private static let attachment = Bytes(repeating: 7, count: 900_000)
@@ -52,16 +52,16 @@ struct RequestLimitTests {
     {
         try await MessagingFixture.with { fixture in
             let gate = TaskBarrier(3)
-            try await fixture.serving(limits: limits, handler: Held(gate: gate)) { server in
+            try await fixture.serving(limits: limits, handler: WaitingHandler(gate: gate)) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 for id in 1...4 { try await peer.send(request(id), [Self.attachment]) }
-                for id in 3...4 { #expect(try await answer(peer) == (JSON(id), "busy")) }
-                let taken = try #require(await server.metrics()["requestBytes"]?.intValue)
-                #expect((1_800_000...2 << 20).contains(taken))
+                for id in 3...4 { #expect(try await response(peer) == (JSON(id), "busy")) }
+                let usedBytes = try #require(await server.metrics()["requestBytes"]?.intValue)
+                #expect((1_800_000...2 << 20).contains(usedBytes))
                 await gate.pass()
-                #expect(Set([try await answer(peer).id, try await answer(peer).id]) == [1, 2])
+                #expect(Set([try await response(peer).id, try await response(peer).id]) == [1, 2])
                 try await peer.send(request(5), [Self.attachment])
-                #expect(try await answer(peer) == (5, nil))
+                #expect(try await response(peer) == (5, nil))
                 while await server.metrics()["requestBytes"] != 0 { try await shortDelay() }
             }
         }
@@ -70,18 +70,18 @@ struct RequestLimitTests {
     @Test func `large requests of many connections leave memory for small requests`() async throws {
         try await MessagingFixture.with { fixture in
             let gate = TaskBarrier(4)
-            try await fixture.serving(limits: limits, handler: Held(gate: gate)) { server in
+            try await fixture.serving(limits: limits, handler: WaitingHandler(gate: gate)) { server in
                 let peers = try (0..<4).map { _ in try RawPeer(ZMQ_DEALER, server.boundAddress) }
                 for (number, peer) in peers.prefix(3).enumerated() {
                     try await peer.send(request(number), [Self.attachment])
                     while await server.metrics()["running"] != JSON(number + 1) { try await shortDelay() }
                 }
                 try await peers[3].send(request(7), [Self.attachment])
-                #expect(try await answer(peers[3]) == (7, "busy"))
+                #expect(try await response(peers[3]) == (7, "busy"))
                 try await peers[3].send(request(8, "other"))
-                #expect(try await answer(peers[3]) == (8, nil))
+                #expect(try await response(peers[3]) == (8, nil))
                 await gate.pass()
-                for peer in peers.prefix(3) { #expect(try await answer(peer).error == nil) }
+                for peer in peers.prefix(3) { #expect(try await response(peer).error == nil) }
             }
         }
     }
@@ -89,17 +89,17 @@ struct RequestLimitTests {
     @Test func `the values parsed from a frame count as memory too`() async throws {
         try await MessagingFixture.with { fixture in
             let gate = TaskBarrier(2)
-            try await fixture.serving(limits: limits, handler: Held(gate: gate)) { server in
+            try await fixture.serving(limits: limits, handler: WaitingHandler(gate: gate)) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 let zeros = JSON.array(Array(repeating: 0, count: 30_000))
-                try await peer.send(request(1, "held", ["values": zeros]))
+                try await peer.send(request(1, "wait", ["values": zeros]))
                 while await server.metrics()["running"] != 1 { try await shortDelay() }
-                let taken = try #require(await server.metrics()["requestBytes"]?.intValue)
+                let usedBytes = try #require(await server.metrics()["requestBytes"]?.intValue)
                 let values = 30_000 * Int64(MemoryLayout<JSON>.stride)
                 // The array may have space for twice as many. The frame is not kept.
-                #expect((values...2 * values + 10_000).contains(taken))
+                #expect((values...2 * values + 10_000).contains(usedBytes))
                 await gate.pass()
-                #expect(try await answer(peer) == (1, nil))
+                #expect(try await response(peer) == (1, nil))
             }
         }
     }
@@ -107,15 +107,15 @@ struct RequestLimitTests {
     @Test func `a JSON frame takes no memory after it was parsed`() async throws {
         try await MessagingFixture.with { fixture in
             let gate = TaskBarrier(2)
-            try await fixture.serving(limits: limits, handler: Held(gate: gate)) { server in
+            try await fixture.serving(limits: limits, handler: WaitingHandler(gate: gate)) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 let blanks = String(repeating: " ", count: 900_000)
-                try await peer.send(text: #"{"jsonrpc":"2.0","id":1,"method":"held","params":{}"# + blanks + "}")
+                try await peer.send(text: #"{"jsonrpc":"2.0","id":1,"method":"wait","params":{}"# + blanks + "}")
                 while await server.metrics()["running"] != 1 { try await shortDelay() }
-                let taken = try #require(await server.metrics()["requestBytes"]?.intValue)
-                #expect(taken < 10_000)
+                let usedBytes = try #require(await server.metrics()["requestBytes"]?.intValue)
+                #expect(usedBytes < 10_000)
                 await gate.pass()
-                #expect(try await answer(peer) == (1, nil))
+                #expect(try await response(peer) == (1, nil))
             }
         }
     }
@@ -123,18 +123,18 @@ struct RequestLimitTests {
     @Test func `a large request whose values exceed the memory is refused if it is not the only one`() async throws {
         try await MessagingFixture.with { fixture in
             let gate = TaskBarrier(2)
-            try await fixture.serving(limits: limits, handler: Held(gate: gate)) { server in
+            try await fixture.serving(limits: limits, handler: WaitingHandler(gate: gate)) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 let large: JSON = ["values": .array(Array(repeating: 0, count: 300_000))]
                 try await peer.send(request(1, "other", large))
-                #expect(try await answer(peer) == (1, nil))
-                // Its memory is released after its answer was sent.
+                #expect(try await response(peer) == (1, nil))
+                // Its memory is released after its response was sent.
                 while await server.metrics()["requestBytes"] != 0 { try await shortDelay() }
                 try await peer.send(request(2))
                 try await peer.send(request(3, "other", large))
-                #expect(try await answer(peer) == (3, "busy"))
+                #expect(try await response(peer) == (3, "busy"))
                 await gate.pass()
-                #expect(try await answer(peer) == (2, nil))
+                #expect(try await response(peer) == (2, nil))
                 while await server.metrics()["requestBytes"] != 0 { try await shortDelay() }
             }
         }
@@ -142,36 +142,36 @@ struct RequestLimitTests {
 
     @Test func `attachments to a method without attachments are refused before it runs`() async throws {
         try await MessagingFixture.with { fixture in
-            try await fixture.serving(handler: Held(gate: TaskBarrier(0))) { server in
+            try await fixture.serving(handler: WaitingHandler(gate: TaskBarrier(0))) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 try await peer.send(request(1, "small"), [[1]])
-                #expect(try await answer(peer) == (1, "invalid_request"))
+                #expect(try await response(peer) == (1, "invalid_request"))
                 #expect(await server.metrics()["requests"] == 0)
                 try await peer.send(request(2, "small"))
-                #expect(try await answer(peer) == (2, nil))
+                #expect(try await response(peer) == (2, nil))
             }
         }
     }
 
     @Test func `JSON above the limit of its method is refused before it is parsed`() async throws {
         try await MessagingFixture.with { fixture in
-            try await fixture.serving(handler: Held(gate: TaskBarrier(0))) { server in
+            try await fixture.serving(handler: WaitingHandler(gate: TaskBarrier(0))) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 func text(_ bytes: Int) -> String { String(repeating: "x", count: bytes) }
                 try await peer.send(request(1, "small", ["a": .string(text(100_000))]))
-                #expect(try await answer(peer) == (1, "limit_exceeded"))
+                #expect(try await response(peer) == (1, "limit_exceeded"))
                 try await peer.send(request(2, "small", ["a": .string(text(80_000))]))
-                #expect(try await answer(peer) == (2, nil))
-                try await peer.send(request(3, "held", ["a": .string(text(2 << 20))]))
-                #expect(try await answer(peer) == (3, nil))
+                #expect(try await response(peer) == (2, nil))
+                try await peer.send(request(3, "wait", ["a": .string(text(2 << 20))]))
+                #expect(try await response(peer) == (3, nil))
                 // Invalid JSON at the end: it is refused for its size without parsing.
                 try await peer.send(text: #"{"jsonrpc":"2.0","id":4,"method":"small","params":{"a":""# + text(100_000))
-                #expect(try await answer(peer) == (4, "limit_exceeded"))
+                #expect(try await response(peer) == (4, "limit_exceeded"))
                 // The method comes after the params, so it cannot be read early and the default limit applies.
                 for (bytes, error) in [(900_000, nil), (1_100_000, "limit_exceeded" as String?)] {
                     let params = #"{"a":"\#(text(bytes))"}"#
-                    try await peer.send(text: #"{"jsonrpc":"2.0","id":5,"params":\#(params),"method":"held"}"#)
-                    #expect(try await answer(peer) == (5, error))
+                    try await peer.send(text: #"{"jsonrpc":"2.0","id":5,"params":\#(params),"method":"wait"}"#)
+                    #expect(try await response(peer) == (5, error))
                 }
             }
         }
@@ -212,7 +212,7 @@ struct RequestLimitTests {
         var machine = makeMachine(limits)
         let found = try connections(&machine, ["a", "a", "b", "a", "b"])
         #expect(found.map(\.isExcess) == [false, false, false, true, false])
-        // Those that have ended do not count any more.
+        // Ended connections do not count any more.
         let ended = machine.closed(0) + machine.closed(3)
         #expect(ended.count == 2)
         let next = try connections(&machine, ["a"])
@@ -279,7 +279,7 @@ struct RequestLimitTests {
         reservations.append(found[2].outbox.reserveWithoutWaiting(OutgoingMessage.countedBytes))
         let timeout = limits.stallTimeout.microseconds
         #expect(machine.stalledConnection(at: 0, isFirst: true) == nil)
-        // The third one reads.
+        // The third peer reads.
         reservations.removeLast()
         #expect(machine.stalledConnection(at: timeout - 1, isFirst: false) == nil)
         #expect(machine.stalledConnection(at: timeout, isFirst: false) === found[1])
@@ -314,7 +314,7 @@ struct RequestLimitTests {
         id: JSON?,
         method: String?
     ) {
-        let head = EnvelopeHead(Bytes(text.utf8))
+        let head = RPCMessageHead(Bytes(text.utf8))
         #expect(head.id == id && head.method == method)
     }
 }

@@ -7,9 +7,11 @@ import Testing
 /// The decisions of the request server, without sockets, tasks and time.
 @Suite(.timeLimit(.minutes(1)))
 struct RequestServerStateMachineTests {
+    typealias Machine = RequestServerStateMachine
+
     /// A serving state machine, fed with messages of numbered peers.
     private final class Server {
-        var machine: RequestServerStateMachine
+        var machine: Machine
         var key: CurveIdentity?
 
         init(_ limits: MessagingLimits = .init(), removedKeys: Set<String>? = nil) {
@@ -20,7 +22,7 @@ struct RequestServerStateMachineTests {
                 limits: limits,
                 capacity: ServerCapacity(limits),
                 isAdmitted: isAdmitted,
-                methodLimits: { $0 == "plain" ? .usual : .unlimited }
+                methodLimits: { $0 == "plain" ? .default : .unlimited }
             )
             _ = machine.serve()
         }
@@ -31,7 +33,7 @@ struct RequestServerStateMachineTests {
             envelope: [Bytes] = [],
             attachments: [Bytes] = [],
             at now: Int64 = 0
-        ) -> RequestServerStateMachine.Decision {
+        ) -> Machine.Decision {
             var message = IncomingMessage()
             message.frames = [[peer]] + envelope + [json.bytes] + attachments
             message.totalFrames = message.frames.count
@@ -56,12 +58,10 @@ struct RequestServerStateMachineTests {
             machine.finished(request, failure: failure) != nil
         }
 
-        func nextWaiting(at now: Int64 = 0) -> RequestServerStateMachine.Decision? { machine.nextWaiting(at: now) }
-        func expiredWaiting(at now: Int64) -> [RequestServerStateMachine.Answer] { machine.expiredWaiting(at: now) }
-        func stopWaiting() -> [RequestServerStateMachine.Answer] { machine.stopWaiting() }
-        func removeWaiting(ofKeys keys: Set<String>) -> [RequestServerStateMachine.Answer] {
-            machine.removeWaiting(ofKeys: keys)
-        }
+        func nextWaiting(at now: Int64 = 0) -> Machine.Decision? { machine.nextWaiting(at: now) }
+        func expiredWaiting(at now: Int64) -> [Machine.ServerResponse] { machine.expiredWaiting(at: now) }
+        func stopWaiting() -> [Machine.ServerResponse] { machine.stopWaiting() }
+        func removeWaiting(ofKeys keys: Set<String>) -> [Machine.ServerResponse] { machine.removeWaiting(ofKeys: keys) }
 
         /// Opens the waiting request whose turn it is, which must have this id.
         func openNext(_ id: JSON, at now: Int64 = 0) throws -> OpenRequest {
@@ -79,9 +79,9 @@ struct RequestServerStateMachineTests {
         }
 
         func notified(_ request: OpenRequest) -> Bool { machine.notified(request) != nil }
-        func endings(at now: Int64) -> [RequestServerStateMachine.Ending] { machine.endings(at: now) }
-        func endings(ofKeys keys: Set<String>) -> [RequestServerStateMachine.Ending] { machine.endings(ofKeys: keys) }
-        func nextHeld(of id: ConnectionID) -> RequestServerStateMachine.Decision? { machine.nextHeld(of: id, at: 0) }
+        func endings(at now: Int64) -> [Machine.Ending] { machine.endings(at: now) }
+        func endings(ofKeys keys: Set<String>) -> [Machine.Ending] { machine.endings(ofKeys: keys) }
+        func nextBehindLarge(of id: ConnectionID) -> Machine.Decision? { machine.nextBehindLarge(of: id, at: 0) }
         func closed(_ descriptor: Int32) -> [Connection] { machine.closed(descriptor) }
         func flush(at now: Int64) -> Bool { machine.flush(at: now) }
         func close() -> Int { machine.close().count }
@@ -90,7 +90,7 @@ struct RequestServerStateMachineTests {
     private struct Unexpected: Error {
         let decision: String
 
-        init(decision: RequestServerStateMachine.Decision) { self.decision = "\(decision)" }
+        init(decision: Machine.Decision) { self.decision = "\(decision)" }
     }
 
     private static func call(_ id: JSON?, _ params: JSON = [:], method: String = "work") -> JSON {
@@ -99,23 +99,23 @@ struct RequestServerStateMachineTests {
         return .object(object)
     }
 
-    private static func answer(_ decision: RequestServerStateMachine.Decision) -> RequestServerStateMachine.Answer? {
+    private static func response(_ decision: Machine.Decision) -> Machine.ServerResponse? {
         switch decision {
-        case .answer(let answer): answer
-        case .cancel(_, let answer), .addCredit(_, _, let answer), .cancelWaiting(_, let answer): answer
+        case .respond(let response): response
+        case .cancel(_, let response), .addCredit(_, _, let response), .cancelWaiting(_, let response): response
         case .nothing, .parse, .run: nil
         }
     }
 
-    private static func error(_ decision: RequestServerStateMachine.Decision) -> RPCError? {
-        if case .error(let error)? = answer(decision)?.content { error } else { nil }
+    private static func error(_ decision: Machine.Decision) -> RPCError? {
+        if case .error(let error)? = response(decision)?.content { error } else { nil }
     }
 
-    private static func result(_ decision: RequestServerStateMachine.Decision) -> JSON? {
-        if case .result(let result)? = answer(decision)?.content { result } else { nil }
+    private static func result(_ decision: Machine.Decision) -> JSON? {
+        if case .result(let result)? = response(decision)?.content { result } else { nil }
     }
 
-    private static func id(_ decision: RequestServerStateMachine.Decision?) -> JSON? {
+    private static func id(_ decision: Machine.Decision?) -> JSON? {
         if case .run(let accepted)? = decision { accepted.incoming.id } else { nil }
     }
 
@@ -125,7 +125,7 @@ struct RequestServerStateMachineTests {
         let second = server.receive(Self.call(1))
         #expect(Self.error(second)?.name == "invalid_request")
         #expect(Self.error(second)?.data == ["id": 1])
-        #expect(Self.answer(second)?.id == .null, "the open request must not be taken for the refused one")
+        #expect(Self.response(second)?.id == .null, "the open request must not be taken for the refused one")
         #expect(server.machine.metrics.refusedMessages == ["id_in_use": 1])
         _ = try server.open(1, from: 2)
         #expect(server.finished(first))
@@ -149,7 +149,7 @@ struct RequestServerStateMachineTests {
         #expect(server.machine.metrics.errors == ["busy": 1])
     }
 
-    @Test func `tasks that outlive their answers count too`() throws {
+    @Test func `tasks that outlive their responses count too`() throws {
         var limits = MessagingLimits()
         limits.requestsPerConnection = 1
         limits.waitingRequestsPerConnection = 0
@@ -243,9 +243,9 @@ struct RequestServerStateMachineTests {
                 == ["credited": false]
         )
         let decision = server.receive(Self.call("c", ["id": 3], method: "rpc.cancel"))
-        guard case .cancelWaiting(let ended, let answer) = decision else { throw Unexpected(decision: decision) }
+        guard case .cancelWaiting(let ended, let response) = decision else { throw Unexpected(decision: decision) }
         guard case .error(let error) = ended.content else { throw Unexpected(decision: decision) }
-        #expect(error.name == "user_cancelled" && ended.id == 3 && answer?.id == "c")
+        #expect(error.name == "user_cancelled" && ended.id == 3 && response?.id == "c")
         #expect(server.finished(first))
         #expect(try server.openNext(2).context.credit == 150)
         #expect(server.machine.waitingCount == 0)
@@ -270,8 +270,8 @@ struct RequestServerStateMachineTests {
         #expect(server.expiredWaiting(at: 30_001_000).isEmpty, "one was opened at 20 s")
         let stalled = server.expiredWaiting(at: 50_000_000)
         #expect(Set(stalled.map(\.id)) == [4, 5])
-        let names = stalled.map { answer in
-            if case .error(let error) = answer.content { "\(answer.id.text) \(error.name)" } else { "" }
+        let names = stalled.map { response in
+            if case .error(let error) = response.content { "\(response.id.text) \(error.name)" } else { "" }
         }
         #expect(Set(names) == ["4 busy", "5 deadline_exceeded"])
         #expect(server.machine.waitingCount == 0)
@@ -308,7 +308,7 @@ struct RequestServerStateMachineTests {
         #expect(server.finished(request, failure: "user_cancelled"))
         #expect(Self.result(server.receive(cancel)) == ["cancelled": false])
         let silent = server.receive(Self.call(nil, ["id": 1], method: "rpc.cancel"))
-        #expect(Self.answer(silent) == nil, "without an id there is no response")
+        #expect(Self.response(silent) == nil, "without an id there is no response")
     }
 
     @Test func `credit is added to requests that were opened with credit`() throws {
@@ -374,24 +374,24 @@ struct RequestServerStateMachineTests {
         let decision = server.receive(Self.call(1, ["text": text]))
         guard case .parse(let message, let recipient) = decision else { throw Unexpected(decision: decision) }
         for id in [2, 3, 4, 5] as [Int64] {
-            let held = server.receive(Self.call(.int(id), id == 4 ? ["text": text] : [:]))
-            guard case .nothing = held else { throw Unexpected(decision: held) }
+            let queued = server.receive(Self.call(.int(id), id == 4 ? ["text": text] : [:]))
+            guard case .nothing = queued else { throw Unexpected(decision: queued) }
         }
         #expect(Self.id(server.receive(Self.call(6), from: 2)) == 6)
 
         let id = recipient.connection.id
-        let envelope = Envelope(parsing: message.frames[0], limits: limits)
-        let parsed = server.machine.parsed(envelope, message, prefix: recipient.prefix, of: id, at: 0)
+        let parsedMessage = RPCMessage(parsing: message.frames[0], limits: limits)
+        let parsed = server.machine.parsed(parsedMessage, message, prefix: recipient.prefix, of: id, at: 0)
         #expect(Self.id(parsed) == 1)
-        #expect(Self.id(server.nextHeld(of: id)) == 2)
-        #expect(Self.id(server.nextHeld(of: id)) == 3)
-        let large = try #require(server.nextHeld(of: id))
+        #expect(Self.id(server.nextBehindLarge(of: id)) == 2)
+        #expect(Self.id(server.nextBehindLarge(of: id)) == 3)
+        let large = try #require(server.nextBehindLarge(of: id))
         guard case .parse = large else { throw Unexpected(decision: large) }
         // 5 waits for 4.
-        if let next = server.nextHeld(of: id) { throw Unexpected(decision: next) }
+        if let next = server.nextBehindLarge(of: id) { throw Unexpected(decision: next) }
     }
 
-    @Test func `memory of open requests is limited, and free again when they are gone`() throws {
+    @Test func `memory of open requests is limited, and free again when they have ended`() throws {
         var limits = MessagingLimits()
         limits.requestBytesPerConnection = 2000
         let server = Server(limits)
@@ -422,7 +422,7 @@ struct RequestServerStateMachineTests {
         #expect(!accepted.context.acceptsNotifications)
         #expect(accepted.recipient.prefix == [[1], []])
         #expect(Self.error(server.receive(Self.call(nil), envelope: [[]]))?.name == "invalid_request")
-        #expect(Self.answer(server.receive(Self.call(nil))) == nil, "a DEALER does not wait for one")
+        #expect(Self.response(server.receive(Self.call(nil))) == nil, "a DEALER does not wait for one")
     }
 
     @Test func `the requests of a closed connection end without responses`() throws {
@@ -431,7 +431,7 @@ struct RequestServerStateMachineTests {
         let connection = try #require(server.closed(7).first)
         let endings = server.machine.end(connection, .connectionLost)
         #expect(endings.map(\.request.incoming.id) == [1])
-        #expect(endings.first?.answer == nil)
+        #expect(endings.first?.response == nil)
         #expect(!server.finished(request))
         #expect(server.machine.running == 0)
         _ = server.receive(Self.call(2), from: 7)

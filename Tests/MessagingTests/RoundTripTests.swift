@@ -97,9 +97,9 @@ struct RoundTripTests {
                 try await peer.send(request("a", "large", ["text": large]))
                 // Refused as a duplicate only if the large request before it is already known.
                 try await peer.send(request("a", "small"))
-                let answers = [try await peer.receiveJSON(), try await peer.receiveJSON()]
-                let largeOne = answers.first { $0["result"]?["method"] == "large" }
-                let other = answers.first { $0["result"]?["method"] != "large" }
+                let responses = [try await peer.receiveJSON(), try await peer.receiveJSON()]
+                let largeOne = responses.first { $0["result"]?["method"] == "large" }
+                let other = responses.first { $0["result"]?["method"] != "large" }
                 #expect(largeOne?["id"] == "a")
                 #expect(other?["result"]?["method"] == "small" || other?.errorName == "invalid_request")
                 try await peer.send([request("b", "large", ["text": large]).bytes, [1], [2, 3]])
@@ -125,7 +125,7 @@ struct RoundTripTests {
         }
     }
 
-    /// A handler that answers some requests on the poll thread; replies say where they were made.
+    /// A handler that replies to some requests on the poll thread. Each reply names where it was made.
     private struct Quick: RequestHandler {
         @concurrent
         func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
@@ -175,8 +175,8 @@ struct RoundTripTests {
                 for _ in 0..<20 {
                     try await peer.send(["jsonrpc": "2.0", "id": 1, "method": "quick", "params": ["padding": padding]])
                     try await peer.send(["jsonrpc": "2.0", "id": 2, "method": "slow"])
-                    let answers = [try await peer.receive(), try await peer.receive()]
-                    let ids = try answers.map { try JSON(parsing: $0[0])["id"]?.intValue }
+                    let responses = [try await peer.receive(), try await peer.receive()]
+                    let ids = try responses.map { try JSON(parsing: $0[0])["id"]?.intValue }
                     #expect(ids == [1, 2])
                 }
             }
@@ -197,8 +197,8 @@ struct RoundTripTests {
                 while await server.metrics()["requests"] != 40 { try await shortDelay() }
                 let metrics = await server.metrics()
                 #expect(try #require(metrics["outboxBytes"]?.intValue) <= 3 << 20, "one message above the limit")
-                var answers = Set<Bytes>()
-                while answers.count < 40 { answers.insert(try await peer.receive()[0]) }
+                var responses = Set<Bytes>()
+                while responses.count < 40 { responses.insert(try await peer.receive()[0]) }
                 #expect(await server.metrics()["answers"] == 40, "every request is answered")
             }
         }
@@ -230,7 +230,7 @@ struct RoundTripTests {
         try await MessagingFixture.with { fixture in
             let signals = NamedSignals()
             let handler = ClosureHandler { request, _ in
-                signals.signal("taken")
+                signals.signal("received")
                 await signals.wait("go on")
                 return Reply(["finished": true], attachments: [Bytes(repeating: 1, count: 1_000_000)])
             }
@@ -245,14 +245,14 @@ struct RoundTripTests {
             )
             let running = Task { await server.run() }
             let client = try fixture.client(server)
-            async let taken = client.call("first")
-            await signals.wait("taken")
+            async let pending = client.call("first")
+            await signals.wait("received")
             running.cancel()
             // The stop event reaches the poll thread before this call does.
             let refused = await #expect(throws: RPCError.self) { try await client.call("second") }
             #expect(refused?.name == "busy")
             signals.signal("go on")
-            let reply = try await taken
+            let reply = try await pending
             #expect(reply.result == ["finished": true])
             #expect(reply.attachments.first?.count == 1_000_000)
             await running.value
@@ -301,6 +301,21 @@ struct RoundTripTests {
         }
     }
 
+    @Test func `a request whose service has closed its own client is interrupted by the stop`() async throws {
+        try await MessagingFixture.with { fixture in
+            try await fixture.serving(.inproc) { other in
+                let own = try fixture.client(other)
+                await own.close()
+                let handler = ClosureHandler { _, _ in Reply(try await own.call("inner").result) }
+                try await fixture.serving(handler: handler) { server in
+                    let client = try fixture.client(server)
+                    let error = await #expect(throws: RPCError.self) { try await client.call("outer") }
+                    #expect(error == .endedByStop)
+                }
+            }
+        }
+    }
+
     @Test func `a stopping server waits for a handler up to the drain timeout`() async throws {
         try await MessagingFixture.with { fixture in
             var limits = MessagingLimits()
@@ -308,7 +323,7 @@ struct RoundTripTests {
             limits.linger = .seconds(20)
             let signals = NamedSignals()
             let handler = ClosureHandler { _, _ in
-                signals.signal("taken")
+                signals.signal("received")
                 try await untilCancelled()
                 return Reply([:])
             }
@@ -321,11 +336,11 @@ struct RoundTripTests {
             )
             let running = Task { await server.run() }
             let client = try fixture.client(server)
-            let taken = Task { try await client.call("first") }
-            await signals.wait("taken")
+            let pending = Task { try await client.call("first") }
+            await signals.wait("received")
             running.cancel()
-            let error = await #expect(throws: RPCError.self) { try await taken.value }
-            #expect(error?.name == "user_cancelled")
+            let error = await #expect(throws: RPCError.self) { try await pending.value }
+            #expect(error == .endedByStop && error?.name == "interrupted" && error?.isOfStoppingService == true)
             await running.value
         }
     }

@@ -142,10 +142,20 @@ struct MetadataFieldsTests {
 
     // MARK: Times
 
-    @Test func `days of times before and after 1970 are counted`() throws {
-        #expect(try #require(CaptureTime(exif: "1970:01:01 23:59:59")).day == 0)
-        #expect(try #require(CaptureTime(exif: "1969:12:31 00:00:01")).day == -1)
-        #expect(try #require(CaptureTime(xmp: "1970-01-02")).day == 1)
+    @Test func `a day, a month and a year contain their times, and no others`() throws {
+        let day = try #require(CaptureTime(xmp: "1969-12-31"))
+        let month = try #require(CaptureTime(xmpPeriod: "1969-12"))
+        let year = try #require(CaptureTime(xmpPeriod: "1968"))
+        #expect(day.contains(try #require(CaptureTime(exif: "1969:12:31 23:59:59"))))
+        #expect(!day.contains(try #require(CaptureTime(exif: "1970:01:01 00:00:00"))))
+        #expect(!day.contains(day) && month.contains(day) && !day.contains(month))
+        #expect(!month.contains(try #require(CaptureTime(xmp: "1970-01-01"))))
+        #expect(year.contains(try #require(CaptureTime(xmp: "1968-12-31"))))
+        #expect(!year.contains(month))
+        #expect(month.utc(fallbackOffset: 0) == -31 * 86_400_000_000)
+        for text in ["2024-13", "2024-00", "24", "20240", "2024-6", "2024-", "-2024", "0000", "2024-06-01", ""] {
+            #expect(CaptureTime(xmpPeriod: text) == nil, "\(text)")
+        }
         for text in ["2024-06", "2024", "2024-06-01T", "2024-02-30", "20240601", "2024-6-1"] {
             #expect(CaptureTime(xmp: text) == nil, "\(text)")
         }

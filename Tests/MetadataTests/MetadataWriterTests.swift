@@ -112,6 +112,23 @@ struct MetadataWriterTests {
         }
     }
 
+    @Test func `of more keywords than fit into a JPEG a render keeps the first`() throws {
+        let words = (0..<900).map { "<rdf:li>word \($0) \(String(repeating: "x", count: 100))</rdf:li>" }.joined()
+        let packet = """
+            <x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+            <rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/"
+            xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmp:Rating="4"><dc:subject><rdf:Bag>\(words)</rdf:Bag></dc:subject>
+            </rdf:Description></rdf:RDF></x:xmpmeta>
+            """
+        let chunk = Array("XML:com.adobe.xmp\0\0\0\0\0".utf8) + Array(packet.utf8)
+        let png = TestImages.png(width: 6, height: 4, chunks: [("iTXt", chunk)]) { _, _ in (1, 2, 3, 255) }
+        let render = TestImages.jpeg(width: 6, height: 4)
+        let result = try MetadataWriter.transfer(from: png, to: render, width: 6, height: 4)
+        let facts = try MetadataReader.facts(of: result)
+        #expect(facts.rating == 4 && (300..<900).contains(facts.keywords.count))
+        #expect(facts.keywords.first?.hasPrefix("word 0 ") == true)
+    }
+
     @Test func `a source without metadata gives a plain render`() throws {
         let bare = TestImages.jpeg(width: 8, height: 8) { _, _ in (1, 2, 3) }
         let result = try MetadataWriter.transfer(from: bare, to: bare, width: 8, height: 8)

@@ -45,6 +45,20 @@ struct PlaceTimeZoneTests {
         }
     }
 
+    @Test func `after 2037 clocks change as in the years before`() throws {
+        let table = try #require(PlaceTimeZones.table)
+        let (berlin, chatham) = (Self.place(52.52, 13.4), Self.place(-43.95, -176.55))
+        for (second, place, expected): (Int64, PhotoMetadata.Coordinates, Int) in [
+            (2_224_756_800, Self.place(51.5, -0.12), 3600), (2_224_756_800, Self.place(40.7, -74), -14_400),
+            (2_224_756_800, Self.place(-33.86, 151.2), 36_000), (2_210_241_600, chatham, 49_500),
+            (2_224_756_800, chatham, 45_900), (2_374_102_799, berlin, 3600), (2_374_102_800, berlin, 7200),
+            (4_254_425_940, berlin, 7200), (4_254_426_000, berlin, 3600),
+            (7_258_118_400, Self.place(35.7, 139.7), 32_400),
+        ] {
+            #expect(table.offset(at: second * 1_000_000, place) == expected, "\(second) \(place)")
+        }
+    }
+
     @Test func `hours that the clock skips or repeats have one of their offsets`() throws {
         let table = try #require(PlaceTimeZones.table)
         let berlin = Self.place(52.52, 13.4)

@@ -17,6 +17,20 @@ struct SidecarDateTests {
         }
     }
 
+    @Test(
+        arguments: [
+            ("photoshop:DateCreated=\"2019\"", 1_546_300_800), ("exif:DateTimeOriginal=\"2019-03\"", 1_551_398_400),
+            ("photoshop:DateCreated=\"2019\" xmp:CreateDate=\"2019-03-05\"", 1_551_744_000),
+            ("photoshop:DateCreated=\"1965\" xmp:CreateDate=\"2019-03-05T10:00:00\"", -157_766_400),
+        ] as [(String, Int64)]
+    )
+    func `a year or a month is its beginning, unless another field has a date in it`(_ fields: String, _ date: Int64)
+        throws
+    {
+        let facts = try SidecarMetadata(xmp: Array(TestImages.xmpPacket(fields).utf8))
+        #expect((facts.captureDate, facts.captureOffset) == (date * 1_000_000, nil))
+    }
+
     @Test func `a date without an offset is one by the clock of its location`() throws {
         let text = TestImages.xmpPacket("photoshop:DateCreated=\"2011-01-01T00:00:00\" \(place)")
         let facts = try SidecarMetadata(xmp: Array(text.utf8))

@@ -63,6 +63,39 @@ struct SidecarTextTests {
         }
     }
 
+    @Test func `the encoding of the XML declaration does not count`() throws {
+        for encoding in ["UTF-16", "windows-1252", "ISO-8859-1", "UTF-8"] {
+            for text in [Self.meta, Self.packet] {
+                check(Array("<?xml version=\"1.0\" encoding=\"\(encoding)\"?>\n\(text)".utf8), encoding)
+            }
+        }
+        let old = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>" + Self.meta.replacing(", 海", with: "")
+        let facts = try SidecarMetadata(xmp: [UInt8](try #require(old.data(using: .isoLatin1))))
+        #expect(facts.caption == "Wellen, Küste")
+        // One value is not in UTF-8.
+        let parts = Self.meta.split(separator: "Wellen").map { Array($0.utf8) }
+        let mixed = parts[0] + [0x57, 0xE4, 0x6C, 0x6C, 0x65, 0x20, 0x96, 0x20] + parts[1]
+        #expect(try SidecarMetadata(xmp: mixed).caption == "Wälle – , Küste, 海")
+    }
+
+    @Test func `a sidecar that cannot be parsed is refused, not empty`() {
+        let type = "<!DOCTYPE x [<!ENTITY a SYSTEM \"file:///etc/passwd\">]>"
+        for text in [
+            String(Self.meta.dropLast(20)), Self.meta.replacing("</rdf:Alt>", with: ""), type + Self.meta,
+            Self.meta.replacing("xmlns:xmp=\"http://ns.adobe.com/xap/1.0/\"", with: ""),
+        ] {
+            let error = #expect(throws: MetadataError.self) { try SidecarMetadata(xmp: Array(text.utf8)) }
+            #expect(error == .invalidSidecar(isEmpty: false), "\(text)")
+        }
+        let error = #expect(throws: MetadataError.self) { try SidecarMetadata(xmp: []) }
+        #expect(error?.message.contains("empty") == true)
+    }
+
+    @Test func `bytes behind the end of the packet do not count`() {
+        check(Array(Self.packet.utf8) + [0, 0, 10, 0], "padding")
+        check(Array((Self.packet + "\n<trailer").utf8), "trailer")
+    }
+
     @Test func `the date of a sidecar is never that of its last change`() throws {
         let text = Self.rdf.replacing("xmp:Rating=\"4.0\"", with: "xmp:ModifyDate=\"2024-06-01T12:30:00Z\"")
         #expect(try SidecarMetadata(xmp: Array(text.utf8)).captureDate == nil)

@@ -35,6 +35,22 @@ struct VideoAndSidecarTests {
         #expect(try PhotoMetadata(json: facts.json) == facts)
     }
 
+    @Test func `a place names its reference system, or has minutes and seconds`() throws {
+        func place(_ text: String) throws -> PhotoMetadata.Coordinates? {
+            try facts(TestVideos.video(values: [("location.ISO6709", text)]))?.location
+        }
+        #expect(
+            try place("+27.5916+086.5640+8850CRSWGS_84/")
+                == .init(latitude: 27.5916, longitude: 86.564, altitude: 8850)
+        )
+        #expect(try place("+5230.0+01324.0/") == .init(latitude: 52.5, longitude: 13.4))
+        #expect(try place("-523000.0-0132400-12/") == .init(latitude: -52.5, longitude: -13.4, altitude: -12))
+        #expect(try place("+52.5+13.4") == .init(latitude: 52.5, longitude: 13.4))
+        for text in ["+5275.0+01324.0/", "+12345678+013.4/", "+52.5/", "+91+013/", "+0+000/", "north+013/"] {
+            #expect(try place(text) == nil, "\(text)")
+        }
+    }
+
     @Test func `the header's time is UTC, and nil if the clock was never set`() throws {
         let dated = try facts(TestVideos.video(brand: "mp42", created: 1_700_000_000))
         #expect(dated?.captureDate == 1_700_000_000_000_000)

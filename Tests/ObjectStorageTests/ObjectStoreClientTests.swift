@@ -64,8 +64,7 @@ struct ObjectStoreClientTests {
         return found.withLock { $0 }
     }
 
-    @Test func `objects of one and of several parts go there and back, and truncated transfers continue`() async throws
-    {
+    @Test func `objects of one and of several parts are transferred, and truncated downloads continue`() async throws {
         let (server, address) = try server()
         defer { server.killHard() }
         let client = try client("http://" + address)
@@ -119,7 +118,7 @@ struct ObjectStoreClientTests {
             #expect(error?.problem == .fileDamaged)
             #expect(try await client.head(key + "-other") == nil)
         }
-        // A store that knows no conditions is asked without them.
+        // A store that does not support conditions gets requests without them.
         try faults(#"{"unconditional": true}"#)
         let bytes = Self.bytes(2000)
         let file = try FileHandle(forReadingFrom: URL(filePath: try folder.write(bytes, to: "plain")))
@@ -133,7 +132,7 @@ struct ObjectStoreClientTests {
         #expect(try await client.head("small") == nil)
     }
 
-    @Test func `a store that knows no checksums gets uploads in parts without them`() async throws {
+    @Test func `a store without checksums gets uploads in parts without them`() async throws {
         let (server, address) = try server()
         defer { server.killHard() }
         let client = try client("http://" + address)
@@ -145,7 +144,7 @@ struct ObjectStoreClientTests {
         }
         try faults(#"{"plain": true}"#)
         #expect(try await upload("plain").checksum == nil)
-        // Without checksums, the bytes are read back. The second upload begins without them.
+        // Without checksums, the bytes are read back. The second upload starts without them.
         #expect(try requests(#""GET", "path": "/photos/p/plain""#) == 1)
         #expect(try requests(#""POST", "path": "/photos/p/plain?uploadId"#) == 2)
         #expect(try await upload("again").size == 6 << 20)
@@ -171,7 +170,7 @@ struct ObjectStoreClientTests {
         #expect(ObjectStoreClient.partBytes(of: size, atLeast: 64) == part)
     }
 
-    @Test func `a store with another clock is signed for by its clock, and wrong keys are named`() async throws {
+    @Test func `requests are signed by the clock of the store if it differs, and wrong keys are named`() async throws {
         let (server, address) = try server()
         defer { server.killHard() }
         let client = try client("http://" + address)
@@ -181,7 +180,7 @@ struct ObjectStoreClientTests {
         try faults("{}")
         try await client.checkBucket()
         #expect((-100...100).contains(client.clockSkewSeconds))
-        // A response to HEAD does not say that the time was the reason.
+        // A response to HEAD does not name the time as the reason.
         try faults(#"{"skew": -7200}"#)
         #expect(try await client.head("none") == nil)
         #expect((-7300 ... -7100).contains(client.clockSkewSeconds))
@@ -198,8 +197,8 @@ struct ObjectStoreClientTests {
         }
         #expect(head?.problem == .accessDenied)
         server.killHard()
-        let gone = await #expect(throws: ObjectStoreError.self) { try await client.checkBucket() }
-        #expect(gone?.problem == .unreachable)
+        let unreachable = await #expect(throws: ObjectStoreError.self) { try await client.checkBucket() }
+        #expect(unreachable?.problem == .unreachable)
     }
 
     @Test func `credentials renewed in their file are used once the store refuses the old ones`() async throws {
@@ -227,7 +226,7 @@ struct ObjectStoreClientTests {
         let digest = SHA256.hash(data: bytes).hexadecimal
         try await clients[0].upload("plain", from: file.fileDescriptor, size: 2000, digest: digest)
         #expect(try await downloaded(clients[1], "plain", 2000) == bytes)
-        // Amazon names the end of temporary credentials with status 400, and in the body only.
+        // Amazon reports expired temporary credentials with status 400, and names the reason only in the body.
         try faults(#"{"status": 400, "code": "ExpiredToken"}"#)
         let ended = await #expect(throws: ObjectStoreError.self) { try await clients[0].checkBucket() }
         #expect(ended?.problem == .accessDenied)
@@ -235,7 +234,7 @@ struct ObjectStoreClientTests {
         #expect(head?.problem == .accessDenied)
     }
 
-    @Test func `certificates of an own authority are trusted when it is named, and no others`() async throws {
+    @Test func `a certificate is trusted only if its authority is configured`() async throws {
         let openssl = try Needed.program("openssl")
         let (certificate, key) = (folder.file("cert.pem"), folder.file("key.pem"))
         let made = try RunningProgram.run(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObjectStorage
 
-/// Signatures, names and credentials; botocore, Amazon's own code, is the reference of the signatures.
+/// Signatures, locations and credentials. The reference for signatures is botocore, Amazon's own code.
 @Suite(.timeLimit(.minutes(2)))
 struct RequestSignerTests {
     private static let script = """
@@ -24,7 +24,7 @@ struct RequestSignerTests {
             print(auth.signature(auth.string_to_sign(request, canonical), request))
         """
 
-    @Test func `signatures of all kinds of requests are those of botocore`() throws {
+    @Test func `signatures of all kinds of requests equal those of botocore`() throws {
         let python = try Needed.python("botocore")
         var random = SeededRandom(named: "signatures")
         var lines = ""
@@ -92,7 +92,7 @@ struct RequestSignerTests {
         }
     }
 
-    @Test func `credentials come from a file that nobody else may read, and no description has the secret`() throws {
+    @Test func `credentials come from a file that only its owner may read, and no description has the secret`() throws {
         let folder = try TemporaryFolder("credentials")
         let text =
             "# mine\n[other]\naws_access_key_id = X\n[default]\naws_access_key_id = KEY\naws_secret_access_key=s/3+=\n"

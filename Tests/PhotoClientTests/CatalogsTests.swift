@@ -60,7 +60,7 @@ struct CatalogsTests {
 
     private static let standby = ErrorCode.libraryReadOnly.error("this catalog is a standby", ["standby": true])
 
-    /// Answers nothing until the client gives up, not even for its health.
+    /// Does not respond until the client gives up, not even to requests for its health.
     private static let silent: ScriptedHandler.Script = { _, _ throws(RPCError) in
         await withTaskCancellationHandler {
             await Promise<Void>().value(ifCancelled: ())
@@ -78,7 +78,7 @@ struct CatalogsTests {
             let start = ContinuousClock.now
             #expect(try await count(library) == 2)
             #expect(ContinuousClock.now - start < .seconds(2))
-            // The next one is asked of the one that answered, and of no other.
+            // The next read goes to the catalog that answered, and to no other.
             #expect(try await count(library) == 2)
             #expect(seen.all == ["one fetch.counts", "two fetch.counts", "two fetch.counts"])
         }
@@ -132,7 +132,7 @@ struct CatalogsTests {
         let health = Health.Result(service: "catalog", version: "1", isHealthy: true, problems: [], sequence: 1).json
         try await with(
             { request, _ in
-                // Asked after a second without an answer.
+                // The health is requested after a second without a response.
                 if request.method == Health.method {
                     ending.finish()
                     return Reply(health)
@@ -152,7 +152,7 @@ struct CatalogsTests {
         let health = Health.Result(service: "catalog", version: "1", isHealthy: true, problems: [], sequence: 1).json
         try await with(
             { request, _ in
-                // Asked after a second without an answer.
+                // The health is requested after a second without a response.
                 if request.method == Health.method {
                     for promise in waiting.all { promise.fulfill(()) }
                     return Reply(health)
@@ -261,7 +261,7 @@ struct CatalogsTests {
             let error = await #expect(throws: RPCError.self) {
                 try await library.catalog.read(ReadResource(asset: assetID(1), type: .photo)) { _ in }
             }
-            // The error of the first one counts.
+            // The error of the first catalog counts.
             #expect(error?.errorCode == .networkAccessRequired)
             #expect(seen.all == ["one resource.read", "two resource.read"])
         }

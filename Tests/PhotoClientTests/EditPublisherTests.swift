@@ -36,16 +36,16 @@ struct EditPublisherTests {
                 throw ErrorCode.accessDenied.error("no feed here")
             } while: {
                 try await fixture.serving(fixture.endpoints.catalog) { (request, _) throws(RPCError) in
-                    var answer = EditsStatus.Result(edits: [], unknown: [])
+                    var result = EditsStatus.Result(edits: [], unknown: [])
                     for id in try EditsStatus(params: request.params).ids {
                         if let state = knowledge(id) {
                             let edit = PublishedEdit(id: id, asset: assetID(1), state: state)
-                            answer.edits.append(EditStatus(edit: edit, sequence: 1, digest: ""))
+                            result.edits.append(EditStatus(edit: edit, sequence: 1, digest: ""))
                         } else {
-                            answer.unknown.append(id)
+                            result.unknown.append(id)
                         }
                     }
-                    return Reply(answer.json)
+                    return Reply(result.json)
                 } while: {
                     try await body(library, pushed)
                 }
@@ -56,9 +56,9 @@ struct EditPublisherTests {
     }
 
     @Test func `an edit is sent again until it is accepted, and each of its states is delivered once`() async throws {
-        let questions = RecordedList<String>()
+        let requests = RecordedList<String>()
         try await with { id in
-            switch questions.add(id) {
+            switch requests.add(id) {
             case ...2: nil
             case 3...4: .accepted
             default: .applied

@@ -77,7 +77,8 @@ struct InstancesTests {
         let clock = ManualClock()
         let (instances, asset) = try instances(ready: [false, true, true], clock: clock.clock)
         clock.advance(milliseconds: 10_000)
-        // The shortest of five, because the machine may be busy: one that starts again is waited for half a second.
+        // The shortest of five times, because the machine may be busy. An instance that restarts is waited for half a
+        // second.
         var shortest = Duration.seconds(60)
         for _ in 0..<5 {
             let started = ContinuousClock.now

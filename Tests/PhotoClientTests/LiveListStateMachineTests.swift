@@ -21,7 +21,7 @@ struct LiveListStateMachineTests {
         FeedHead(sequence: sequence, oldest: 0, library: library, instance: instance)
     }
 
-    private func answer(_ sequence: Int64, _ details: ChangeDetails? = nil) -> FetchDetailsResult {
+    private func detailsResult(_ sequence: Int64, _ details: ChangeDetails? = nil) -> FetchDetailsResult {
         var result = FetchDetailsResult(observation: "o", token: token(sequence), count: 0)
         result.details = details
         return result
@@ -34,11 +34,11 @@ struct LiveListStateMachineTests {
         let first = state.listed(ids, at: token(1))
         #expect(first.ids == ids)
         #expect(state.nextAction == .observe(since: token(1)))
-        _ = state.observed(FetchObserve.Result(details: answer(1), topic: "fetch.o", instance: "one"))
+        _ = state.observed(FetchObserve.Result(details: detailsResult(1), topic: "fetch.o", instance: "one"))
         #expect(state.nextAction == .subscribe("fetch.o"))
         state.didSubscribe(to: "fetch.o")
         #expect(state.nextAction == .details(observation: "o", since: token(1)))
-        let nothing = state.detailed(answer(1))
+        let nothing = state.detailed(detailsResult(1))
         #expect(nothing == nil)
         #expect(state.nextAction == .live)
         return state
@@ -65,11 +65,11 @@ struct LiveListStateMachineTests {
         var state = watching(list(1))
         _ = state.handleLive(message(state, list(1, 2), 5, 4), topic: "fetch.o")
         #expect(state.nextAction == .details(observation: "o", since: token(1)))
-        _ = state.detailed(answer(5, ChangeDetails.between(list(1), list(2, 1))))
+        _ = state.detailed(detailsResult(5, ChangeDetails.between(list(1), list(2, 1))))
         #expect(state.ids == list(2, 1) && state.nextAction == .live)
         _ = state.handleLive(.init(token: token(6), previous: 5, details: nil), topic: "fetch.o")
         #expect(state.nextAction == .details(observation: "o", since: token(5)))
-        _ = state.detailed(answer(6))
+        _ = state.detailed(detailsResult(6))
         state.handleHead(head(7), now: 0)
         state.handleHead(head(7), now: LiveListStateMachine.confirmAfter - 1)
         #expect(state.nextAction == .live)
@@ -81,7 +81,7 @@ struct LiveListStateMachineTests {
         var state = watching(list(1))
         state.handleHead(head(4, "two"), now: 0)
         #expect(state.nextAction == .observe(since: token(1)))
-        let details = answer(4, ChangeDetails.between(list(1), list(3, 1)))
+        let details = detailsResult(4, ChangeDetails.between(list(1), list(3, 1)))
         _ = state.observed(FetchObserve.Result(details: details, topic: "fetch.o", instance: "two"))
         #expect(state.ids == list(3, 1) && state.nextAction == .live)
         state.handleHead(head(4, "two", library: String(repeating: "cd", count: 16)), now: 0)
@@ -100,7 +100,7 @@ struct LiveListStateMachineTests {
         state = watching(list(1))
         var whole = ChangeDetails(countBefore: 1, countAfter: 2)
         whole.hasIncrementalChanges = false
-        var result = answer(3, whole)
+        var result = detailsResult(3, whole)
         result.ids = list(5, 6)
         let replaced = state.detailed(result)
         #expect(replaced == .list(list(5, 6), token(3)))

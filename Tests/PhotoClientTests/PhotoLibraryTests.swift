@@ -106,11 +106,11 @@ struct PhotoLibraryTests {
             let bytes = Bytes((0..<2_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
             let received = Mutex<[String: Bytes]>([:])
             let library = fixture.library
-            let begun = RecordedList<Int>()
+            let uploads = RecordedList<Int>()
             try await fixture.serving(fixture.endpoints.catalog) { (request, context) throws(RPCError) in
                 switch try CatalogRequest(method: request.method, params: request.params) {
                 case .beginUpload:
-                    return Reply(BeginUpload.Result(upload: "u\(begun.add(1))").json)
+                    return Reply(BeginUpload.Result(upload: "u\(uploads.add(1))").json)
                 case .appendUpload(let append):
                     if append.upload == "u1", append.offset > 0 { throw ErrorCode.handleExpired.error("started anew") }
                     let size = received.withLock { all in
@@ -203,7 +203,7 @@ struct PhotoLibraryTests {
                     let result = ReadVideo.Result(offset: range.offset, length: 3, size: 3)
                     return Reply(result.json, attachments: [[1, 2, 3]])
                 } while: {
-                    // An answer of each, so that both are connected.
+                    // One response of each, so that both are connected.
                     for instance in library.thumbnailer.instances { _ = try? await instance.health() }
                     var bytes: Bytes = []
                     try await library.readStream("e1", of: assetID(1), size: 3) { part in
@@ -236,7 +236,7 @@ struct PhotoLibraryTests {
         _ request: IncomingRequest,
         _ context: RequestContext
     ) async throws(RPCError) -> Reply {
-        // It is asked for its health before the first file.
+        // Its health is requested before the first file.
         guard request.method != Health.method else {
             return Reply(
                 Health.Result(service: "catalog", version: "1", isHealthy: true, problems: [], sequence: 1).json

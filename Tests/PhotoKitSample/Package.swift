@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package as a user of PhotoKit has one. It depends on the repository by its path.
+// A package of a user of PhotoKit. It depends on the repository by path.
 let package = Package(
     name: "photokit-sample",
     dependencies: [.package(name: "safelight", path: "../..")],

@@ -3,7 +3,7 @@ import PhotoKit
 import TestSupport
 import Testing
 
-/// Notes when the library becomes unavailable and available.
+/// Records each change of the library's availability.
 private final class AvailabilityRecorder: PHPhotoLibraryAvailabilityObserver {
     let events = Recorded<String>()
 
@@ -55,13 +55,13 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("T-42"))
-        func `observers are notified when the library is lost and found`() async throws {
+        func `observers are notified when the library is lost and when it returns`() async throws {
             try await LibraryFixture.with("lost", services: [.catalog]) { fixture in
                 let recorder = AvailabilityRecorder()
                 let library = PHPhotoLibrary.shared()
                 #expect(PHAsset.fetchAssets(with: nil).error == nil)
                 library.register(recorder)
-                // A restart that is over before the library is watched is not noticed.
+                // A restart that ends before the library is watched is not noticed.
                 while recorder.events.all.isEmpty { try fixture.restart(.catalog) }
                 #expect(await recorder.events.next() == "unavailable")
                 #expect(await recorder.events.next() == "available")
@@ -71,7 +71,7 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("T-42"))
-        func `observers are notified when the library's folder is moved and put back`() async throws {
+        func `observers are notified when the library's folder is moved away and back`() async throws {
             try await LibraryFixture.with("moved", services: [.catalog]) { fixture in
                 let recorder = AvailabilityRecorder()
                 let library = PHPhotoLibrary.shared()

@@ -6,11 +6,11 @@ import Testing
 @testable import PhotoKit
 
 extension PhotoKitTests {
-    /// The details of a change of results and objects that the program holds.
+    /// The details of a change, for results and objects that the program references.
     @Suite(.serialized, .timeLimit(.minutes(5)))
     struct Details {
         @Test(.spec("S-26", "S-29", "S-65", "S-67"))
-        func `a result whose album, moment or folder is gone is empty, and can be searched and counted`() async throws {
+        func `a result whose album, moment or folder was deleted is empty, searchable and countable`() async throws {
             try await LibraryFixture.with("gone", services: [.catalog, .changeBroker]) { _ in
                 let library = PHPhotoLibrary.shared()
                 let made = try LibraryFixture.importImages(2)
@@ -63,12 +63,12 @@ extension PhotoKitTests {
                 let same = PHFetchResultChangeDetails(from: noAlbum, to: noAlbum)
                 #expect(same.hasIncrementalChanges && same.removedIndexes == [] && same.insertedIndexes == [])
 
-                // The next change is none of a result that was empty before.
+                // The next change does not affect a result that was empty before.
                 try library.performChangesAndWait { PHAssetChangeRequest(for: made[0]).isFavorite = true }
                 let next = try #require(await observer.changes.next())
                 #expect(next.changeDetails(for: noAlbum) == nil && next.changeDetails(for: noMoment) == nil)
 
-                // The history no longer has the moment of a result: it is fetched again, in an album that is gone.
+                // The history no longer reaches back to a result: it is fetched again, in an album that was deleted.
                 let fetch = FetchDescription(.assets, in: album.id)
                 let expired = PHFetchResult<PHAsset>(
                     fetch,
@@ -116,7 +116,7 @@ extension PhotoKitTests {
                 #expect(indexes == [0, 2])
                 for (index, object) in zip(indexes, details.changedObjects) { #expect(middle[index] == object) }
                 #expect(details.changedObjects.count == 2 && details.changedObjects.allSatisfy(\.isFavorite))
-                // They have the change, and programs ask what has changed of them.
+                // The objects are those after the change, and programs request the details of their change.
                 for object in details.changedObjects {
                     #expect(change.changeDetails(for: object)?.objectAfterChanges?.isFavorite == true)
                 }
@@ -124,7 +124,7 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("S-65", "S-66"))
-        func `a change takes no object back that was fetched after it`() async throws {
+        func `the details of a change have no version that is older than the given object`() async throws {
             try await LibraryFixture.with("fresh", services: [.catalog, .changeBroker]) { _ in
                 let library = PHPhotoLibrary.shared()
                 let photo = try #require(try LibraryFixture.importImages(1).first)
@@ -163,7 +163,7 @@ extension PhotoKitTests {
                 #expect(first.changeDetails(for: after)?.objectAfterChanges?.isFavorite == true)
                 #expect(second.changeDetails(for: after)?.objectAfterChanges?.isFavorite == false)
 
-                // Revisions of another history do not compare with those of this one.
+                // Revisions of different histories cannot be compared.
                 let restored = PHAsset(
                     photos[2].asset,
                     library.connection,

@@ -67,14 +67,14 @@ extension PhotoKitTests {
 
                 try library.performChangesAndWait { PHAssetChangeRequest.deleteAssets([made[2]]) }
                 let second = try #require(await observer.changes.next())
-                let gone = try #require(second.changeDetails(for: after))
-                #expect(gone.removedIndexes == [1] && gone.insertedIndexes == [] && !gone.hasMoves)
-                #expect(gone.removedObjects == [made[2]])
+                let removal = try #require(second.changeDetails(for: after))
+                #expect(removal.removedIndexes == [1] && removal.insertedIndexes == [] && !removal.hasMoves)
+                #expect(removal.removedObjects == [made[2]])
                 #expect(second.changeDetails(for: made[2])?.objectWasDeleted == true)
                 // From the first result, both changes at once.
                 let whole = try #require(second.changeDetails(for: before))
                 #expect(Array(whole.fetchResultAfterChanges) == [made[1], made[0]])
-                let difference = PHFetchResultChangeDetails(from: before, to: gone.fetchResultAfterChanges)
+                let difference = PHFetchResultChangeDetails(from: before, to: removal.fetchResultAfterChanges)
                 #expect(difference.removedIndexes == [0])
 
                 library.unregisterChangeObserver(observer)
@@ -90,7 +90,7 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("S-24", "S-63"))
-        func `observers are notified only of changes to objects that are held`() async throws {
+        func `observers are notified only of changes to objects that are still referenced`() async throws {
             try await LibraryFixture.with("interest", services: [.catalog, .changeBroker]) { _ in
                 let ids = try LibraryFixture.importImages(2).map(\.localIdentifier)
                 let library = PHPhotoLibrary.shared()
@@ -101,7 +101,7 @@ extension PhotoKitTests {
                 let observer = RecordingObserver()
                 library.register(observer)
                 func change(_ id: String, _ set: @escaping (PHAssetChangeRequest) -> Void) throws {
-                    // The fetched objects are gone before the change.
+                    // The fetched objects are released before the change.
                     let asset = PHAsset.fetchAssets(withLocalIdentifiers: [id], options: nil).firstObject
                     guard let asset else { return }
                     try library.performChangesAndWait { set(PHAssetChangeRequest(for: asset)) }
@@ -110,18 +110,18 @@ extension PhotoKitTests {
                     _ = PHAssetCollectionChangeRequest.creationRequestForAssetCollection(withTitle: "Unrelated")
                 }
                 try change(ids[0]) { $0.isFavorite = true }
-                let told = try #require(await observer.changes.next())
-                let details = try #require(told.changeDetails(for: favorites))
+                let notification = try #require(await observer.changes.next())
+                let details = try #require(notification.changeDetails(for: favorites))
                 #expect(!details.hasIncrementalChanges && details.removedIndexes == nil)
                 #expect(details.fetchResultAfterChanges.map(\.localIdentifier) == [ids[0]])
                 #expect(observer.changes.all.count == 1)
 
-                // The object has left its fetch and is still held.
-                let held = details.fetchResultAfterChanges[0]
-                try library.performChangesAndWait { PHAssetChangeRequest(for: held).isFavorite = false }
-                #expect(await observer.changes.next()?.changeDetails(for: held) != nil)
-                try library.performChangesAndWait { PHAssetChangeRequest(for: held).caption = "held" }
-                let edited = try #require(await observer.changes.next()).changeDetails(for: held)
+                // The object has left its fetch and is still referenced.
+                let object = details.fetchResultAfterChanges[0]
+                try library.performChangesAndWait { PHAssetChangeRequest(for: object).isFavorite = false }
+                #expect(await observer.changes.next()?.changeDetails(for: object) != nil)
+                try library.performChangesAndWait { PHAssetChangeRequest(for: object).caption = "held" }
+                let edited = try #require(await observer.changes.next()).changeDetails(for: object)
                 #expect(edited?.objectAfterChanges?.caption == "held")
             }
         }
@@ -217,7 +217,7 @@ extension PhotoKitTests {
                 #expect(await nested.next() == "nested_change")
                 #expect(try now(made[1]).isHidden)
 
-                // A task that was begun in a block may perform changes after it.
+                // A task that was started in a block may perform changes after it.
                 let (ends, end) = AsyncStream.makeStream(of: Void.self)
                 let later = Recorded<String>()
                 try library.performChangesAndWait {
@@ -235,7 +235,7 @@ extension PhotoKitTests {
                 #expect(await later.next() == "performed")
                 #expect(try now(made[1]).rating == 2)
 
-                // Successive calls are one step, of which a request has a hundred.
+                // Successive calls become one edit, because a request has at most a hundred.
                 let album = Mutex<String?>(nil)
                 try library.performChangesAndWait {
                     let request = PHAssetCollectionChangeRequest.creationRequestForAssetCollection(withTitle: "Steps")
@@ -258,7 +258,7 @@ extension PhotoKitTests {
                 #expect(PHAssetCreationRequest.supportsAssetResourceTypes([1, 9]))
                 #expect(!PHAssetCreationRequest.supportsAssetResourceTypes([1, 1]))
 
-                // A file is moved into the library: it is gone after the commit, and only then (T-21).
+                // A file is moved into the library: it is removed after the commit, and only then (T-21).
                 let folder = try TemporaryFolder("move")
                 let path = try folder.write(TestImages.jpeg(seed: 77), to: "moved.jpg")
                 try await library.performChanges {
@@ -324,7 +324,7 @@ extension PhotoKitTests {
             }
         }
 
-        @Test func `a change is committed though the program ends without waiting for it`() async throws {
+        @Test func `a change is committed even if the program ends without waiting for it`() async throws {
             try await LibraryFixture.with("exit", services: [.catalog]) { fixture in
                 // The program below is a process of its own, which inherits the variable.
                 setenv("SAFELIGHT_RUN", fixture.folder.file("run"), 1)
@@ -343,7 +343,7 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("T-35", "T-36", "T-37", "T-39"))
-        func `history and cloud identifiers`() async throws {
+        func `the history has each change, and cloud identifiers find objects`() async throws {
             try await LibraryFixture.with("history", services: [.catalog]) { _ in
                 let library = PHPhotoLibrary.shared()
                 let start = library.currentChangeToken
@@ -373,7 +373,7 @@ extension PhotoKitTests {
                 let back = library.localIdentifierMappings(for: [identifier])
                 #expect(try back[identifier]?.get() == id)
 
-                // The photo is in the library twice: the program chooses.
+                // The photo is in the library twice: both identifiers are returned, and the program chooses.
                 let original = try #require(PHAssetResource.assetResources(for: made[0]).first)
                 var bytes = Data()
                 for try await part in PHAssetResourceManager.default().data(for: original) { bytes += part }

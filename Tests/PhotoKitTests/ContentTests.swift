@@ -24,7 +24,7 @@ extension PhotoKitTests {
                         PHAsset.fetchAssets(withLocalIdentifiers: [asset.localIdentifier], options: nil).firstObject
                     )
                 }
-                /// Draws a JPEG of a size into the output, which stands for an edit.
+                /// Writes a JPEG of a size to the output, in place of an edit.
                 func commit(_ input: PHContentEditingInput, format: String, width: Int) async throws {
                     let output = PHContentEditingOutput(contentEditingInput: input)
                     #expect(output.renderedContentURL.pathExtension == "jpg")
@@ -40,7 +40,7 @@ extension PhotoKitTests {
                         PHAssetChangeRequest(for: asset).contentEditingOutput = output
                     }
                 }
-                // 1 and 2: ask for the input, and get it.
+                // 1 and 2: request the input, and receive it.
                 let inputs = Recorded<PHContentEditingInput?>()
                 asset.requestContentEditingInput(with: PHContentEditingInputRequestOptions()) { input, info in
                     inputs.add(input)
@@ -65,23 +65,23 @@ extension PhotoKitTests {
                 let again = try await asset.contentEditingInput(with: options)
                 #expect(again.adjustmentData?.data == Data([0, 1, 0, 255]))
                 #expect(again.fullSizeImageURL.flatMap { UIImage(contentsOfFile: $0.path) }?.size.width == 320)
-                // The program is asked where it may call synchronous functions.
+                // The handler runs on a thread that may call synchronous functions.
                 let asking = PHContentEditingInputRequestOptions()
                 asking.canHandleAdjustmentData = { _ in
                     PHAsset.fetchAssets(withLocalIdentifiers: [asset.localIdentifier], options: nil).count == 1
                 }
                 asset.requestContentEditingInput(with: asking) { input, _ in inputs.add(input) }
                 #expect(await inputs.next().flatMap { $0 }?.adjustmentData?.data == Data([0, 1, 0, 255]))
-                // Another one gets the current version, and no data.
+                // Another program gets the current version, and no adjustment data.
                 let other = try await asset.contentEditingInput()
                 #expect(other.adjustmentData == nil)
                 #expect(other.fullSizeImageURL.flatMap { UIImage(contentsOfFile: $0.path) }?.size.width == 60)
                 try await commit(other, format: "org.example.b", width: 40)
-                // An input that another edit has overtaken is refused.
+                // An input is refused after another edit was committed.
                 await #expect(throws: PHPhotosError.self) {
                     try await commit(again, format: "org.example.a", width: 30)
                 }
-                // A render of before has its own bytes, or none if the library has removed them.
+                // An earlier render has its own bytes, or none if the library has removed them.
                 var count: Int64 = 0
                 do {
                     for try await part in PHAssetResourceManager.default().data(for: render) {
@@ -137,7 +137,8 @@ extension PhotoKitTests {
                 manager.writeData(for: resource, toFile: impossible, options: nil) { written.add($0 as? PHPhotosError) }
                 #expect(try await Self.problem(written) != nil)
 
-                // A download may take any time, but a thumbnailer that is away is not waited for after the deadline.
+                // A download can take any time, but the request does not wait for an absent thumbnailer after the
+                // deadline.
                 var configuration = LibraryFixture.configuration(of: fixture)
                 configuration.deadline = .seconds(2)
                 let library = try PHPhotoLibrary.connect(configuration)
@@ -154,7 +155,7 @@ extension PhotoKitTests {
 
         /// `002`: players, assets and export sessions of videos; and Live Photos.
         @Test(.spec("S-59", "S-60", "S-61", "S-62", "T-47"))
-        func `videos and Live Photos`() async throws {
+        func `videos and Live Photos are played, read and exported`() async throws {
             try await LibraryFixture.with("video") { fixture in
                 let path = fixture.folder.file("film.mp4")
                 try FFmpegVideos.make(path, ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-c:a", "aac"])
@@ -254,7 +255,7 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("S-89", "T-23"))
-        func `the render that was written last is committed, whichever type was asked for`() async throws {
+        func `the render that was written last is committed, whichever type was requested`() async throws {
             try await LibraryFixture.with("render", services: [.catalog]) { _ in
                 let photo = Data(TestImages.jpeg(width: 64, height: 48))
                 let jpeg = Data(TestImages.jpeg(width: 40, height: 30))
@@ -312,7 +313,7 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("T-11", "T-26", "T-49"))
-        func `of a RAW and a compressed original one is chosen to be edited, and to be presented`() async throws {
+        func `either of a RAW and a compressed original can be edited and presented`() async throws {
             try await LibraryFixture.with("pair") { _ in
                 let library = PHPhotoLibrary.shared()
                 let single = try #require(try LibraryFixture.importImages(1).first)

@@ -51,8 +51,8 @@ extension PhotoKitTests {
         }
 
         @Test func `no target beneath the product has unsafe flags`() throws {
-            // A package that another depends on is refused if it has any. The flags of the manifest are those of four
-            // modules, none of which PhotoKit needs, and those of programs.
+            // SwiftPM refuses a dependency with unsafe flags. In the manifest, only programs and four modules that
+            // PhotoKit does not need have them.
             let manifest = try Self.text("Package.swift")
             #expect(manifest.matches(of: /\.unsafeFlags/).count == 3)
             let linked = manifest.matches(of: /linkerSettings: programLinking/).count
@@ -103,7 +103,7 @@ extension PhotoKitTests {
             try Self.run("'\(program.path)'", seconds: 60)
         }
 
-        /// It resolves and builds the package as another package would, which takes minutes: with `SAFELIGHT_SOAK` only.
+        /// Resolves and builds the package as a user would. That takes minutes, so it runs only with `SAFELIGHT_SOAK`.
         @Test(.enabled(if: TestEnvironment.rounds(1) > 1, "it takes minutes; SAFELIGHT_SOAK=2 runs it"))
         func `a package that depends on the product by path builds and runs`() throws {
             let sample = TestPaths.package + "/Tests/PhotoKitSample"

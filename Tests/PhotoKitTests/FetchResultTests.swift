@@ -8,7 +8,7 @@ extension PhotoKitTests {
     @Suite(.serialized, .timeLimit(.minutes(5)))
     struct FetchResults {
         @Test(.spec("S-25", "S-26", "S-27", "S-28", "S-29"))
-        func `a fetch result is a list of one moment, read in pages by any thread`() async throws {
+        func `a fetch result is the list at one token, read in pages by any thread`() async throws {
             try await LibraryFixture.with("pages", services: [.catalog], generated: 3000) { _ in
                 let options = PHFetchOptions()
                 options.sortDescriptors = [NSSortDescriptor(key: "creationDate", ascending: false)]
@@ -75,7 +75,7 @@ extension PhotoKitTests {
             }
         }
 
-        @Test func `after the library was closed, nothing is found, and nothing waits`() async throws {
+        @Test func `after the library was closed, searches find no object and no call waits`() async throws {
             try await LibraryFixture.with("closed", services: [.catalog], generated: 200) { fixture in
                 let library = try PHPhotoLibrary.connect(LibraryFixture.configuration(of: fixture))
                 let result = PHAsset.fetchAssets(with: nil)
@@ -131,7 +131,7 @@ extension PhotoKitTests {
                 let both = NSCompoundPredicate(andPredicateWithSubpredicates: [late, wide])
                 #expect(Array(fetch(both)) == [made[2]])
                 #expect(fetch(NSCompoundPredicate(notPredicateWithSubpredicate: both)).count == 2)
-                // The same predicate evaluates objects here.
+                // The same predicate evaluates objects in this process.
                 #expect(late.evaluate(with: made[2]) && !late.evaluate(with: made[0]))
 
                 #expect(fetch(NSPredicate(format: "nonsense == 1")).error?.name == "unsupported_predicate")
@@ -148,7 +148,7 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("S-20", "P-20"))
-        func `durations in predicates are seconds, as the property`() async throws {
+        func `durations in predicates are in seconds, as the property is`() async throws {
             try await LibraryFixture.with("durations", services: [.catalog]) { fixture in
                 let photo = try #require(try LibraryFixture.importImages(1).first)
                 let path = fixture.folder.file("film.mp4")
@@ -186,7 +186,7 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("S-30", "S-31", "S-32", "S-06", "S-80", "T-01", "T-02", "T-05", "T-18", "T-25"))
-        func `collections: transient ones, folders, covers and what they allow`() async throws {
+        func `collections have members, folders and covers, and return which operations they allow`() async throws {
             try await LibraryFixture.with("collections", services: [.catalog]) { _ in
                 let made = try LibraryFixture.importImages(4)
                 var ids: [String] = []
@@ -253,7 +253,7 @@ extension PhotoKitTests {
                 let list = PHCollectionList.transientCollectionList(with: [folder, album], title: "T")
                 #expect(Array(PHCollection.fetchCollections(in: list, options: nil)) == [folder, album])
 
-                // Index operations refer to a fetch result, also if others have changed the album since (T-13).
+                // Index operations refer to a fetch result, even if the album has changed since (T-13).
                 let seen = PHAsset.fetchAssets(in: album, options: nil)
                 try PHPhotoLibrary.shared().performChangesAndWait {
                     PHAssetCollectionChangeRequest(for: album)?.removeAssets([made[0]])

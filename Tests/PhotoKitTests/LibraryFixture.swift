@@ -35,7 +35,7 @@ enum LibraryFixture {
         )
     }
 
-    /// Imports images of different dates; the first is the oldest. Returns them in this order.
+    /// Imports images with different dates, and returns their assets, oldest first.
     static func importImages(_ count: Int, width: Int = 320, height: Int = 240) throws -> [PHAsset] {
         let identifiers = Mutex<[String]>([])
         try PHPhotoLibrary.shared().performChangesAndWait {
@@ -68,7 +68,7 @@ final class Recorded<Value: Sendable>: Sendable {
 
     var all: [Value] { values.withLock { $0 } }
 
-    /// Waits for the next value that was not waited for.
+    /// Waits for the next value, and returns each value once.
     func next() async -> Value? {
         var iterator = stream.stream.makeAsyncIterator()
         return await iterator.next()

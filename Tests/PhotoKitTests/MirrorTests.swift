@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A list that is kept equal to a fetch result by nothing but change details, as a list view would be.
+/// A list that is kept equal to a fetch result only by change details, as a list view would be.
 private final class Mirror: PHPhotoLibraryChangeObserver {
     struct State: Sendable {
         var result: PHFetchResult<PHAsset>

@@ -3,7 +3,7 @@ import PhotoKit
 import TestSupport
 import Testing
 
-/// A catalog that is reached over TCP with keys, so that its owner decides about the access of a program.
+/// A catalog that programs reach over TCP with keys, so that its owner decides about their access.
 final class NetworkFixture: Sendable {
     let services: SafelightFixture
     private let keys: TemporaryFolder

@@ -52,7 +52,7 @@ extension PhotoKitTests {
                 }
                 #expect(try keywords(lastCalls) == ["sea", "sun"])
 
-                // The same for an asset that exists.
+                // The same for an existing asset.
                 let asset = try #require(PHAsset.fetchAssets(with: nil).firstObject)
                 try PHPhotoLibrary.shared().performChangesAndWait { lastCalls(PHAssetChangeRequest(for: asset)) }
                 let now = PHAsset.fetchAssets(with: nil).firstObject
@@ -62,7 +62,7 @@ extension PhotoKitTests {
 
         // MARK: Moved files
 
-        /// Requests that files are moved into the library.
+        /// Adds requests that move files into the library.
         private static func move(_ paths: [String]) {
             for path in paths {
                 let options = PHAssetResourceCreationOptions()
@@ -72,7 +72,7 @@ extension PhotoKitTests {
             }
         }
 
-        /// Changes a byte in the middle of a file, and nothing else: not its size, and not its times.
+        /// Changes a byte in the middle of a file, and preserves its size and times.
         private static func rot(_ path: String) throws {
             var status = stat()
             try #require(stat(path, &status) == 0)
@@ -112,8 +112,8 @@ extension PhotoKitTests {
                     let second = try fixture.folder.write(bytes, to: "second.jpg")
                     try await library.performChanges { Self.move([second]) }
                     #expect(!FileManager.default.fileExists(atPath: second))
-                    let kept = try Data(contentsOf: URL(fileURLWithPath: stored))
-                    #expect(kept == Data(bytes), "the last good copy was removed")
+                    let copy = try Data(contentsOf: URL(fileURLWithPath: stored))
+                    #expect(copy == Data(bytes), "the last good copy was removed")
                 }
             }
         }
@@ -134,10 +134,10 @@ extension PhotoKitTests {
             let folder = try TemporaryFolder("replaced")
             let paths = try (1...3).map { try folder.write(TestImages.jpeg(seed: UInt64($0)), to: "IMG_\($0).jpg") }
             let change = Task { try await library.performChanges { Self.move(paths) } }
-            var question: Substring?
-            while question == nil, !Task.isCancelled {
+            var grant: Substring?
+            while grant == nil, !Task.isCancelled {
                 let pending = try services.safelight(["grants", "pending"]).output
-                question = pending.split(separator: "\n").first { $0.contains(" wants: ") }?.split(separator: " ").first
+                grant = pending.split(separator: "\n").first { $0.contains(" wants: ") }?.split(separator: " ").first
             }
 
             // Another photo gets the name of the first one, and the second one is saved again.
@@ -148,7 +148,7 @@ extension PhotoKitTests {
             try file.truncate(atOffset: 0)
             try file.write(contentsOf: saved)
             try file.close()
-            try #require(try services.safelight(["grants", "approve", String(question ?? "")]).status == 0)
+            try #require(try services.safelight(["grants", "approve", String(grant ?? "")]).status == 0)
             try await change.value
 
             #expect(try Data(contentsOf: URL(fileURLWithPath: paths[0])) == other)
@@ -160,7 +160,7 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("T-21"))
-        func `a file with other hard links is not moved, and what is no file is refused at once`() async throws {
+        func `a file with other hard links is not moved, and a pipe or missing file is refused at once`() async throws {
             try await LibraryFixture.with("links", services: [.catalog]) { fixture in
                 let library = PHPhotoLibrary.shared()
                 let path = try fixture.folder.write(TestImages.jpeg(), to: "linked.jpg")

@@ -4,14 +4,14 @@ import TestSupport
 import Testing
 
 extension PhotoKitTests {
-    /// Reading results of which the library no longer gives all pages.
+    /// Results whose pages the library no longer returns completely.
     @Suite(.serialized, .timeLimit(.minutes(5)))
     struct Reading {
         /// The number of objects in a page of a fetch result.
         private static let pageSize = 256
 
         @Test(.spec("S-10", "S-26", "S-27", "S-29", "T-36"))
-        func `when access is taken away, loops end with the reason, and throwing forms throw it`() async throws {
+        func `after access was revoked, loops end with the reason, and throwing forms throw it`() async throws {
             let network = try NetworkFixture("pk-revoked", generated: 600)
             let services = network.services
             let configuration = try network.configuration(
@@ -35,7 +35,7 @@ extension PhotoKitTests {
             #expect(photos.error == nil && changes.error == nil)
             try #require(try services.safelight(["grants", "revoke", "ann"]).status == 0)
 
-            // A page that is in memory can be read to its end.
+            // A cached page can be read to its end.
             var (objectCount, transactionCount) = (1, 1)
             while objects.next() != nil { objectCount += 1 }
             while transactions.next() != nil { transactionCount += 1 }
@@ -94,7 +94,7 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("S-25", "S-67", "T-36"))
-        func `after the library was closed, results have what is in memory, and say that it is not all`() async throws {
+        func `after the library was closed, results have their cached pages, and errors for others`() async throws {
             try await LibraryFixture.with("closed-pages", services: [.catalog], generated: 600) { fixture in
                 let library = try PHPhotoLibrary.connect(LibraryFixture.configuration(of: fixture))
                 let photos = PHAsset.fetchAssets(with: nil)
@@ -127,7 +127,7 @@ extension PhotoKitTests {
                 let photos = PHAsset.fetchAssets(with: options)
                 try #require(photos.count > Self.pageSize)
                 let first = try #require(photos.firstObject)
-                // Such a result is not part of the history: after a restart and a change its next page is unknown.
+                // The history does not contain such a result: after a restart and a change its next page is unknown.
                 try fixture.restart(.catalog)
                 try library.performChangesAndWait { PHAssetChangeRequest(for: first).isFavorite.toggle() }
                 #expect(Array(photos).count == Self.pageSize)
@@ -168,7 +168,7 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("S-27", "T-42"))
-        func `a page is read when the library's folder has been put back`() async throws {
+        func `a page is read once the library's folder is restored`() async throws {
             try await LibraryFixture.with("aside", services: [.catalog], generated: 600) { fixture in
                 let photos = PHAsset.fetchAssets(with: nil)
                 try #require(photos.count > Self.pageSize)

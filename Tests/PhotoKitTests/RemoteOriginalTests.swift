@@ -8,8 +8,8 @@ extension PhotoKitTests {
     /// PhotoKit's options for originals that are only in an object store, against a real S3 server.
     @Suite(.serialized, .timeLimit(.minutes(3)))
     struct RemoteOriginals {
-        /// The progress that a handler was called with.
-        private final class Heard: Sendable {
+        /// Records the progress that a handler receives.
+        private final class ProgressRecorder: Sendable {
             private let parts = Mutex<[Double]>([])
             private let failures = Mutex(0)
 
@@ -19,8 +19,8 @@ extension PhotoKitTests {
 
             var errors: Int { failures.withLock { $0 } }
 
-            /// The progress since the last call.
-            func take() -> [Double] {
+            /// Returns the progress since the last call.
+            func takeParts() -> [Double] {
                 parts.withLock { parts in
                     defer { parts = [] }
                     return parts
@@ -28,8 +28,8 @@ extension PhotoKitTests {
             }
         }
 
-        private func expectProgress(_ heard: Heard, _ location: SourceLocation = #_sourceLocation) {
-            let parts = heard.take()
+        private func expectProgress(_ progress: ProgressRecorder, _ location: SourceLocation = #_sourceLocation) {
+            let parts = progress.takeParts()
             #expect(
                 parts == parts.sorted() && parts.first ?? -1 >= 0 && parts.last == 1,
                 "\(parts)",
@@ -37,8 +37,8 @@ extension PhotoKitTests {
             )
         }
 
-        /// Gives up the local files. One may be in use for a moment after the request that has used it.
-        private func giveUp(_ fixture: SafelightFixture) throws {
+        /// Evicts the local files. A file may remain in use for a moment after a request.
+        private func evict(_ fixture: SafelightFixture) throws {
             let end = ContinuousClock.now + .seconds(60)
             repeat {
                 let released = try fixture.safelight(["storage", "release", "--where", "mediaType != 'audio'"])
@@ -47,7 +47,7 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("S-47", "S-48", "S-93", "T-33"))
-        func `options of requests pass network access on, and their progress handlers are called`() async throws {
+        func `network access depends on the options of a request, and progress handlers are called`() async throws {
             let store = try S3Server()
             try await LibraryFixture.with("remote", environment: store.environment) { fixture in
                 let asset = try #require(try LibraryFixture.importImages(1).first)
@@ -57,11 +57,11 @@ extension PhotoKitTests {
                         let status = try fixture.safelight(["storage"])
                         if status.output.contains("waiting   0 files") { break }
                     }
-                    try giveUp(fixture)
+                    try evict(fixture)
                 }
-                let heard = Heard()
+                let progress = ProgressRecorder()
                 let options = PHImageRequestOptions()
-                options.progressHandler = { part, error, _, _ in heard.add(part, error) }
+                options.progressHandler = { part, error, _, _ in progress.add(part, error) }
                 let manager = PHImageManager.default()
 
                 try release()
@@ -77,17 +77,17 @@ extension PhotoKitTests {
                 }
                 let answer = try #require(await refused.next())
                 #expect(answer.0 && answer.1 == true && answer.2 == 3164)
-                #expect(store.requests.count == before && heard.take() == [])
+                #expect(store.requests.count == before && progress.takeParts() == [])
 
                 options.isNetworkAccessAllowed = true
                 let data = try await manager.imageData(for: asset, options: options)
                 #expect(Int64(data.data.count) == photo.fileSize)
-                expectProgress(heard)
+                expectProgress(progress)
                 _ = try await manager.imageData(for: asset, options: options)
-                #expect(heard.take() == [], "a local original")
+                #expect(progress.takeParts() == [], "a local original")
 
                 try release()
-                // The caller is blocked, and the handler is called nevertheless.
+                // The handler is called although the caller is blocked.
                 options.isSynchronous = true
                 let image = Mutex<CGSize?>(nil)
                 manager.requestImage(
@@ -97,13 +97,13 @@ extension PhotoKitTests {
                     options: options
                 ) { result, _ in image.withLock { $0 = result?.size } }
                 #expect(image.withLock { $0 } != nil)
-                expectProgress(heard)
+                expectProgress(progress)
 
-                // A handler that stops ends the request as cancelled.
+                // A handler that sets `stop` cancels the request.
                 try release()
                 options.isSynchronous = false
                 options.progressHandler = { part, error, stop, _ in
-                    heard.add(part, error)
+                    progress.add(part, error)
                     stop.pointee = true
                 }
                 let stopped = Recorded<Bool?>()
@@ -111,45 +111,45 @@ extension PhotoKitTests {
                     stopped.add(data == nil ? info?[PHImageCancelledKey] as? Bool : false)
                 }
                 #expect(await stopped.next() == true)
-                #expect(heard.take().count == 1)
+                #expect(progress.takeParts().count == 1)
 
-                // A store that cannot be used: the handler gets the error, and so does the result. The transfer that was
-                // stopped may have ended just before.
+                // If the store cannot be used, the handler and the result get the error. The transfer that was stopped
+                // may have ended just before.
                 try release()
                 try store.setFaults(#"{"status": 503, "code": "SlowDown"}"#)
-                options.progressHandler = { part, error, _, _ in heard.add(part, error) }
+                options.progressHandler = { part, error, _, _ in progress.add(part, error) }
                 await #expect(throws: PHPhotosError.self) { try await manager.imageData(for: asset, options: options) }
-                #expect(heard.errors == 1)
+                #expect(progress.errors == 1)
                 try store.setFaults("{}")
-                _ = heard.take()
+                _ = progress.takeParts()
 
                 let bytes = PHAssetResourceRequestOptions()
-                bytes.progressHandler = { heard.add($0) }
+                bytes.progressHandler = { progress.add($0) }
                 try release()
                 let file = fixture.folder.file("written.jpg")
                 let url = URL(fileURLWithPath: file)
                 await #expect(throws: PHPhotosError.self) {
                     try await PHAssetResourceManager.default().writeData(for: photo, toFile: url, options: bytes)
                 }
-                #expect(heard.take() == [])
+                #expect(progress.takeParts() == [])
                 bytes.isNetworkAccessAllowed = true
                 try await PHAssetResourceManager.default().writeData(for: photo, toFile: url, options: bytes)
-                expectProgress(heard)
+                expectProgress(progress)
                 #expect(FileManager.default.contents(atPath: file) == data.data)
 
                 let editing = PHContentEditingInputRequestOptions()
-                editing.progressHandler = { part, _ in heard.add(part) }
+                editing.progressHandler = { part, _ in progress.add(part) }
                 try release()
                 let inputs = Recorded<Bool?>()
                 asset.requestContentEditingInput(with: editing) { input, info in
                     inputs.add(input == nil ? info[PHContentEditingInputResultIsInCloudKey] as? Bool : nil)
                 }
                 #expect(await inputs.next() == true)
-                #expect(heard.take() == [])
+                #expect(progress.takeParts() == [])
                 editing.isNetworkAccessAllowed = true
                 let input = try await asset.contentEditingInput(with: editing)
                 #expect(input.fullSizeImageURL.flatMap { try? Data(contentsOf: $0) } == data.data)
-                expectProgress(heard)
+                expectProgress(progress)
             }
         }
 
@@ -165,21 +165,21 @@ extension PhotoKitTests {
                     if status.output.contains("waiting   0 files") { break }
                 }
                 let asset = try #require(PHAsset.fetchAssets(with: .video, options: nil).firstObject)
-                let heard = Heard()
+                let progress = ProgressRecorder()
                 let options = PHVideoRequestOptions()
-                options.progressHandler = { part, error, _, _ in heard.add(part, error) }
-                try giveUp(fixture)
+                options.progressHandler = { part, error, _, _ in progress.add(part, error) }
+                try evict(fixture)
                 await #expect(throws: PHPhotosError.self) {
                     try await PHImageManager.default().video(for: asset, options: options)
                 }
                 options.isNetworkAccessAllowed = true
                 let video = try await PHImageManager.default().video(for: asset, options: options)
-                expectProgress(heard)
-                // Also if the file is given up while it is played.
-                try giveUp(fixture)
+                expectProgress(progress)
+                // The same if the file is evicted while it is played.
+                try evict(fixture)
                 let bytes = try await video.data(from: 0, length: 1000)
                 #expect(bytes.count == min(1000, Int(video.byteCount)))
-                expectProgress(heard)
+                expectProgress(progress)
             }
         }
     }

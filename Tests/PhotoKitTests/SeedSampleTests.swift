@@ -35,7 +35,7 @@ extension PhotoKitTests {
 
         /// `002`: fetching all images; options; albums; the smart album of favourites.
         @Test(.spec("S-15", "S-16", "S-18", "S-19", "S-21", "S-22", "S-23", "S-39"))
-        func `fetches with options, in albums and in smart albums`() async throws {
+        func `fetches obey their options, in albums and in smart albums`() async throws {
             try await LibraryFixture.with("fetch", services: [.catalog]) { _ in
                 let made = try LibraryFixture.importImages(4)
                 try PHPhotoLibrary.shared().performChangesAndWait {
@@ -74,7 +74,7 @@ extension PhotoKitTests {
                 let favorites = try #require(favoritesAlbum.firstObject)
                 #expect(favorites.localizedTitle == "Favorites")
                 #expect(favorites.estimatedAssetCount == NSNotFound)
-                // The exact number is that of a fetch.
+                // Only a fetch has the exact number.
                 #expect(PHAsset.fetchAssets(in: favorites, options: nil).count == 1)
             }
         }
@@ -115,7 +115,7 @@ extension PhotoKitTests {
                     contentMode: .default,
                     options: options
                 ) { image, _ in original.add(image?.size) }
-                // It was called before the method returned.
+                // The handler was called before the method returned.
                 #expect(original.all == [CGSize(width: 1600, height: 1200)])
 
                 let cancelled = Recorded<(hasImage: Bool, isCancelled: Bool)>()
@@ -130,7 +130,7 @@ extension PhotoKitTests {
                 }
                 PHImageManager.default().cancelImageRequest(large)
                 let end = try #require(await cancelled.next())
-                // The image may have been faster than the cancellation, but there is one end.
+                // The image may have arrived before the cancellation, but there is exactly one final call.
                 #expect(end.hasImage != end.isCancelled)
                 #expect(cancelled.all.count == 1)
             }
@@ -205,7 +205,7 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("S-53", "S-54"))
-        func `a caching manager delivers images after the thumbnailer was started again`() async throws {
+        func `a caching manager delivers images after the thumbnailer was restarted`() async throws {
             try await LibraryFixture.with("cache-restart") { fixture in
                 let assets = try LibraryFixture.importImages(2)
                 let size = CGSize(width: 100, height: 100)

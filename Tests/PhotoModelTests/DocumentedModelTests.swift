@@ -12,7 +12,7 @@ struct DocumentedModelTests {
             $0.split(separator: "|").first
         }
         let names = cells.flatMap { $0.matches(of: /`([^`]+)`/).map { String($0.1) } }
-        #expect(Set(names) == Set(PredicateClass.asset.keys.map(\.name)) && names.count == Set(names).count)
+        #expect(Set(names) == Set(EntityClass.asset.keys.map(\.name)) && names.count == Set(names).count)
     }
 
     @Test func `the pages say how many operations there are`() throws {

@@ -56,6 +56,9 @@ struct FetchTests {
         #expect(try numbers(Fetch(.assets(.burst("c")))) == [])
         let predicate = try Predicate(format: "burstIdentifier == nil", of: .asset)
         #expect(try numbers(Fetch(.assets(.collection(album)), predicate: predicate)) == [1, 7])
+        for index in all.indices { all[index].trashedDate = 1 }
+        #expect(try numbers(Fetch(.assets(.library), inTrash: true)) == [1, 3, 4, 5, 6, 8])
+        #expect(try numbers(Fetch(.assets(.library), includeAllBurstAssets: false, inTrash: true)) == [1, 4, 6, 8])
     }
 
     @Test func `each kind has a default order`() throws {
@@ -75,7 +78,7 @@ struct FetchTests {
         #expect(try Fetch(.assets(.library)).areInIncreasingOrder(first, byID) == (first.id < byID.id))
     }
 
-    @Test(arguments: PredicateClass.asset.keys.filter(\.isSortable))
+    @Test(arguments: EntityClass.asset.keys.filter(\.isSortable))
     func `every sort key gives a total order with missing values last`(key: PredicateKey) throws {
         var random = SeededRandom(named: "sort by \(key.name)")
         for ascending in [true, false] {
@@ -167,7 +170,7 @@ struct FetchTests {
     }
 
     @Test func `a fetch has a window and accepts only a predicate of its class`() throws {
-        let window = try Fetch(json: ["kind": "assets", "predicate": "rating > 3"]).window(offset: 5, limit: 10)
+        let window = try Fetch(json: ["kind": "assets", "predicate": "rating > 3"]).with(offset: 5, limit: 10)
         #expect(try window == Fetch(json: ["kind": "assets", "predicate": "rating > 3", "offset": 5, "limit": 10]))
         let title = try Predicate(format: "title == 'x'", of: .collection)
         #expect(throws: PredicateError.self) { try Fetch(.assets(.library), predicate: title) }

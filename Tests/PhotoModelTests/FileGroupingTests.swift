@@ -30,6 +30,16 @@ struct FileGroupingTests {
         #expect(groups == [Group(main: "a.jpg", sidecar: "a.jpg.xmp"), Group(main: "a.png", sidecar: "a.xmp")])
     }
 
+    @Test func `the sidecar of the raw file or of the video is that of the asset, if its still has none`() {
+        let names = [
+            "a.jpg", "a.dng", "a.dng.xmp", "b.jpg", "b.mov", "b.mov.xmp", "c.jpg", "c.dng", "c.dng.xmp", "c.xmp",
+        ]
+        #expect(FileGrouping.groups(names).map(\.sidecar) == ["a.dng.xmp", "b.mov.xmp", "c.xmp"])
+        let sidecars = FileGrouping.Sidecars(among: names)
+        let own = ["a.jpg", "a.dng", "c.jpg", "c.dng"].map { sidecars.sidecar(of: $0) }
+        #expect(own == [nil, "a.dng.xmp", "c.xmp", "c.dng.xmp"])
+    }
+
     @Test func `a leading or missing dot makes the whole name the stem`() {
         #expect(FileGrouping.parts(".jpg") == (".jpg", ""))
         #expect(FileGrouping.parts("a.b.JPG") == ("a.b", "jpg"))

@@ -15,7 +15,7 @@ struct MagickOptionsTests {
     @Test(arguments: MagickFragments.accepted) func `options become operations`(text: String) throws {
         let operations = try Self.list(text)
         #expect(!operations.isEmpty || text.contains(">"), "\(text)")
-        // The stored list has no trace of the options.
+        // The stored list does not contain the options.
         let list = AdjustmentList(operations: operations)
         #expect(try AdjustmentList(json: JSON(parsing: list.json.bytes)) == list)
     }
@@ -65,7 +65,7 @@ struct MagickOptionsTests {
             ("-resize 500x500", "never"), ("-resize 50x50!", "proportions"), ("-shave 120x10", "leaves nothing"),
             ("-crop 10x10+300+0", "keeps nothing"), ("-border 90", "operation border"),
         ] {
-            // It is allowed, but not for this picture.
+            // It is allowed, but not for this image.
             let options = try MagickOptions(text)
             let error = #expect(throws: MagickOptionError.self) { try options.operations(for: (240, 160)) }
             #expect(error?.reason.contains(part) == true, "\(error?.description ?? "")")

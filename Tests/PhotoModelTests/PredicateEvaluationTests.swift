@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct PredicateEvaluationTests {
-    @Test(arguments: PredicateClass.asset.keys)
+    @Test(arguments: EntityClass.asset.keys)
     func `every operator of a key agrees with a naive evaluation`(key: PredicateKey) throws {
         var random = SeededRandom(named: "operators of \(key.name)")
         let assets = (0..<60).map { RandomEntities.asset($0, using: &random) }

@@ -99,7 +99,7 @@ struct PredicateParserTests {
                 == #"{"key":"duration","op":"between","value":[500000,2000000]}"#
         )
         #expect(try seconds("duration IN {1, 2.5}") == #"{"key":"duration","op":"in","value":[1000000,2500000]}"#)
-        // Programs write "without a limit" so.
+        // The form in which programs write "without a limit".
         let any = #"{"key":"duration","op":"<","value":1000000000000000}"#
         for most in [Double.infinity, .greatestFiniteMagnitude] {
             #expect(try seconds("duration < %f", .double(most)) == any)

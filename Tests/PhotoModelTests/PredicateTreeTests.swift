@@ -141,8 +141,8 @@ struct PredicateTreeTests {
         #expect(error.name == .unsupportedPredicate)
     }
 
-    @Test(arguments: PredicateClass.allCases)
-    func `a key is found by its name and by every alias`(entityClass: PredicateClass) {
+    @Test(arguments: EntityClass.allCases)
+    func `a key is found by its name and by every alias`(entityClass: EntityClass) {
         for key in entityClass.keys {
             for name in [key.name] + key.aliases(in: entityClass) {
                 #expect(PredicateKey(named: name, of: entityClass) == key)

@@ -8,7 +8,7 @@ struct ResultKeyTests {
     private static let album = RandomEntities.id(.assetCollection, 1)
 
     private func fetch(_ random: inout SeededRandom, _ ids: [ObjectID]) throws -> Fetch {
-        let keys = PredicateClass.asset.keys.filter(\.isSortable)
+        let keys = EntityClass.asset.keys.filter(\.isSortable)
         let sort = try (0..<Int.random(in: 0...3, using: &random)).map { _ in
             try SortDescriptor(random.pick(keys).name, ascending: Bool.random(using: &random), of: .asset)
         }

@@ -90,7 +90,7 @@ struct TextFoldingTests {
     }
 
     @Test func `a text with few other characters is folded in a small part of their time`() {
-        /// The shortest of some times: others may use the processor in between.
+        /// The shortest of several times, because other tests may use the processor in between.
         func time(_ text: String) -> Duration {
             let times = (0..<10).map { _ in ContinuousClock().measure { #expect(!folded(text).isEmpty) } }
             return times.min() ?? .zero
@@ -128,7 +128,7 @@ struct TextFoldingTests {
         #expect(!match.matches(String(repeating: "a", count: 2000)))
     }
 
-    /// The meaning of a pattern, by trying everything.
+    /// The meaning of a pattern, by exhaustive search.
     private static func isLike(_ pattern: ArraySlice<Unicode.Scalar>, _ text: ArraySlice<Unicode.Scalar>) -> Bool {
         let rest = pattern.dropFirst()
         switch pattern.first {

@@ -45,7 +45,7 @@ struct PostgreSQLConnectionTests {
         #expect(try connection.execute("SELECT 7").int64(0, 0) == 7)
     }
 
-    @Test func `a value of a wrong type and one too many are refused here`() throws {
+    @Test func `a value of a wrong type and one too many are refused before they are sent`() throws {
         let connection = try connect()
         let statement = try connection.prepare("SELECT $1::integer")
         #expect(throws: PostgreSQLError.self) { try statement.bind(.integer(1 << 40)) }
@@ -197,7 +197,7 @@ struct PostgreSQLConnectionTests {
         #expect(time < .seconds(10), "\(time)")
     }
 
-    @Test func `of a primary server and a replica the wanted one is found, and a refusal names every host`() throws {
+    @Test func `the wanted one of a primary server and a replica is found, and a refusal names every host`() throws {
         let primary = try PostgreSQLServer()
         let replica = try PostgreSQLServer(replicaOf: primary)
         func isReplica(_ kind: String) throws -> Bool {
@@ -223,15 +223,15 @@ struct PostgreSQLConnectionTests {
         let address =
             "postgresql://safelight@/postgres?host=\(silent.folder.path),\(replica.folder.path)&connect_timeout=20"
             + "&target_session_attrs=read-write"
-        let (begun, beginning) = AsyncStream.makeStream(of: Void.self)
+        let (started, startSignal) = AsyncStream.makeStream(of: Void.self)
         let connecting = Task.detached {
             try ContinuousClock().measure {
-                beginning.finish()
+                startSignal.finish()
                 _ = try PostgreSQLConnection(address)
             } / .seconds(1)
         }
-        for await _ in begun {}
-        // Meanwhile it has tried the replica, which refused.
+        for await _ in started {}
+        // Meanwhile the connection has tried the replica, which refused.
         _ = try PostgreSQLConnection(replica.address).execute("SELECT pg_sleep(1)")
         _ = try PostgreSQLConnection(replica.address).execute("SELECT pg_promote()")
         let seconds = try await connecting.value

@@ -17,7 +17,7 @@ struct CheckpointPaceTests {
         #expect(pace.pages == 4_000)
         for _ in 0..<3 { fillLog(&pace, 20_000) }
         #expect(pace.pages == 16_000)
-        // Neither too long nor so short that twice the size would be bearable.
+        // Within the limit, but more than half of it: the size stays.
         fillLog(&pace, 80_000)
         #expect(pace.pages == 16_000)
         fillLog(&pace, 300_000)
@@ -32,7 +32,7 @@ struct CheckpointPaceTests {
         var pace = CheckpointPace(maxPages: 16_000)
         for _ in 0..<9 { fillLog(&pace, 300_000) }
         #expect(pace.pages == 1_000)
-        // The log is the same as before: no commit, or a reader keeps it from being begun anew.
+        // The log is the same as before: no commit, or a reader prevents its restart.
         for pages in [1_000, 1_010, 1_020] {
             let isDue = pace.isDue(pages)
             #expect(isDue)

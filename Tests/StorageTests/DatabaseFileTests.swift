@@ -65,7 +65,7 @@ struct DatabaseFileTests {
         let checkpointed = try #require(try size())
         #expect(checkpointed >= empty + 20 * 4096)
 
-        // The log begins anew, and is small.
+        // The log is restarted, and is small.
         try write(pages: 1)
         try file.checkpointIfDue()
         #expect(try size() == checkpointed)
@@ -211,7 +211,7 @@ struct DatabaseFileTests {
     @Test func `a log that an earlier process has left is synced before it is read`() throws {
         try DatabaseFile(path: path, migrator: migrator()).close()
         unlink(path + "-wal")
-        // The system does not sync this device, and says so.
+        // The system reports that it cannot sync this device.
         #expect(symlink("/dev/null", path + "-wal") == 0)
         let error = #expect(throws: StorageError.self) { try DatabaseFile(path: path, migrator: migrator()) }
         #expect(error?.message.contains("fdatasync") == true, "\(String(describing: error))")

@@ -45,7 +45,7 @@ struct FileExportTests {
     @Test(.spec("T-32")) func `a process that is killed during an export leaves nothing in the folder`() throws {
         for replaces in [false, true] {
             let export = try begin(replaces: replaces)
-            // A killed process runs no code, so what is there now is what it would leave.
+            // A killed process runs no code, so it would leave the present content of the folder.
             #expect(names() == [])
             export.cancel()
             #expect(names() == [])

@@ -54,7 +54,7 @@ struct HealingTests {
         let again = try next.put(bytes: good)
         #expect(again.isHealingOpen && !again.isHealed && again.wasPresent)
         #expect(try next.stage(bytes: good).stored.isHealingOpen)
-        // The note is no file of the store.
+        // The mark is not a file of the store.
         #expect(try next.digests(in: String(digest.text.prefix(2))).mapValues(\.size) == [digest: 5000])
         next.endHealing(of: digest)
         #expect(try !next.put(bytes: good).isHealingOpen && !next.stage(bytes: good).stored.isHealingOpen)
@@ -177,7 +177,7 @@ struct HealingTests {
         try store.keep(digest)
         let ticket = try #require(store.removalTicket(digest))
         #expect(try store.remove(digest, ifStillAt: ticket) == 5000)
-        // A file that is not there is not noted.
+        // A missing file is not marked.
         try store.keep(digest)
         #expect(try !ResourceStore.hasFiles(root: store.root))
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Storage
 
-/// The memory of the paths at which there were libraries.
+/// The record of the paths at which there were libraries.
 @Suite(.timeLimit(.minutes(1)))
 struct KnownLibrariesTests {
     private let folder: TestSupport.TemporaryFolder

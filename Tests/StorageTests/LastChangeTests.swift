@@ -36,7 +36,7 @@ struct LastChangeTests {
         #expect(table.sequence(of: id(3)) == 40 && table.covers(library: other, sequence: 40))
         try file.record([(id(3), 41)], head: 41)
         #expect(table.sequence(of: id(3)) == 41)
-        // A file of another layout is replaced; who has it mapped notices that it falls behind.
+        // A file of another layout is replaced; a process that has it mapped detects that it is behind.
         try Data(repeating: 1, count: 10).write(to: URL(filePath: path))
         #expect(throws: StorageError.self) { try LastChangeTable(path: path) }
         _ = try LastChangeFile(path: path, library: library, sequence: 50)

@@ -90,7 +90,7 @@ struct HeadFileTests {
         }
     }
 
-    /// Makes a head file and its database as a start of the catalog does.
+    /// Creates a head file and its database in the same way as a start of the catalog.
     private func start(_ name: String, sequence: Int64) throws -> HeadFile {
         folder.overwrite(name + "/library.sqlite", [1], at: 0)
         return try open(name).renew(library: "lib", sequence: sequence)

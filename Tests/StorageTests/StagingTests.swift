@@ -90,7 +90,7 @@ struct StagingTests {
             #expect(try store.readAll(staged[number].stored.digest, limit: 10) == content(number))
         }
         #expect(try DirectoryOperations.names(in: store.incoming).isEmpty)
-        // Their folders are durable too: the next files in them sync none but the innermost.
+        // Their folders are durable too: storing the next files in them syncs only the innermost.
         let again = try store.put(bytes: content(0))
         #expect(again.wasPresent)
         #expect(trace.next().count { if case .syncFolder = $0 { true } else { false } } == 1)
@@ -162,7 +162,7 @@ struct StagingTests {
         let durable = try (0..<5).map { try store.stage(bytes: content($0)) }
         try store.makeDurable(durable)
         let staged = try (5..<10).map { try store.stage(bytes: content($0)) }
-        // Written before the failure, whose report is given to the others.
+        // Written before the failure, which is reported to the others.
         let waiting = try (10..<15).map { try store.stage(bytes: content($0)) }
         let known = try store.stage(bytes: content(0))
         trace.failures.withLock { $0 = 1 }

@@ -1,7 +1,7 @@
 import CZeroMQ
 import TestSupport
 
-/// A socket as a script uses it: libzmq without the project's own code.
+/// A socket of libzmq without the project's code, as a script uses it.
 final class ScriptSocket {
     private let context = zmq_ctx_new()
     private let socket: UnsafeMutableRawPointer?

@@ -22,7 +22,7 @@ public final class AwaitableValue<Value: Sendable>: Sendable {
 
     private let state: Mutex<State>
 
-    /// Creates a recording with an initial value.
+    /// Creates the value.
     public init(_ value: Value) { state = Mutex(State(value: value)) }
 
     /// Reads or changes the value and resumes the waiters whose condition is then met.
@@ -57,6 +57,6 @@ public final class AwaitableValue<Value: Sendable>: Sendable {
         }
     }
 
-    /// The present value.
+    /// The current value.
     public var current: Value { state.withLock { $0.value } }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A bad network between a program and a server on this machine: bytes are late and few, and connections are cut.
+/// A bad network between a program and a server on this machine, with delays, a low bandwidth and cut connections.
 public final class BadNetwork: Sendable {
     private let program: RunningProgram
     /// The port that a client connects to.
@@ -9,8 +9,8 @@ public final class BadNetwork: Sendable {
     /// - Parameters:
     ///   - server: the port of the server
     ///   - delay: seconds in each direction
-    ///   - bytesPerSecond: of each connection and direction
-    ///   - cuts: the part of the connections that are cut, 0…1
+    ///   - bytesPerSecond: the bandwidth of each connection and direction
+    ///   - cuts: the share of connections that are cut, 0...1
     public init(before server: Int, delay: Double, bytesPerSecond: Int, cuts: Double, seed: UInt64) throws {
         program = try RunningProgram(
             try Needed.python(),
@@ -23,7 +23,7 @@ public final class BadNetwork: Sendable {
         self.port = port
     }
 
-    /// Ends it. Returns the number of connections that were cut.
+    /// Stops the network. Returns the number of connections that were cut.
     public func end() -> Int {
         program.signal(SIGTERM)
         program.wait(seconds: 10)

@@ -20,7 +20,7 @@ public enum FFmpegVideos {
     /// Makes a video of a moving test image with sound.
     ///
     /// - Parameters:
-    ///   - path: its ending is the container
+    ///   - path: the file to write; its extension names the container
     ///   - arguments: the encoders' options
     public static func make(
         _ path: String,
@@ -53,7 +53,7 @@ public enum FFmpegVideos {
     ///
     /// - Parameters:
     ///   - times: in seconds, ascending
-    ///   - duration: how long each frame is shown, in seconds
+    ///   - duration: the time for which each frame is shown, in seconds
     ///   - filter: appended to the selection, for example "scale=160:120"
     public static func frames(
         of path: String,
@@ -80,7 +80,7 @@ public enum FFmpegVideos {
         return times.indices.map { data.subdata(in: $0 * size..<($0 + 1) * size) }
     }
 
-    /// Returns what `ffprobe` says about a file, as JSON.
+    /// Returns the JSON output of `ffprobe` for a file.
     public static func probe(_ path: String) throws -> String {
         let run = try RunningProgram.run(
             Needed.program("ffprobe"),

@@ -40,7 +40,7 @@ public enum HostileImages {
             + [UInt8](repeating: 7, count: 900)
     }
 
-    /// A TIFF whose first directory names itself as the next one.
+    /// A TIFF whose first directory refers to itself as the next one.
     public static let loopingTIFF: [UInt8] =
         Array("II".utf8) + [42, 0, 8, 0, 0, 0, 2, 0]
         + [0, 1, 3, 0, 1, 0, 0, 0, 16, 0, 0, 0, 1, 1, 3, 0, 1, 0, 0, 0, 16, 0, 0, 0] + [8, 0, 0, 0]

@@ -1,4 +1,4 @@
-/// Options of ImageMagick's `convert`, for the tests of what is taken of them. Accepted ones are for a picture of 240 by 160
+/// Options of ImageMagick's `convert` that are accepted or refused. The accepted ones are for an image of 240 by 160
 /// pixels.
 public enum MagickFragments {
     public struct Refused: Sendable {

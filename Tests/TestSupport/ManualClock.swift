@@ -5,7 +5,7 @@ import Synchronization
 public final class ManualClock: Sendable {
     private let time: Atomic<Int64>
 
-    /// - Parameter microseconds: the time at which it stands
+    /// - Parameter microseconds: the initial time
     public init(_ microseconds: Int64 = 1_000_000) { time = Atomic(microseconds) }
 
     /// The time in microseconds.
@@ -13,7 +13,7 @@ public final class ManualClock: Sendable {
 
     public var clock: MonotonicClock { MonotonicClock { [self] in now } }
 
-    /// Advances it by some microseconds, and returns the time.
+    /// Advances the clock by some microseconds, and returns the new time.
     @discardableResult
     public func advance(by microseconds: Int64) -> Int64 {
         time.add(microseconds, ordering: .sequentiallyConsistent).newValue

@@ -25,7 +25,8 @@ public enum Needed {
         try found(names.lazy.compactMap { TestPaths.program($0) }.first, names.joined(separator: " or "))
     }
 
-    /// The interpreters that have a module, or modules, by their names: to start one takes longer than many a test.
+    /// The interpreters that have some modules, by the names of the modules. They are cached because starting one takes
+    /// longer than many tests.
     private static let interpreters = Mutex<[String: String]>([:])
 
     /// Returns the path of a Python interpreter that has a module.

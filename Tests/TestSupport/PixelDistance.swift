@@ -1,6 +1,6 @@
 import Foundation
 
-/// Distances between images, here because this module is optimised in debug builds too.
+/// Distances between images. They are in this module because it is optimised in debug builds too.
 public enum PixelDistance {
     /// Returns the peak signal-to-noise ratio of two lists of samples in decibels.
     ///

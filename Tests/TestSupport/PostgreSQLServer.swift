@@ -4,7 +4,7 @@ import Synchronization
 
 /// A real PostgreSQL server of Debian's package in a temporary folder, reachable by a Unix socket only.
 ///
-/// The server does not run as root: then it runs as the package's user. It ends with the process that has started it.
+/// If the tests run as root, the server runs as the package's user. It ends with the process that has started it.
 public final class PostgreSQLServer: Sendable {
     /// The folder of the server's files and of its socket.
     public let folder: TemporaryFolder
@@ -18,7 +18,7 @@ public final class PostgreSQLServer: Sendable {
     /// - Parameter settings: further settings, for example `fsync=on`
     public init(settings: [String] = []) throws {
         self.settings = settings
-        // Without the package each of the tests is skipped.
+        // Without the package the test is skipped.
         _ = try Self.tool("initdb")
         folder = try TemporaryFolder("pg")
         if let owner = Self.owner { chown(folder.path, owner.uid, owner.gid) }
@@ -27,7 +27,7 @@ public final class PostgreSQLServer: Sendable {
         program = Mutex(try Self.start(folder, settings))
     }
 
-    /// A new cluster. Each server gets a copy, because to make one takes ten times as long.
+    /// A new cluster. Each server gets a copy, because creating a cluster takes ten times as long.
     private static let cluster = Result {
         let folder = try TemporaryFolder("pg-new")
         folder.removeAtExit()
@@ -52,7 +52,7 @@ public final class PostgreSQLServer: Sendable {
         program = Mutex(try Self.start(folder, settings))
     }
 
-    /// Starts again at the same address, as a replica of a server: as a former primary server that has come back.
+    /// Restarts at the same address as a replica of a server, as a former primary server does when it returns.
     public func follow(_ primary: PostgreSQLServer) throws {
         try program.withLock { program in
             try FileManager.default.removeItem(atPath: folder.file("data"))
@@ -101,7 +101,7 @@ public final class PostgreSQLServer: Sendable {
         owner.map { ["setpriv", "--reuid=\($0.uid)", "--regid=\($0.gid)", "--clear-groups"] } ?? []
     }
 
-    /// Ends the server when the process with the first argument is gone; the other arguments are the server's.
+    /// Ends the server when the process with the first argument has ended; the other arguments are the server's.
     private static let supervisor = """
         parent=$1; shift
         "$@" &
@@ -141,7 +141,7 @@ public final class PostgreSQLServer: Sendable {
     /// The address of the database that all servers have.
     public var address: String { Self.address(folder, "postgres") }
 
-    /// Returns the address of two servers, this one and another.
+    /// Returns an address with two servers, this one and another.
     public func address(with other: PostgreSQLServer) -> String { address + "," + other.folder.path }
 
     /// Executes statements at an address, as an administrator of the database might.
@@ -187,7 +187,8 @@ public final class PostgreSQLServer: Sendable {
         return file.split(separator: "\n").first.flatMap { pid_t($0) }
     }
 
-    /// Stops all processes of the server, or lets them go on: connections stay, and nothing is answered.
+    /// Stops all processes of the server with SIGSTOP, or continues them. While they are stopped, connections stay open
+    /// and requests are not answered.
     public func suspend(_ isSuspended: Bool = true) throws {
         guard let number = try Self.number(folder) else { return }
         let children = try String(contentsOfFile: "/proc/\(number)/task/\(number)/children", encoding: .utf8)

@@ -104,7 +104,7 @@ public enum RandomEntities {
     // MARK: Predicates
 
     /// Returns a predicate tree of about `size` leaves over the keys of a class.
-    public static func tree(_ size: Int, of entityClass: PredicateClass, using random: inout SeededRandom) -> JSON {
+    public static func tree(_ size: Int, of entityClass: EntityClass, using random: inout SeededRandom) -> JSON {
         guard size > 1 else { return leaf(of: entityClass, using: &random) }
         if random.one(in: 4) { return ["not": tree(size, of: entityClass, using: &random)] }
         let first = Int.random(in: 1..<size, using: &random)
@@ -115,7 +115,7 @@ public enum RandomEntities {
     }
 
     /// Returns a random condition on a random key of a class, or on a location.
-    public static func leaf(of entityClass: PredicateClass, using random: inout SeededRandom) -> JSON {
+    public static func leaf(of entityClass: EntityClass, using random: inout SeededRandom) -> JSON {
         if entityClass == .asset, random.one(in: 12) { return place(using: &random) }
         return condition(random.pick(entityClass.keys.filter { $0 != .isLocal }), using: &random)
     }

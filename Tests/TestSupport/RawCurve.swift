@@ -1,6 +1,7 @@
 import Foundation
 
-/// A peer that implements CURVE (ZeroMQ RFC 26) byte by byte: an admitted client that can send what libzmq would not.
+/// A peer that implements CURVE (ZeroMQ RFC 26) byte by byte: an admitted client that can send bytes that libzmq
+/// would not.
 ///
 /// The cryptographic functions are libsodium's, which is installed with libzmq.
 public final class RawCurve: Sendable {
@@ -10,7 +11,7 @@ public final class RawCurve: Sendable {
     private let shared: [UInt8]
     private let nonce = AwaitableValue<UInt64>(3)
 
-    /// The reason why there is no connection.
+    /// The reason for which there is no connection.
     public enum Failure: Error, Sendable {
         /// libsodium cannot be loaded.
         case noBoxes

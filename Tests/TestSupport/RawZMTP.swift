@@ -1,6 +1,6 @@
 import Foundation
 
-/// A peer that implements ZeroMQ's wire format byte by byte, and so can send what libzmq would not.
+/// A peer that implements ZeroMQ's wire format byte by byte, so that it can send bytes that libzmq would not.
 public final class RawZMTP: Sendable {
     private let descriptor: Int32
 
@@ -74,7 +74,7 @@ public final class RawZMTP: Sendable {
         [more ? 3 : 2] + (0..<8).map { UInt8(truncatingIfNeeded: length >> UInt64(56 - 8 * $0)) }
     }
 
-    /// Reads a number of bytes. Returns nil if the connection closes before, or nothing arrives for ten seconds.
+    /// Reads a number of bytes. Returns nil if the connection closes before, or if no byte arrives for ten seconds.
     public func read(_ count: Int) -> [UInt8]? {
         var timeout = timeval(tv_sec: 10, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))

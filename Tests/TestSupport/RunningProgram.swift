@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// Started with `posix_spawn(3)`, because Foundation's `Process` has crashed in `run` when many tests started programs.
 public final class RunningProgram: Sendable {
-    /// The name or path it was started by.
+    /// The name or path by which it was started.
     public let name: String
     /// The process id.
     public let processIdentifier: Int32
@@ -23,9 +23,9 @@ public final class RunningProgram: Sendable {
     {
         self.name = name
         let path = name.contains("/") ? name : TestPaths.executables + "/" + name
-        // Not the user's own: tests would fill it with their folders.
+        // Not the user's own state folder, which tests would fill with their folders.
         let state = ["SAFELIGHT_STATE": FileManager.default.temporaryDirectory.path + "/safelight-tests-state"]
-        // The name of the database is for the tests; programs get its address.
+        // SAFELIGHT_STORE selects the database of the tests; programs get its address.
         let inherited = ProcessInfo.processInfo.environment.filter { $0.key != "SAFELIGHT_STORE" }
         let variables = state.merging(inherited) { $1 }.merging(environment) { $1 }
         // One at a time, so that no program inherits the pipes of another.
@@ -47,9 +47,9 @@ public final class RunningProgram: Sendable {
         }
         drain(output.reading) { program, data in program.output.withLock { $0.append(data) } }
         drain(errors.reading) { program, data in
-            program.errors.withLock { kept in
-                kept.append(data)
-                if kept.count > 4 << 20 { kept = Data(kept.suffix(2 << 20)) }
+            program.errors.withLock { log in
+                log.append(data)
+                if log.count > 4 << 20 { log = Data(log.suffix(2 << 20)) }
             }
         }
         reap()
@@ -79,7 +79,7 @@ public final class RunningProgram: Sendable {
         }
         posix_spawn_file_actions_adddup2(&actions, output, 1)
         posix_spawn_file_actions_adddup2(&actions, errors, 2)
-        // The tests' own descriptors are not inherited. One that was closed meanwhile does no harm.
+        // The tests' own descriptors are not inherited. Closing one that is closed already does no harm.
         for entry in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
             if let descriptor = Int32(entry), descriptor > 2 { posix_spawn_file_actions_addclose(&actions, descriptor) }
         }
@@ -91,7 +91,7 @@ public final class RunningProgram: Sendable {
         posix_spawnattr_setsigmask(&attributes, &signals)
         for signal in [SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD] { sigaddset(&signals, signal) }
         posix_spawnattr_setsigdefault(&attributes, &signals)
-        // Its own process group, so that Ctrl-C in the terminal does not reach it.
+        // A process group of its own, so that Ctrl-C in the terminal does not reach it.
         posix_spawnattr_setpgroup(&attributes, 0)
         posix_spawnattr_setflags(
             &attributes,
@@ -118,7 +118,7 @@ public final class RunningProgram: Sendable {
         }
     }
 
-    private func drain(_ descriptor: Int32, _ take: @escaping @Sendable (RunningProgram, Data) -> Void) {
+    private func drain(_ descriptor: Int32, _ append: @escaping @Sendable (RunningProgram, Data) -> Void) {
         let drains = self.drains
         drains.enter()
         Thread.detachNewThread { [weak self] in
@@ -128,7 +128,7 @@ public final class RunningProgram: Sendable {
                 if count < 0, errno == EINTR { continue }
                 guard count > 0 else { break }
                 guard let self else { continue }
-                take(self, Data(bytes[..<count]))
+                append(self, Data(bytes[..<count]))
                 self.arrived.signal()
             }
             close(descriptor)

@@ -5,7 +5,7 @@ import Synchronization
 public final class S3Server: Sendable {
     /// The programs that can serve a bucket.
     public enum Kind: Sendable {
-        /// moto's server, which checks signatures and keeps its objects over a kill (Rows/s3server.py).
+        /// moto's server, which checks signatures and preserves its objects across kills (Rows/s3server.py).
         case moto
         /// A server for measurements, which writes objects to files, checks nothing and forgets them when it ends
         /// (Rows/s3files.py).
@@ -39,7 +39,7 @@ public final class S3Server: Sendable {
     /// The address for clients.
     public var endpoint: String { get throws { "http://127.0.0.1:" + (try port) } }
 
-    /// The port at which it listens.
+    /// The port on which it listens.
     public var port: String {
         get throws { try String(contentsOfFile: folder.file("port"), encoding: .utf8) }
     }
@@ -74,7 +74,7 @@ public final class S3Server: Sendable {
         return text.split(separator: "\n").map(String.init)
     }
 
-    /// Has the server fail, delay or falsify its responses, as `Rows/s3server.py` describes; `{}` for no fault.
+    /// Makes the server fail, delay or falsify its responses, as `Rows/s3server.py` describes; `{}` for no fault.
     public func setFaults(_ faults: String) throws {
         try faults.write(toFile: folder.file("faults.new"), atomically: false, encoding: .utf8)
         guard rename(folder.file("faults.new"), folder.file("faults")) == 0 else {

@@ -147,7 +147,7 @@ public final class SafelightFixture: Sendable {
     }
 }
 
-/// A service did not do what a test needs.
+/// A failure of a service or program that a test needs.
 public struct FixtureError: Error, CustomStringConvertible {
     /// The cause, with the service's log.
     public let description: String

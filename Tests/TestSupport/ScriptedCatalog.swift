@@ -5,13 +5,13 @@ public import Messaging
 public import PhotoModel
 import Synchronization
 
-/// A catalog for tests of the services that use it: keeps assets in memory and behaves like the real one, except for
-/// errors injected by a test.
+/// A catalog for tests of the services that use it. It stores assets in memory and behaves like the real one, except
+/// for errors that a test injects.
 ///
 /// It implements fetches by identifiers, edits and reverts only.
 public final class ScriptedCatalog: RequestHandler {
     /// Stores bytes and returns their resource.
-    public typealias Keep = @Sendable (Bytes, ResourceType) throws -> AssetResource
+    public typealias StoreBytes = @Sendable (Bytes, ResourceType) throws -> AssetResource
 
     private struct State {
         var assets: [ObjectID: Asset] = [:]
@@ -28,20 +28,20 @@ public final class ScriptedCatalog: RequestHandler {
     }
 
     private let state = Mutex(State())
-    private let keep: Keep
+    private let storeBytes: StoreBytes
     /// The library's history id.
     public let library = "0123456789abcdef0123456789abcdef"
 
     /// Creates an empty catalog.
-    public init(keep: @escaping Keep) {
-        self.keep = keep
+    public init(storeBytes: @escaping StoreBytes) {
+        self.storeBytes = storeBytes
     }
 
     // MARK: Control by tests
 
     /// Adds an asset with an original of these bytes.
     public func add(_ bytes: Bytes, _ change: (inout Asset) -> Void = { _ in }) throws -> Asset {
-        let resource = try keep(bytes, .photo)
+        let resource = try storeBytes(bytes, .photo)
         return state.withLock { state in
             state.nextID += 1
             var random = SeededRandom(seed: state.nextID)
@@ -61,7 +61,7 @@ public final class ScriptedCatalog: RequestHandler {
         }
     }
 
-    /// Changes an asset as another program would. With `content` its content revision changes too.
+    /// Changes an asset, as another program would. With `content` its content revision changes too.
     public func change(_ id: ObjectID, content: Bool, _ change: (inout Asset) -> Void) {
         state.withLock { state in
             guard var asset = state.assets[id] else { return }
@@ -81,7 +81,7 @@ public final class ScriptedCatalog: RequestHandler {
         }
     }
 
-    /// Returns an asset as it is now.
+    /// Returns the current state of an asset.
     public func asset(_ id: ObjectID) -> Asset? { state.withLock { $0.assets[id] } }
 
     /// The transactions received, including recalls.
@@ -190,13 +190,13 @@ public final class ScriptedCatalog: RequestHandler {
     private func perform(_ changes: PerformChanges, _ context: RequestContext) throws(RPCError) -> JSON {
         let key = "\(changes.onBehalfOf ?? context.identity)\n\(changes.client)\n\(changes.transaction ?? "")"
         let digest = changes.requestDigest ?? changes.json.text
-        let known = state.withLock { state in
+        let recorded = state.withLock { state in
             state.performed.append(changes)
             return state.outcomes[key]
         }
-        if changes.transaction != nil, let known {
-            guard known.digest == digest else { throw ErrorCode.idReused.error("used for other content") }
-            return known.reply
+        if changes.transaction != nil, let recorded {
+            guard recorded.digest == digest else { throw ErrorCode.idReused.error("used for other content") }
+            return recorded.reply
         }
         guard !changes.recall else { throw ErrorCode.identifierNotFound.error("no such transaction was committed") }
         return try commit(changes, context, key: key, digest: digest)
@@ -210,8 +210,8 @@ public final class ScriptedCatalog: RequestHandler {
     ) throws(RPCError) -> JSON {
         var resources: [ResourceType: AssetResource] = [:]
         for case .editAsset(let edit) in changes.requests {
-            resources[.fullSizePhoto] = try kept(edit.render.source, .fullSizePhoto, context)
-            resources[.adjustmentData] = try kept(
+            resources[.fullSizePhoto] = try storedResource(edit.render.source, .fullSizePhoto, context)
+            resources[.adjustmentData] = try storedResource(
                 .attachment(edit.adjustmentData.attachment),
                 .adjustmentData,
                 context
@@ -262,7 +262,7 @@ public final class ScriptedCatalog: RequestHandler {
         }
         switch change {
         case .updateAsset(let update):
-            // Of an update it checks the precondition only.
+            // For an update, only the precondition is checked.
             guard update.ifRevision == nil || update.ifRevision == asset.revision else {
                 throw ErrorCode.conflict.error(
                     "it is at \(asset.revision)",
@@ -295,7 +295,7 @@ public final class ScriptedCatalog: RequestHandler {
         assets[id] = asset
     }
 
-    private func kept(
+    private func storedResource(
         _ source: ResourceSource?,
         _ type: ResourceType,
         _ context: RequestContext
@@ -306,7 +306,7 @@ public final class ScriptedCatalog: RequestHandler {
             case .upload(let name): state.withLock { $0.uploads[name] }
             default: nil
             }
-        guard let bytes, let resource = try? keep(bytes, type) else {
+        guard let bytes, let resource = try? storeBytes(bytes, type) else {
             throw ErrorCode.invalidResource.error("the bytes of \(type.rawValue) are missing")
         }
         return resource

@@ -43,7 +43,7 @@ public struct SeededRandom: RandomNumberGenerator, Sendable {
 
     /// Returns random bytes.
     ///
-    /// They are made here, because this module is optimised in debug builds too.
+    /// They are generated in this module because it is optimised in debug builds too.
     public mutating func bytes(_ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)

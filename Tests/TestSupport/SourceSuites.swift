@@ -1,6 +1,6 @@
-/// The suites of a test file, read out of its code.
+/// The suites of a test file, parsed from its code.
 ///
-/// It is here because this module is optimised in debug builds too.
+/// The parser is in this module because it is optimised in debug builds too.
 public struct SourceSuites: Sendable {
     /// The types, or extensions of types, that directly contain tests, by the last part of their name. Tests outside of
     /// all types have the empty name.
@@ -38,7 +38,7 @@ public struct SourceSuites: Sendable {
         /// The open braces: the name of the type that begins with each, nil for others.
         private var scopes: [String?] = []
         private var nextScope: String?
-        /// The text of an attribute `@Suite` whose type has not come yet.
+        /// The text of an attribute `@Suite` whose type has not been read yet.
         private var suite: String?
 
         init(bytes: [UInt8]) { self.bytes = bytes }
@@ -61,7 +61,7 @@ public struct SourceSuites: Sendable {
                     case "Suite": suite = parentheses()
                     case "Test":
                         _ = parentheses()
-                        // A function inside of a function is no test.
+                        // A function inside of a function is not a test.
                         if scopes.last.map({ $0 != nil }) ?? true { return .test(scopes.compactMap(\.self)) }
                     default: break
                     }
@@ -115,7 +115,7 @@ public struct SourceSuites: Sendable {
             position += 1
         }
 
-        /// True at the beginning of a regular expression, whose braces do not count.
+        /// True at the start of a regular expression, whose braces do not count.
         private var isRegex: Bool {
             [UInt8(ascii: " "), UInt8(ascii: "("), UInt8(ascii: "[")].contains(byte(-1))
                 && ![UInt8(ascii: " "), UInt8(ascii: "=")].contains(byte(1))
@@ -129,7 +129,7 @@ public struct SourceSuites: Sendable {
             position += 1
         }
 
-        /// Returns what is in parentheses that begin here; nothing if none do.
+        /// Returns the text in parentheses at the current position; empty if there are none.
         private mutating func parentheses() -> String {
             guard byte(0) == UInt8(ascii: "(") else { return "" }
             let start = position

@@ -1,10 +1,10 @@
 /// Swift source, separated into code, strings and comments. The code contains neither comments nor the content of
 /// strings.
 ///
-/// Each part keeps all line breaks, so that line numbers match the file. Line comments, nested block comments, and
+/// Each part has all line breaks, so that line numbers match the file. Line comments, nested block comments, and
 /// plain, multi-line and raw strings are recognized; an interpolation is part of its string.
 ///
-/// It is here because this module is optimised in debug builds too.
+/// The parser is in this module because it is optimised in debug builds too.
 public struct SourceText: Sendable {
     public let lineCount: Int
     public let code: String

@@ -1,20 +1,20 @@
 import Foundation
 import Synchronization
 
-/// OpenStack Swift with its S3 interface as four processes, which keep their objects in a folder over a kill
-/// (Rows/swiftserver.py).
+/// OpenStack Swift with its S3 interface as four processes, which store their objects in a folder and preserve them
+/// across kills (Rows/swiftserver.py).
 ///
-/// It is for long tests only: `make soak` installs its package, and `make test` does not.
+/// Only for long tests: `make soak` installs its package, and `make test` does not.
 public final class SwiftServer: Sendable {
     public static let secret = "secret-of-swift"
     private static let servers = ["account-server", "container-server", "object-server", "proxy-server"]
-    /// Debian's package with the code of all servers; it starts none of them.
+    /// Debian's package with the code of all servers. Installing it does not start them.
     public static let package = "python3-swift"
 
     public let folder: TemporaryFolder
     private let programs = Mutex<[String: RunningProgram]>([:])
 
-    /// Starts the servers with an empty bucket. Where the package is missing, the test is cancelled, or fails with `CI`.
+    /// Starts the servers with an empty bucket. If the package is missing, the test is cancelled, or fails with `CI`.
     public init() throws {
         folder = try TemporaryFolder("swift")
         let prepared = try RunningProgram.run(
@@ -26,17 +26,17 @@ public final class SwiftServer: Sendable {
         try start()
     }
 
-    /// The packages of `.build/python` would take the places of those that Debian's Swift needs.
+    /// Without PYTHONPATH, because the packages of `.build/python` would hide those that Debian's Swift needs.
     private static let ownEnvironment = ["PYTHONPATH": ""]
 
     private static func python() throws -> String {
         let path = "/usr/bin/python3"
-        let isThere = ["proxy", "account", "container", "obj"].allSatisfy { part in
+        let isInstalled = ["proxy", "account", "container", "obj"].allSatisfy { part in
             let arguments = ["-c", "import swift.\(part).server"]
             return (try? RunningProgram.run(path, arguments, environment: ownEnvironment).status) == 0
         }
         let name = "OpenStack Swift (apt-get install \(package), as make soak does)"
-        return try Needed.found(isThere ? path : nil, name)
+        return try Needed.found(isInstalled ? path : nil, name)
     }
 
     private static func arguments(_ folder: TemporaryFolder, _ part: String) -> [String] {
@@ -89,7 +89,7 @@ public final class SwiftServer: Sendable {
         }
     }
 
-    /// True while an object arrives: the server writes it into a file that has no name before its end.
+    /// True while an object arrives: the server writes it into an unnamed file, and names that at the end.
     public var isReceiving: Bool {
         guard let server = programs.withLock({ $0["object-server"] }) else { return false }
         let folder = "/proc/\(server.processIdentifier)/fd"

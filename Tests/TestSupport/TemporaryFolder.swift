@@ -11,8 +11,8 @@ public final class TemporaryFolder: Sendable {
     /// Creates the folder; the name becomes part of its path.
     public init(_ name: String = "t") throws {
         var template = Array("/tmp/sl-\(name)-XXXXXX".utf8CString)
-        guard let made = mkdtemp(&template) else { throw POSIXError(.EIO) }
-        path = String(cString: made)
+        guard let created = mkdtemp(&template) else { throw POSIXError(.EIO) }
+        path = String(cString: created)
     }
 
     /// The folder as a URL.
@@ -36,7 +36,7 @@ public final class TemporaryFolder: Sendable {
     /// The folders that are removed when the process exits.
     private static let shared = Mutex<[String]>([])
 
-    /// Removes the folder when the process exits: for one that tests share, which nothing releases before.
+    /// Removes the folder when the process exits. For a folder that tests share, which is not released before.
     public func removeAtExit() {
         Self.shared.withLock { paths in
             if paths.isEmpty {
@@ -64,7 +64,7 @@ public enum TestPaths {
     /// True if the executables are a release build.
     public static let isRelease = (executables as NSString).lastPathComponent == "release"
 
-    /// Returns a time limit: that of a release build, or a multiple of it for a debug build.
+    /// Returns the time limit for a build: the given one for a release build, a multiple of it for a debug build.
     public static func bound(_ release: Duration, debugFactor: Int = 4) -> Duration {
         isRelease ? release : release * debugFactor
     }

@@ -43,7 +43,7 @@ public enum TestImages {
         return jpeg(width: width, height: height, orientation: orientation, exif: exif, seed: seed)
     }
 
-    /// Returns the same image with any EXIF block and further segments (XMP and so on, complete with their markers).
+    /// Returns the same image with an EXIF block and further segments, such as XMP, complete with their markers.
     public static func jpeg(
         width: Int,
         height: Int,
@@ -66,7 +66,7 @@ public enum TestImages {
         }
     }
 
-    /// Returns a JPEG of any pixels, without metadata.
+    /// Returns a JPEG with the given pixels and without metadata.
     public static func jpeg(
         width: Int,
         height: Int,
@@ -76,7 +76,7 @@ public enum TestImages {
         JPEGEncoder.encode(width: width, height: height, segments: segments, pixel: pixel)
     }
 
-    /// Returns a JPEG with arbitrary bytes behind it, for tests of large files.
+    /// Returns a JPEG followed by random bytes, for tests of large files.
     public static func jpeg(mebibytesBehind count: Int, seed: UInt64) -> [UInt8] {
         var random = SeededRandom(seed: seed)
         var piece: [UInt8] = []
@@ -85,7 +85,7 @@ public enum TestImages {
         }
         var bytes = jpeg(width: 400, height: 300, seed: seed)
         for number in 0..<count {
-            // No two of them are equal.
+            // No two pieces are equal.
             piece[0] = UInt8(truncatingIfNeeded: number)
             bytes += piece
         }

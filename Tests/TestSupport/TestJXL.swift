@@ -7,7 +7,7 @@ public enum TestJXL {
 
     /// Returns the file that `cjxl` makes of a JPEG or PNG; nil if it is not installed.
     ///
-    /// - Parameter arguments: "-d 0" and so on; `--container=1` puts boxes around the codestream
+    /// - Parameter arguments: for example `-d 0`; `--container=1` puts boxes around the codestream
     public static func encoded(_ bytes: [UInt8], ending: String, _ arguments: [String] = []) throws -> [UInt8]? {
         try converted(bytes, from: ending, to: "jxl", by: "cjxl", arguments)
     }

@@ -14,7 +14,7 @@ public enum TestMotionPhotos {
         case samsung
     }
 
-    /// Returns a JPEG with a video, and where the video is.
+    /// Returns a JPEG with a video, and the position of the video.
     public static func jpeg(_ kind: Kind, video: [UInt8], width: Int = 640, height: Int = 480, seed: UInt64 = 1) -> (
         bytes: [UInt8], range: Range<Int>
     ) {
@@ -85,14 +85,14 @@ public enum TestMotionPhotos {
         }
     }
 
-    /// How the length of a box is written.
+    /// The encoding of a box's length.
     public enum BoxLength: CaseIterable, Sendable {
         case short, long
         /// To the end of the file.
         case open
     }
 
-    /// Returns a HEIC or AVIF with a video in a box behind it, and where the video is.
+    /// Returns a HEIC or AVIF with a video in a box behind it, and the position of the video.
     public static func boxed(
         _ still: [UInt8],
         video: [UInt8],

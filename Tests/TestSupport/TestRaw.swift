@@ -9,7 +9,7 @@ public enum TestRaw {
     ///   - height: displayed height in pixels
     ///   - orientation: EXIF 1 to 8
     ///   - preview: the embedded JPEG, not rotated; nil for none
-    ///   - maker: the maker whose own format it is, without the fields of DNG; nil for DNG
+    ///   - maker: the maker of a raw format without the fields of DNG; nil for DNG
     ///   - hasFilters: false for a sensor without colour filters, which shows the green of the quadrants
     ///   - scale: the factors of width and height that make the pixels square; empty if they are
     public static func dng(
@@ -94,10 +94,10 @@ public enum TestRaw {
                 case .data(_, let bytes): (4, 1, long(place(bytes, in: &file)))
                 case .directory(_, let inner): (4, 1, long(place(inner, in: &file)))
                 }
-            let held =
+            let inlineValue =
                 value.count <= 4 ? value + [UInt8](repeating: 0, count: 4 - value.count) : long(place(value, in: &file))
             let at = start + 2 + 12 * index
-            file.replaceSubrange(at..<at + 12, with: short(field.tag) + short(type) + long(count) + held)
+            file.replaceSubrange(at..<at + 12, with: short(field.tag) + short(type) + long(count) + inlineValue)
         }
     }
 

@@ -10,13 +10,13 @@ public enum TestStore {
         isPostgreSQL ? try PostgreSQLServer.shared().address(library: folder) : nil
     }
 
-    /// Returns the variables with which programs find the database of a library's folder.
+    /// Returns the variables that name the database of a library's folder to programs.
     public static func environment(library folder: String) throws -> [String: String] {
         try address(library: folder).map { ["SAFELIGHT_STORE": $0] } ?? [:]
     }
 }
 
 extension Trait where Self == ConditionTrait {
-    /// Skips tests that are about SQLite itself, with `SAFELIGHT_STORE=postgresql`.
+    /// Skips tests of SQLite itself if `SAFELIGHT_STORE=postgresql` is set.
     public static var onlySQLite: Self { .enabled("it is about SQLite", { !TestStore.isPostgreSQL }) }
 }

@@ -6,7 +6,7 @@ public enum TestVideos {
     ///   - brand: "qt  ", "mp42" and so on
     ///   - duration: milliseconds
     ///   - isTurned: true to rotate the track by 90 degrees with its matrix
-    ///   - created: seconds since 1970; nil for a clock that was never set
+    ///   - created: seconds since 1970; nil for a camera whose clock was never set
     ///   - captureRate: the number of `com.android.capture.fps` in four bytes; nil to leave it out
     ///   - values: Apple's metadata values, by the key without `com.apple.quicktime.`
     ///   - trackValues: the same, beside the video track

@@ -55,7 +55,7 @@ struct AssetResolverTests {
         resolver.confirm(token(6), logger)
         #expect(isKnown(ids[0]) && isKnown(ids[1]))
 
-        // The table of another library, or one that nobody writes any more, is not used.
+        // The table of another library, or one that is no longer written, is not used.
         resolver.confirm(token(7), logger)
         #expect(!isKnown(ids[1]))
         _ = try LastChangeFile(path: path, library: String(repeating: "f", count: 32), sequence: 9)

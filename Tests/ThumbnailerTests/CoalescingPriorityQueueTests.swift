@@ -18,7 +18,7 @@ struct CoalescingPriorityQueueTests {
             queue = Queue(limit: limit, width: width, batchSize: batchSize)
         }
 
-        /// Returns whether new work was queued; nil if the limit is reached.
+        /// Returns true if new work was queued; nil if the limit is reached.
         mutating func enter(_ key: Int, of group: Int = 0, _ urgency: RequestUrgency = .interactive, waiter: Int)
             -> Bool?
         {
@@ -217,7 +217,7 @@ struct CoalescingPriorityQueueTests {
         fixture = Fixture(width: 2)
         for key in 1...4 { fixture.add(key, of: key, key == 1 ? .interactive : .prefetch) }
         #expect(fixture.next() == [1])
-        let later = Fixture.Queue.presence
+        let later = Fixture.Queue.interactiveGrace
         #expect(fixture.queue.next(now: later) != nil && fixture.queue.next(now: later) != nil, "a second later")
     }
 

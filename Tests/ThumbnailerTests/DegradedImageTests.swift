@@ -59,7 +59,7 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        /// Adds a photo without a preview, and has an image of 300 pixels made of it.
+        /// Adds a photo without a preview, and requests an image of 300 pixels.
         ///
         /// - Returns: the asset, and the request for the image
         private static func smallImage(

@@ -102,8 +102,8 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        /// The messages on the wire are of three kinds, which the cells of photos with a preview have, before anything is
-        /// cached. The long form has all cells.
+        /// The messages on the wire are of three kinds, which the cells of photos with a preview have, before anything
+        /// is cached. The long form has all cells.
         @Test(.spec("S-45", "S-46", "S-50", "P-09"))
         func `a plain ZeroMQ client sees the same table`() async throws {
             let python = try Needed.python()

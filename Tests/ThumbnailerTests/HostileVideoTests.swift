@@ -11,7 +11,7 @@ import Testing
 @testable import Thumbnailer
 
 extension ThumbnailerWorkerTests {
-    /// Damaged videos: each is shown or refused by name, and the service goes on.
+    /// Damaged videos: each is shown or refused by name, and the service keeps running.
     @Suite(.timeLimit(.minutes(20)))
     struct HostileVideoTests {
         private static let videos: [(name: String, options: [String])] = [
@@ -29,7 +29,7 @@ extension ThumbnailerWorkerTests {
             ("j.mp4", ["-c:v", "libaom-av1", "-cpu-used", "8", "-usage", "realtime", "-c:a", "aac"]),
         ]
 
-        /// The videos for all tests; making them takes seconds.
+        /// The videos for all tests; creating them takes seconds.
         private static let made = Result {
             let folder = try TemporaryFolder("bad")
             return try videos.map { name, options in

@@ -27,7 +27,7 @@ extension ThumbnailerWorkerTests {
                     #expect(params["offset"]?.intValue == Int64(bytes.count))
                     bytes += attachments.flatMap { $0 }
                     chunks += 1
-                case .answer(let answer):
+                case .reply(let answer):
                     for part in answer.attachments { bytes += part }
                     return (answer.result, bytes, chunks)
                 }

@@ -15,9 +15,9 @@ extension ThumbnailerWorkerTests {
     /// Images that are made ahead of time, of an original that is only in remote storage.
     @Suite(.timeLimit(.minutes(1)))
     struct ImagePreparerTests {
-        /// Runs a test with an asset whose original is away, and a function that brings it back.
+        /// Runs a test with an asset whose original is only in remote storage, and a function that makes it local.
         ///
-        /// - Parameter onDisk: whether images that are only in memory are missing
+        /// - Parameter onDisk: true if images that are only in memory count as missing
         private func withoutOriginal(
             allowsHighQuality: Bool = true,
             onDisk: Bool = false,

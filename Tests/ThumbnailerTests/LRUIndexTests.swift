@@ -12,7 +12,7 @@ struct LRUIndexTests {
         #expect(cache.insert("c", cost: 10) == [])
         cache.touch("a")
         #expect(cache.insert("d", cost: 15) == ["b", "c"])
-        #expect(cache.keysFromOldest == ["a", "d"])
+        #expect(cache.keysLeastRecentFirst == ["a", "d"])
         #expect(cache.total == 25)
     }
 
@@ -20,7 +20,7 @@ struct LRUIndexTests {
         var cache = LRUIndex<String>(budget: 30)
         _ = cache.insert("a", cost: 10)
         #expect(cache.insert("big", cost: 31) == ["big"])
-        #expect(cache.keysFromOldest == ["a"])
+        #expect(cache.keysLeastRecentFirst == ["a"])
         #expect(cache.insert("a", cost: 31) == ["a"], "an entry that grew too large is evicted")
         #expect(cache.total == 0)
     }
@@ -31,7 +31,7 @@ struct LRUIndexTests {
         _ = cache.insert("b", cost: 10)
         #expect(cache.insert("a", cost: 20) == [])
         #expect(cache.total == 30)
-        #expect(cache.keysFromOldest == ["b", "a"])
+        #expect(cache.keysLeastRecentFirst == ["b", "a"])
         #expect(cache.remove("a") == 20)
         #expect(cache.remove("a") == nil)
         #expect(cache.total == 10)
@@ -68,7 +68,7 @@ struct LRUIndexTests {
                 #expect(cache.remove(key) == place.map { model[$0].cost })
                 if let place { model.remove(at: place) }
             }
-            #expect(cache.keysFromOldest == model.map(\.key))
+            #expect(cache.keysLeastRecentFirst == model.map(\.key))
             #expect(cache.total == model.reduce(0) { $0 + $1.cost })
         }
     }

@@ -1,5 +1,6 @@
 import Foundation
 import ImageFormats
+import PhotoModel
 import SamplePhotos
 import Synchronization
 import TestSupport

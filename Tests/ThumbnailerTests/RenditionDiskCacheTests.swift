@@ -1,4 +1,6 @@
+import Basics
 import Foundation
+import Logging
 import Storage
 import TestSupport
 import Testing
@@ -27,6 +29,23 @@ struct RenditionDiskCacheTests {
     private func files() -> [String] {
         (FileManager.default.enumerator(atPath: folder)?.allObjects as? [String] ?? []).filter { $0.count > 10 }
             .sorted()
+    }
+
+    @Test func `a cache that cannot be written says so until it can`() throws {
+        let store = try RenditionDiskCache(root: folder, budget: 1 << 20)
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let writer = RenditionWriter(store, clock: .system, logger: logger)
+        writer.write(rendition(5000), try key(1))
+        #expect(writer.failures.count == 0 && writer.failures.problem == nil)
+        // A file is in the place of the folder.
+        try FileManager.default.moveItem(atPath: folder, toPath: folder + "-away")
+        try Data().write(to: URL(filePath: folder))
+        for number in 2...3 { #expect(writer.write(rendition(5000), try key(number)) != nil) }
+        #expect(writer.failures.count == 2 && writer.failures.problem?.contains(folder) == true)
+        try FileManager.default.removeItem(atPath: folder)
+        try FileManager.default.moveItem(atPath: folder + "-away", toPath: folder)
+        #expect(writer.write(rendition(5000), try key(4)) == nil)
+        #expect(writer.failures.count == 2 && writer.failures.problem == nil)
     }
 
     @Test func `inserted renditions are found, also after a restart`() throws {

@@ -84,6 +84,12 @@ struct RenditionPlanTests {
         #expect(error?.data["parameter"] == "targetSize")
     }
 
+    @Test func `a side that is too long is refused with the range`() {
+        let json: JSON = ["asset": "a00000000000000000000000001", "targetSize": ["width": 100, "height": 16_385]]
+        let error = #expect(throws: RPCError.self) { try ImageRequest(params: json) }
+        #expect(error?.errorCode == .invalidParams && error?.message.contains("from 1 to 16384") == true)
+    }
+
     @Test func `a crop needs exact mode, a size in pixels and an area inside the image`() throws {
         let half = UnitRect(x: 0.5, y: 0, width: 0.5, height: 1)
         let photo = asset(resource(.photo, "a"))
@@ -143,11 +149,11 @@ struct RenditionPlanTests {
             return plans.map { plan in plans.firstIndex(of: plan) ?? -1 }
         }
         #expect(try modes(300, 200) == [0, 0, 2], "scaled down")
-        #expect(try modes(101, 80) == [0, 1, 2], "by less than a pixel in height")
+        #expect(try modes(101, 80) == [0, 0, 2], "by less than a pixel in height")
         #expect(try modes(103, 82) == [0, 0, 2], "by a pixel and more")
         #expect(try modes(90, 60) == [0, 1, 0], "enlarged only by the exact mode")
         #expect(try modes(100, 80) == [0, 1, 0])
-        #expect(try modes(1000, 1) == [0, 1, 2], "a strip")
+        #expect(try modes(1000, 1) == [0, 0, 2], "a strip")
         #expect(try modes(0, 0) == [0, 1, 2], "of unknown size")
         #expect(try modes(300, 200) { $0.contentMode = .aspectFill } == [0, 1, 2])
     }

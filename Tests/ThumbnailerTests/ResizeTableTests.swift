@@ -53,7 +53,7 @@ struct ResizeCell: Sendable, CustomStringConvertible {
         )
     }
 
-    /// Returns what is wrong with a size; nil if it is right.
+    /// Returns the fault of a size; nil if it is right.
     func problem(_ width: Int, _ height: Int, isUpscaled: Bool, source: (width: Int, height: Int)) -> String? {
         guard let target, resizeMode != .none else {
             return (width, height) == source && !isUpscaled ? nil : "the full size was requested"
@@ -135,7 +135,8 @@ extension ThumbnailerWorkerTests {
         {
             try await ThumbnailerFixture.open { fixture in
                 let asset = try fixture.catalog.add(try LargeImageFixtures.large(width: 900, seed: 41, preview: true))
-                // Large enough that the preview is ready before it on any machine, even if its worker has to start first.
+                // Large enough that the preview is ready before it on any machine, even if its worker has to start
+                // first.
                 var request = ImageRequest(asset: asset.id, targetSize: .size(width: 4500, height: 4500))
                 request.resizeMode = .exact
                 request.format = .png

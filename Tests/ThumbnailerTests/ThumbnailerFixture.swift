@@ -115,7 +115,7 @@ struct ThumbnailerFixture: Sendable {
             case .notification(ImageDelivery.chunk, _, let attachments):
                 if messages.last?.result != nil || messages.isEmpty { messages.append(ImageMessage(bytes: [])) }
                 messages[messages.count - 1].bytes += attachments.flatMap { $0 }
-            case .answer(let answer):
+            case .reply(let answer):
                 if messages.last?.result != nil || messages.isEmpty { messages.append(ImageMessage(bytes: [])) }
                 messages[messages.count - 1].result = answer.result
                 messages[messages.count - 1].bytes += answer.attachments.flatMap { $0 }

@@ -21,8 +21,8 @@ enum Documentation {
             if line.hasPrefix("```") { isCode.toggle() }
             guard !isCode, line.hasPrefix("#") else { continue }
             let title = line.drop { $0 == "#" }.trimmingCharacters(in: .whitespaces).lowercased()
-            let kept = title.filter { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" || $0 == " " }
-            anchors.insert(kept.replacing(" ", with: "-"))
+            let anchor = title.filter { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" || $0 == " " }
+            anchors.insert(anchor.replacing(" ", with: "-"))
         }
         return anchors
     }
@@ -59,9 +59,9 @@ struct DocumentationTests {
                     continue
                 }
                 guard parts.count == 2 else { continue }
-                let known = try anchors[target] ?? Documentation.anchors(in: Documentation.text(target, of: tree))
-                anchors[target] = known
-                #expect(known.contains(String(parts[1])), "\(page) links to \(match.1): there is no such heading")
+                let headings = try anchors[target] ?? Documentation.anchors(in: Documentation.text(target, of: tree))
+                anchors[target] = headings
+                #expect(headings.contains(String(parts[1])), "\(page) links to \(match.1): there is no such heading")
             }
         }
         #expect(count > 100)

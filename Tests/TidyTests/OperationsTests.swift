@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The tables of the page about operations say what the source says.
+/// The tables of the page about operations agree with the source.
 @Suite(.timeLimit(.minutes(5)))
 struct OperationsTests {
     private let tree: SourceTree

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The lists of Debian packages: Makefile, container files and manifest agree.
+/// The lists of Debian packages in the Makefile, the container files and the manifest.
 @Suite(.timeLimit(.minutes(1)))
 struct PackageListTests {
     private func text(_ path: String) throws -> String {
@@ -55,7 +55,7 @@ struct PackageListTests {
     }
 
     @Test func `the cluster has the packages of its demo in its container`() throws {
-        // The demo makes networks and sets them up, and PostgreSQL is among what the tests need.
+        // The demo also needs iproute2 and procps for its networks; PostgreSQL is one of the packages for the tests.
         let demo = try variable("CLUSTER_PACKAGES").subtracting(["iproute2", "procps"]).union(["postgresql"])
         #expect(try packages(ofStage: "cluster") == demo)
     }

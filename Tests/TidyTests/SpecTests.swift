@@ -4,7 +4,7 @@ import Testing
 
 /// Checks of the specification rows that tests cover, by their `.spec("S-16", …)` marks.
 ///
-/// A test that is disabled, or that needs something this machine lacks, covers nothing.
+/// A test that is disabled, or that needs something this machine lacks, covers no row.
 @Suite(.timeLimit(.minutes(5)))
 struct SpecTests {
     let tree: SourceTree
@@ -169,7 +169,7 @@ struct SpecRow {
 
     static let states = ["done", "differs", "partly", "not built"]
 
-    /// True if the page says that it works.
+    /// True if the page claims that the row works.
     var isClaimed: Bool { state == "done" || state == "differs" }
 
     static func all(in text: String) -> [SpecRow] {

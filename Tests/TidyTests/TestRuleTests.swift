@@ -9,7 +9,7 @@ struct TestRuleTests {
 
     init() throws { tree = try SourceTree.read() }
 
-    /// The files of all tests but these, which hold patterns of the rules.
+    /// The files of all tests but these, which contain patterns of the rules.
     private var files: [SourceTree.File] {
         tree.files.filter { $0.module.hasSuffix("Tests") && $0.module != "TidyTests" }
     }
@@ -89,8 +89,8 @@ struct TestRuleTests {
 
     // MARK: Waiting
 
-    /// Returns the lines that yield in a loop whose condition does not end it when the time limit is over: a cancelled
-    /// task goes on, and the run would never end.
+    /// Returns the lines that yield in a loop whose condition does not check for cancellation: after the time limit,
+    /// the cancelled task would continue, and the run would never end.
     private static func endlessLoops(_ code: String) -> [Int] {
         guard code.contains("Task.yield()") else { return [] }
         let lines = code.split(separator: "\n", omittingEmptySubsequences: false)
@@ -118,7 +118,7 @@ struct TestRuleTests {
 
     // MARK: Random numbers
 
-    /// The generator itself, and keys for CURVE, whose bytes make no difference.
+    /// The generator itself, and keys for CURVE, whose bytes do not affect tests.
     private static let mayDraw: Set<String> = ["SeededRandom.swift", "RawCurve.swift"]
 
     @Test func `random numbers of tests come from a seed that can be repeated`() {

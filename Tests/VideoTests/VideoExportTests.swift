@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Video
 
-/// Videos that are encoded anew.
+/// Exports of videos.
 @Suite(.timeLimit(.minutes(5)))
 struct VideoExportTests {
     /// Exports into a file beside the video and opens that.
@@ -274,5 +274,50 @@ struct VideoExportTests {
         let (made, _) = try Self.export(video, VideoExportSettings())
         let frames = try made.info().tracks.first?.frameCount ?? 0
         #expect((95...105).contains(frames), "\(frames) frames")
+    }
+
+    @Test(arguments: ["early.mp4", "early.mov", "early.mkv"], [0.5, 12])
+    func `sound before the first frame is kept`(_ name: String, seconds: Double) throws {
+        let video = try VideoFixture(name) { path in
+            let silent = path + ".mp4"
+            let h264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"]
+            try FFmpegVideos.make(silent, seconds: 2, audio: false, h264)
+            try FFmpegVideos.ffmpeg([
+                "-itsoffset", "\(seconds)", "-i", silent, "-f", "lavfi", "-i", "sine=duration=\(seconds + 2)", "-map",
+                "0:v", "-map", "1:a", "-c:v", "copy", "-c:a", "aac", path,
+            ])
+        }
+        let tracks = try Self.export(video, VideoExportSettings()).0.info().tracks
+        let (picture, sound) = (try #require(tracks.first), try #require(tracks.last))
+        let lead = Int64(seconds * 1e6)
+        #expect(abs(picture.start - sound.start - lead) < 60_000, "\(picture.start) and \(sound.start)")
+        #expect(abs(sound.duration - lead - 2_000_000) < 60_000, "\(sound.duration)")
+    }
+
+    /// Returns the fraction of values that differ in the same direction, and clearly, from those above and below them.
+    private static func combing(_ pixels: some Collection<UInt8>, width: Int) -> Double {
+        let (values, step) = (pixels.map { Int($0) }, 3 * width)
+        let inner = step..<(values.count - step)
+        let combed = inner.count { at in
+            let (above, below) = (values[at - step], values[at + step])
+            let (up, down) = (values[at] - above, values[at] - below)
+            return (up > 0) == (down > 0) && min(abs(up), abs(down)) > 12 + abs(above - below)
+        }
+        return Double(combed) / Double(inner.count)
+    }
+
+    @Test func `an interlaced video becomes progressive, and its frames have no combs`() throws {
+        let moving = "testsrc2=size=320x240:rate=50:duration=2"
+        let video = try VideoFixture("fields.mpg") { path in
+            try FFmpegVideos.ffmpeg([
+                "-f", "lavfi", "-i", "\(moving),tinterlace=interleave_top", "-c:v", "mpeg2video", "-flags",
+                "+ildct+ilme", "-q:v", "2", "-top", "1", path,
+            ])
+        }
+        let fields = Self.combing(try FFmpegVideos.frame(of: video.path, at: 1), width: 320)
+        #expect(Self.combing(try video.frame(.at(1_000_000, tolerance: 0)).pixels, width: 320) < fields / 2)
+        let (made, _) = try Self.export(video, VideoExportSettings())
+        #expect(Self.combing(try FFmpegVideos.frame(of: made.path, at: 1), width: 320) < fields / 2)
+        #expect((48...51).contains(try made.info().tracks.first?.frameCount ?? 0))
     }
 }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Video
 
-/// A video in a temporary folder, and what this module makes of it.
+/// A video in a temporary folder, and the results of this module for it.
 final class VideoFixture {
     let folder: TemporaryFolder
     let path: String

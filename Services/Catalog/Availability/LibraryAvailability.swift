@@ -10,9 +10,9 @@ import Synchronization
 ///
 /// It looks at the library's folder, and at the connection to a database server, once a second, and whenever the disk
 /// fails a request, so that such a request has the error of the cause. A full disk, a locked database and a folder that
-/// cannot be written are noticed by a request that fails; the end of that is found by writing a little once a second.
+/// cannot be written are noticed by a request that fails; their end is noticed by a small write once a second.
 final class LibraryAvailability: Sendable {
-    /// The need of a request for the library.
+    /// The access to the library that a request needs.
     enum Need {
         case nothing
         case reading
@@ -21,7 +21,9 @@ final class LibraryAvailability: Sendable {
 
     /// Another library is in the folder: the catalog has to open it.
     struct LibraryReplaced: Error, CustomStringConvertible {
-        let description = "another library is in the folder; the catalog ends, to open it when it is started again"
+        let description =
+            "another library is in the folder, or its disk was mounted again as another device; the catalog ends, to "
+            + "open it when it is started again"
     }
 
     private struct State {
@@ -31,7 +33,7 @@ final class LibraryAvailability: Sendable {
         var folder: LibraryStatus.Problem?
         /// The problem of the database server.
         var server: LibraryStatus.Problem?
-        /// States that failures of requests have shown.
+        /// The states that follow from failed requests.
         var noted: Set<AvailabilityState> = []
         /// The problem of the object store.
         var store: LibraryStatus.Problem?
@@ -40,9 +42,9 @@ final class LibraryAvailability: Sendable {
         var lastWaiter: UInt64 = 0
     }
 
-    /// The time between two looks.
+    /// The time between two checks.
     private static let interval = Duration.seconds(1)
-    /// The most requests of one identity that wait for a change.
+    /// The maximum number of requests of one identity that wait for a change.
     private static let mostWaiters = 1000
 
     private let place: LibraryPlace
@@ -51,7 +53,7 @@ final class LibraryAvailability: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// - Parameter store: the library, which knows the part of the catalog in the writing and the database server
+    /// - Parameter store: the library, which knows the role of the catalog and the state of the database server
     init(
         _ place: LibraryPlace,
         of store: LibraryStore,
@@ -120,7 +122,7 @@ final class LibraryAvailability: Sendable {
 
     // MARK: Failures
 
-    /// Learns of a failure of the disk.
+    /// Records a failure of the disk.
     ///
     /// - Parameter isWriting: true if something was to be written
     /// - Returns: the error of its cause; nil if the failure says nothing about the library as a whole
@@ -144,15 +146,15 @@ final class LibraryAvailability: Sendable {
         }
     }
 
-    /// Learns that a write has succeeded after a failure.
+    /// Records that a write has succeeded after a failure.
     func forgetFailures() { change { $0.noted = [] } }
 
-    /// Learns the part of the catalog in the writing.
+    /// Records the catalog's role.
     func note(_ role: (CatalogRole, epoch: Int64?)) { change { $0.role = role } }
 
     // MARK: Watching
 
-    /// Looks until cancelled.
+    /// Checks the library until cancelled.
     ///
     /// - Parameters:
     ///   - storeProblem: returns the message of a problem of the object store; nil if there is none
@@ -164,7 +166,7 @@ final class LibraryAvailability: Sendable {
     ) async throws {
         for await _ in TaskDelay.ticks(every: Self.interval) {
             let (wasThere, noted) = state.withLock { ($0.folder?.state.isReadable ?? true, $0.noted) }
-            // A folder that was away counts as there only when it can be used.
+            // A folder that was missing counts as present only when it can be used.
             if !wasThere, place.finding() == nil {
                 do { try await probe() } catch {
                     logger.warning("the library's folder is there but cannot be used", metadata: ["error": "\(error)"])
@@ -180,7 +182,7 @@ final class LibraryAvailability: Sendable {
         }
     }
 
-    /// Forgets failures that do not happen any more.
+    /// Removes failures that no longer happen.
     private func recover(_ probe: @Sendable () async throws -> Void) async {
         do {
             try await probe()
@@ -208,7 +210,7 @@ final class LibraryAvailability: Sendable {
         }
     }
 
-    /// Changes the state; everyone who waits for another status is woken if it became one.
+    /// Changes the state, and resumes the requests that wait for another status if the status has changed.
     @discardableResult
     private func change<Value: Sendable>(_ body: (inout State) -> Value) -> Value {
         let (value, status, waiters) = state.withLock { state -> (Value, LibraryStatus.Result?, [Promise<Void>]) in
@@ -217,7 +219,7 @@ final class LibraryAvailability: Sendable {
             for cause in AvailabilityState.allCases where state.noted.contains(cause) && state.folder?.state != cause {
                 problems.append(.folder(cause))
             }
-            // The gravest comes first.
+            // The most severe comes first.
             if let server = state.server { problems.insert(server, at: server.state.isReadable ? problems.count : 0) }
             if let store = state.store { problems.append(store) }
             let (role, epoch) = state.role
@@ -246,8 +248,8 @@ final class LibraryAvailability: Sendable {
 // MARK: - Needs of requests
 
 extension CatalogRequest {
-    /// The need of the request for the library. Requests that only decide about requests need nothing: the other services
-    /// ask them for each of theirs.
+    /// The access to the library that the request needs. Requests about permissions need none: the other services send
+    /// them for each of their own requests.
     var need: LibraryAvailability.Need {
         switch self {
         case .discover, .health, .figures, .supports, .libraryStatus, .grantStatus, .releaseTransient, .cancelUpload,

@@ -2,12 +2,13 @@ import Contracts
 import Glibc
 import Storage
 
-/// The folder of an open library, and what may have become of it.
+/// The folder of an open library, and its possible states.
 struct LibraryPlace: Sendable {
-    /// The trouble with the folder.
+    /// A problem of the folder.
     enum Finding {
         case problem(LibraryStatus.Problem)
-        /// Another complete library is in the folder, and no program is using it.
+        /// Another complete library is in the folder, or this one on a disk that was mounted again as another device,
+        /// and no program is using it.
         case replaced
     }
 
@@ -22,7 +23,7 @@ struct LibraryPlace: Sendable {
         self.resources = resources
     }
 
-    /// Looks at the folder; nil if everything is there and can be written. It blocks for a few system calls.
+    /// Checks the folder; nil if everything exists and can be written. It blocks for a few system calls.
     func finding() -> Finding? {
         if let absence = database.absence() {
             if case .relinquished = absence, access(folder, F_OK) == 0 {
@@ -56,7 +57,7 @@ struct LibraryPlace: Sendable {
 }
 
 extension LibraryStatus.Problem {
-    /// The database server does not answer. Its address, and its answer, are in the log only.
+    /// The database server does not answer. Its address and its error are only in the log.
     static let databaseServer = LibraryStatus.Problem(
         .offline,
         "the library's database server does not answer; the catalog's log has the reason. Start PostgreSQL or wait until "

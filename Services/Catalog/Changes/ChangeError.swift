@@ -131,3 +131,6 @@ enum ChangeError: RefusedRequest, Equatable {
     /// The index is beyond the end of the list.
     case indexOutOfRange(Int, count: Int)
 }
+
+/// The rules need the metadata of bytes that were not read, because the asset that had them was deleted meanwhile.
+struct MissingMetadataError: Error {}

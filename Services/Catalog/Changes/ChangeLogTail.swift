@@ -127,7 +127,7 @@ final class ChangeLogTail: Sendable {
     }
 }
 
-/// The record of a committed transaction in the form in which it is stored and sent: it is encoded once.
+/// The record of a committed transaction, as ``StoredRecord``, with a flag for followers: it is encoded once.
 struct CommittedRecord: Sendable {
     let sequence: Int64
     let bytes: [UInt8]

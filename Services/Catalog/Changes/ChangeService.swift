@@ -29,7 +29,7 @@ struct ChangeService: Sendable {
         }
         let permission = try permission(for: asked, context)
         let changes = try Self.allowed(asked, permission, context)
-        // Compared only if the request is repeated, which it cannot be without an id.
+        // The digest is compared only if the request is repeated, which is impossible without an id.
         let digest =
             changes.transaction == nil ? [] : RequestDigest.digest(of: changes, context.attachments)
         let key = changes.transaction.map {
@@ -41,9 +41,9 @@ struct ChangeService: Sendable {
         }
         // A repeated request may use bytes or a snapshot that no longer exist, and does not need them, so its outcome is
         // looked up first. Other repeated requests are recognized within their commit.
-        let question = ConsentSummary(changes.requests, askedBy: permission.consent)
+        let consent = ConsentSummary(changes.requests, askedBy: permission.consent)
         let isLookedUp =
-            question != nil || changes.recall || changes.requests.contains { $0.hasBytes || $0.hasSnapshot }
+            consent != nil || changes.recall || changes.requests.contains { $0.hasBytes || $0.hasSnapshot }
         if let key, isLookedUp, let known = try await store.read({ try $0.history.outcome(key) }) {
             let isUnchecked = changes.recall && changes.requests.isEmpty && changes.requestDigest == nil
             return try known.reply(for: isUnchecked ? known.digest : digest, key)
@@ -51,7 +51,7 @@ struct ChangeService: Sendable {
         guard !changes.recall else {
             throw CatalogError.transactionNotFound(changes.transaction ?? "")
         }
-        if let question {
+        if let consent {
             let identity = changes.onBehalfOf ?? context.identity
             // A service passes the digest of its client's request; its own requests differ if it repeats them.
             var consentDigest = digest
@@ -63,7 +63,7 @@ struct ChangeService: Sendable {
                 )
             }
             try await grants.questions.require(
-                question,
+                consent,
                 of: changes,
                 key,
                 consentDigest,
@@ -75,9 +75,9 @@ struct ChangeService: Sendable {
         origin.client = changes.client.isEmpty ? nil : changes.client
         origin.transaction = changes.transaction
         origin.onBehalfOf = changes.onBehalfOf
-        let taken = TakenResources()
+        let uncommitted = UncommittedResources()
         do {
-            let reply = try await write(changes, context, taken) { prepared in
+            let reply = try await write(changes, context, uncommitted) { prepared in
                 var write = WriteRequest(changes: prepared, origin: origin, key: key, digest: digest)
                 write.source = WorkSource(of: context, onBehalfOf: changes.onBehalfOf)
                 write.reportsSameImage = permission.seesEverything
@@ -88,7 +88,7 @@ struct ChangeService: Sendable {
                 if permission.role == .limited {
                     write.limited = grants.registry.grant(of: changes.onBehalfOf ?? context.identity)
                 }
-                // The access of the user who runs the services cannot be taken away.
+                // The access of the user who runs the services cannot be withdrawn.
                 guard permission.role != .host else { return write }
                 write.checkAccess = { () throws(RPCError) in
                     let now = try self.permission(for: changes, context)
@@ -98,27 +98,31 @@ struct ChangeService: Sendable {
                 }
                 return write
             }
-            // Most transactions wait for no actor.
-            if !taken.uploads.isEmpty { await uploads.taken(taken.uploads, identity: context.identity) }
-            if !taken.isEmpty {
-                let followUp = Task { [healed = taken.healed] in await healing.healed(healed) }
-                // The time of the reply would tell other clients that the library had the file.
+            // Most transactions have no uploads and need not wait for the actor.
+            if !uncommitted.uploads.isEmpty {
+                await uploads.noteCommitted(uncommitted.uploads, identity: context.identity)
+            }
+            if !uncommitted.isEmpty {
+                let followUp = Task { [healed = uncommitted.healed] in await healing.healed(healed) }
+                // To other clients, the time of the reply would reveal that the library had the file.
                 if permission.seesEverything { await followUp.value }
             }
             // Up to here the stored bytes must not be collected.
-            return try Self.reply(reply, healed: permission.seesEverything ? taken.healed : [])
+            return try Self.reply(reply, healed: permission.seesEverything ? uncommitted.healed : [])
         } catch {
-            // An upload whose bytes an asset may have does not take them with it when it expires.
-            if taken.isMaybeCommitted { await uploads.taken(taken.uploads, identity: context.identity) }
-            await healing.healed(taken.healed)
-            await collector.discard(taken.release())
+            // The bytes of an upload that an asset may have are not removed when the upload expires.
+            if uncommitted.isMaybeCommitted {
+                await uploads.noteCommitted(uncommitted.uploads, identity: context.identity)
+            }
+            await healing.healed(uncommitted.healed)
+            await collector.discard(uncommitted.release())
             throw error
         }
     }
 
     /// Returns the digests of the uploads that requests name, by their names.
     ///
-    /// - Throws: the refusal of a request whose upload is not there or not finished, with its index
+    /// - Throws: the refusal of a request whose upload does not exist or is not finished, with its index
     private func uploadDigests(_ requests: [ChangeRequest], _ identity: String) async throws -> [String: String] {
         var digests: [String: String] = [:]
         for (index, request) in requests.enumerated() {
@@ -135,7 +139,9 @@ struct ChangeService: Sendable {
 
     // MARK: Access
 
-    /// Returns what the client of a transaction may do, with the error if it may not even add.
+    /// Returns the permission of the client of a transaction.
+    ///
+    /// - Throws: the refusal if it may not even add
     private func permission(for changes: PerformChanges, _ context: RequestContext) throws(RPCError) -> Permission {
         // Only requests from connections have a cached permission; what the catalog itself does needs no permission.
         let own = context.cachedPermission.map { Permission(byte: $0.value) } ?? Permission(.host)
@@ -151,9 +157,9 @@ struct ChangeService: Sendable {
 
     /// Returns the transaction as an identity may make it.
     ///
-    /// One that may only add makes assets and nothing else; one that sees a list of assets changes those of its list
-    /// besides, one by one. Neither learns anything about what else exists: bytes that the library has already become a
-    /// second asset, and nothing is changed that concerns other frames of a burst.
+    /// An identity that may only add creates assets and nothing else; one that sees a list of assets may also change
+    /// the assets on its list, one by one. Neither learns anything about other assets: bytes that the library already
+    /// has become a second asset, and no property is changed that concerns other frames of a burst.
     private static func allowed(
         _ changes: PerformChanges,
         _ permission: Permission,
@@ -181,29 +187,37 @@ struct ChangeService: Sendable {
         return changes
     }
 
-    /// Prepares and commits; repeats it once if the metadata of known bytes turns out to be needed.
+    /// Prepares and commits the transaction; does so once more if the metadata of known bytes turns out to be needed.
     private func write(
         _ changes: PerformChanges,
         _ context: RequestContext,
-        _ taken: TakenResources,
+        _ uncommitted: UncommittedResources,
         _ makeWriteRequest: ([PreparedChange]) -> WriteRequest
     ) async throws -> Bytes {
         var alwaysReads = false
         while true {
-            var prepared = try await ingestor.prepare(changes.requests, context, taken, alwaysReads: alwaysReads)
-            let snapshots = try await fetches.snapshots(for: changes.requests, identity: context.identity)
-            for (index, snapshot) in snapshots { prepared[index].snapshot = snapshot }
-            try await ingestor.makeDurable(taken)
+            var prepared = changes.requests.map { PreparedChange($0) }
+            if changes.requests.contains(where: \.hasBytes) {
+                prepared = try await ingestor.prepare(changes.requests, context, uncommitted, alwaysReads: alwaysReads)
+            }
+            if changes.requests.contains(where: \.hasSnapshot) {
+                let snapshots = try await fetches.snapshots(for: changes.requests, identity: context.identity)
+                for (index, snapshot) in snapshots { prepared[index].snapshot = snapshot }
+            }
+            try await ingestor.makeDurable(uncommitted)
             do throws(WriteFailure) {
                 let performed = try await writer.perform(makeWriteRequest(prepared))
                 grants.review(performed)
                 await ingestor.removeMoved(changes.requests, prepared, context)
+                if let lost = try? await restored(performed.reply, changes.requests, prepared) {
+                    uncommitted.noteRestored(lost)
+                }
                 return performed.reply
             } catch {
                 switch error {
                 case .refused(let refusal): throw refusal
                 case .unknown(let refusal):
-                    taken.noteUnknownCommit()
+                    uncommitted.noteUnknownCommit()
                     throw refusal
                 case .factsNeeded:
                     guard !alwaysReads else { throw ChangeError.noMetadata }
@@ -211,6 +225,29 @@ struct ChangeService: Sendable {
                 }
             }
         }
+    }
+
+    /// Returns the original files of existing assets that were lost, and that the requests have stored again. A file
+    /// that is only referenced, or only in remote storage, was not lost.
+    private func restored(
+        _ reply: Bytes,
+        _ requests: [ChangeRequest],
+        _ prepared: [PreparedChange]
+    ) async throws -> [ResourceDigest] {
+        guard prepared.contains(where: { $0.resources.contains { $0.type.isOriginal && !$0.wasPresent } }),
+            let duplicates = try JSON(parsing: reply)["duplicates"]?.arrayValue?.compactMap(\.stringValue)
+        else { return [] }
+        var digests: [ResourceDigest] = []
+        for (request, change) in zip(requests, prepared) {
+            guard case .createAsset(let create) = request, let ref = create.ref, duplicates.contains(ref),
+                let original = change.resources.first(where: \.type.isOriginal), !original.wasPresent,
+                let digest = ResourceDigest(original.digest),
+                (try? ingestor.resources.reference(of: digest)) == nil,
+                try await store.read({ try $0.remoteObjects.readableSize(of: digest) }) == nil
+            else { continue }
+            digests.append(digest)
+        }
+        return digests
     }
 
     /// Returns the reply with the digests of healed files.

@@ -47,7 +47,7 @@ extension ChangeTransaction {
         if let digest = facts.imageDigest { try addImage(digest, of: asset.id, request.ref) }
         if let burst = asset.burstIdentifier { bursts.insert(burst) }
         if request.burst?.isRepresentative == true || request.set.representsBurst == true {
-            try setBurstRepresentative(asset.id)
+            try chooseBurstRepresentative(asset.id)
         }
         if let new = request.edit {
             let edit = ChangeRequest.EditAsset(id: asset.id, render: new.render, adjustmentData: new.adjustmentData)
@@ -56,18 +56,13 @@ extension ChangeTransaction {
         try bind(request.ref, to: asset.id)
     }
 
-    /// Makes a frame the representative of its burst, which has exactly one (S-37).
-    private mutating func setBurstRepresentative(_ id: ObjectID) throws {
-        var asset = try existingAsset(id)
-        guard let burst = asset.burstIdentifier else {
+    /// Chooses a frame as the representative of its burst. ``settleBurst(_:)`` applies the choice unless the frame is in
+    /// the trash, or is hidden and others are not.
+    private mutating func chooseBurstRepresentative(_ id: ObjectID) throws {
+        guard let burst = try existingAsset(id).burstIdentifier else {
             throw ChangeError.notInBurst(id)
         }
-        for var other in try frames(ofBurst: burst) where other.representsBurst && other.id != id {
-            other.representsBurst = false
-            try set(other)
-        }
-        asset.representsBurst = true
-        try set(asset)
+        chosenRepresentatives[burst, default: []].append(id)
     }
 
     private func frames(ofBurst identifier: String) throws -> [Asset] {
@@ -88,8 +83,7 @@ extension ChangeTransaction {
         try asset.apply(request.set)
         try asset.changeKeywords(adding: request.addKeywords, removing: request.removeKeywords)
         try set(asset)
-        if request.set.representsBurst == true { try setBurstRepresentative(asset.id) }
-        // A frame that is hidden or in the trash does not represent a burst with others, whatever was asked for.
+        if request.set.representsBurst == true { try chooseBurstRepresentative(asset.id) }
         if asset.isHidden != wasHidden || request.set.representsBurst == true, let burst = asset.burstIdentifier {
             bursts.insert(burst)
         }
@@ -171,12 +165,13 @@ extension ChangeTransaction {
         return !old.isEmpty
     }
 
-    /// Gives a burst its representative (S-37) and its pick (S-38), if it has none or another frame has to be it. Done
-    /// once for each burst that the transaction changed, after its last request.
+    /// Determines the representative (S-37) and the pick (S-38) of a burst, if it has none or they change. Called once
+    /// for each burst that the transaction changed, after its last request.
     ///
-    /// The representative is the earliest frame. A hidden frame represents the burst only if all are hidden, because a
-    /// fetch would otherwise return none of them. The pick is the sharpest frame, unless the program that imported the
-    /// burst picked. Frames in the trash are neither.
+    /// The representative is the frame that the transaction chose last, else the present one, else the earliest. A
+    /// hidden frame represents the burst only if all are hidden, because a fetch would otherwise return none of them.
+    /// The pick is the sharpest frame, unless the program that imported the burst picked. Frames in the trash are
+    /// neither of them.
     mutating func settleBurst(_ burst: String) throws {
         let all = try frames(ofBurst: burst)
         let left = all.filter { $0.trashedDate == nil }.sorted {
@@ -184,7 +179,10 @@ extension ChangeTransaction {
         }
         let shown = left.filter { !$0.isHidden }
         let candidates = shown.isEmpty ? left : shown
-        let representative = candidates.first(where: \.representsBurst) ?? candidates.first
+        let chosen = chosenRepresentatives[burst, default: []].reversed().lazy.compactMap { id in
+            candidates.first { $0.id == id }
+        }
+        let representative = chosen.first ?? candidates.first(where: \.representsBurst) ?? candidates.first
         let isPicked = left.contains { $0.sharpness == nil && $0.burstSelectionTypes.contains(.autoPick) }
         let measured = isPicked ? [] : left.filter { $0.sharpness != nil }
         let pick = measured.count > 1 ? measured.max { ($0.sharpness ?? 0) < ($1.sharpness ?? 0) } : nil

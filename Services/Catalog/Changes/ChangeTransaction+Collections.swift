@@ -112,8 +112,8 @@ extension ChangeTransaction {
         }
     }
 
-    /// Returns which of some objects are members of an album in the current state of this transaction. Their assets are
-    /// not read: there may be many that are not members.
+    /// Returns those of some objects that are members of an album in the current state of this transaction. Their
+    /// assets are not read, because many of them may not be members.
     private func members(of collection: ObjectID, among ids: [ObjectID]) throws -> Set<ObjectID> {
         var untouched: [ObjectID] = []
         var members: Set<ObjectID> = []
@@ -148,7 +148,7 @@ extension ChangeTransaction {
             }
             return
         }
-        // Of a list that this transaction has created, no client can have a result.
+        // No client can have a result of a list that this transaction has created.
         let seen = try state.collection(id) == nil ? SnapshotList(newMembers(of: id)) : snapshot
         let script = try MemberEditPlan(edits, seen) { reference in
             try self.id(reference)
@@ -183,7 +183,7 @@ extension ChangeTransaction {
             .sorted { $0.1 < $1.1 }.map(\.0)
     }
 
-    /// Returns the next order key that is taken after another one, in the current state of this transaction.
+    /// Returns the next order key in use after another one, in the current state of this transaction.
     private func memberKey(
         after lower: OrderKey?,
         in id: ObjectID,

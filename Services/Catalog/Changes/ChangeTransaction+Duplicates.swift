@@ -3,7 +3,7 @@ import PhotoModel
 
 /// The import of bytes that an asset has already.
 extension ChangeTransaction {
-    /// Uses an asset with the bytes of a request for a new one: takes it out of the trash, adds the resources that it
+    /// Uses an existing asset that has the bytes of a new one: restores it from the trash, adds the resources that it
     /// lacks and sets the properties of the request, so that the placeholder is an asset as requested (S-09, P-23).
     ///
     /// The reply names the members that an existing asset cannot be given.
@@ -39,7 +39,7 @@ extension ChangeTransaction {
 
     /// Sets properties of an existing asset, and changes its keywords.
     ///
-    /// - Returns: the members with something that the asset cannot be given
+    /// - Returns: the names of the members with values that the asset cannot be given
     private mutating func set(_ request: ChangeRequest.CreateAsset, ofExisting asset: Asset) throws -> [String] {
         var update = ChangeRequest.UpdateAsset(
             id: .id(asset.id),
@@ -79,7 +79,7 @@ extension ChangeTransaction {
     func existingAsset(withOriginal digest: String) throws -> ObjectID? {
         var stored = try state.assets(withOriginal: digest, limit: 1)
         if let first = stored.first, case .some = assets.state(of: first) {
-            // Each asset that this transaction has deleted or put into the trash comes before another one at most once.
+            // At most all assets that this transaction has deleted or put into the trash precede the first other one.
             stored = try state.assets(withOriginal: digest, limit: assets.count + 1)
         }
         let existing = try (stored + [newOriginals[digest]].compactMap { $0 }).compactMap(asset)

@@ -68,7 +68,7 @@ extension ChangeTransaction {
         guard let known = try publishedEdit(request.id) else { return set(failed) }
         guard known.digest == request.digest else {
             // Reported but not stored: the existing edit with this id is not affected, and the report has its state, so
-            // that no subscriber hears that an applied edit has failed.
+            // that no subscriber is notified that an applied edit has failed.
             failed.errorName = CatalogErrorMapping.rpcError(ChangeError.editIDReused(request.id)).name
             var reported = failed.published
             reported.state = known.state

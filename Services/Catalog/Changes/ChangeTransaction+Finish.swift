@@ -34,7 +34,7 @@ extension ChangeTransaction {
     }
 
     /// Returns the entities that differ from before, with new revisions and all derived values: counts and dates of
-    /// albums, moments. The transaction is over then.
+    /// albums, moments. The transaction ends with it.
     mutating func finish() throws -> TransactionResult {
         try requireLevels()
         for burst in bursts.sorted() { try settleBurst(burst) }
@@ -61,8 +61,8 @@ extension ChangeTransaction {
         return result
     }
 
-    /// Completes the change of an asset; nil if it did not change. Joining an album, no longer being recently added, and
-    /// what is only read from the file make a new revision but do not change the modification date.
+    /// Completes the change of an asset; nil if it did not change. The properties that ``copyUndatedFacts(of:)`` copies
+    /// make a new revision but do not change the modification date.
     private func finished(
         _ id: ObjectID,
         _ before: consuming Asset?,

@@ -56,7 +56,7 @@ extension ChangeTransaction {
         guard depth <= limit else {
             throw ChangeError.tooManyObjects(limit: limit)
         }
-        // The stored children that are deleted already are in the database until the end; each is passed over once.
+        // Stored children that are deleted already stay in the database until the end; each is skipped once.
         var last: OrderKey?
         while let child = try child(after: last, in: list.id, passingOver: []) {
             last = child.key
@@ -183,8 +183,8 @@ extension ChangeTransaction {
         }
     }
 
-    /// Checks the levels of the folders that were moved, with those below them. Done once, after the last request:
-    /// below the lowest moved folder of a path all folders are where they were, so the stored levels can be counted.
+    /// Checks the levels of the folders that were moved, with those below them. Called once, after the last request:
+    /// all folders below the lowest moved folder of a path are where they were, so the stored levels can be counted.
     ///
     /// - Throws: `limit_exceeded`
     func requireLevels() throws {
@@ -215,7 +215,7 @@ extension ChangeTransaction {
             }
             return
         }
-        // Of a list that this transaction has created, no client can have a result.
+        // No client can have a result of a list that this transaction has created.
         let isNew = try state.list(id) == nil
         let seen = isNew ? SnapshotList(touchedChildren(of: id).sorted { $0.key < $1.key }.map(\.id)) : snapshot
         let script = try MemberEditPlan(edits, seen) { reference in

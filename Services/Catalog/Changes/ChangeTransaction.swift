@@ -26,9 +26,9 @@ struct ChangeTransaction<State: LibraryState> {
     var restored: [ObjectID] = []
     /// Members of requests that an existing asset cannot be given.
     var ignored: [PerformChanges.Ignored] = []
-    /// New assets whose picture the library had, unless the client does not learn what else exists.
+    /// New assets whose image the library had; empty if the client may not learn about other assets.
     var sameImage: [PerformChanges.SameImage] = []
-    /// True if the result names the other assets with the picture of a new one: the client may learn what else exists.
+    /// True if the result names the other assets with the image of a new one: the client may learn about other assets.
     var reportsSameImage = true
     /// True if new files that a camera took as frames of a burst join it: the client may change the other frames.
     var joinsBursts = true
@@ -52,7 +52,9 @@ struct ChangeTransaction<State: LibraryState> {
     var lastKeys: [ObjectID: OrderKey] = [:]
     /// Bursts of which frames were added, hidden, shown or removed.
     var bursts: Set<String> = []
-    /// Returns whether a request may name a stored asset; nil for all.
+    /// By burst the frames that requests chose as its representative, the last one last.
+    var chosenRepresentatives: [String: [ObjectID]] = [:]
+    /// Returns true if a request may name a stored asset; nil if it may name all.
     var mayName: ((ObjectID) throws -> Bool)?
     /// Microseconds for which an asset counts as recently added; 0 if none ever does.
     let recentSpan: Int64
@@ -82,7 +84,7 @@ struct ChangeTransaction<State: LibraryState> {
     /// - Throws: an error with the index of the request that failed
     mutating func apply(_ changes: [PreparedChange]) throws {
         let named = changes.reduce(0) { $0 + $1.request.assets.count + $1.request.namedInEdits }
-        // Objects that are named and do not change, such as those to remove that are no members, are looked up too.
+        // Named objects that do not change, such as objects to remove that are no members, are looked up too.
         guard named <= 100 * limit else {
             throw ChangeError.tooManyNames(limit: 100 * limit)
         }
@@ -292,7 +294,7 @@ extension ChangeTransaction {
     func newID(_ kind: ObjectKind, _ chosen: ObjectID?) throws -> ObjectID {
         guard let chosen else { return makeID(kind) }
         guard chosen.kind == kind else { throw ChangeError.wrongKind(chosen, expected: kind) }
-        let isTaken: Bool =
+        let isUsed: Bool =
             switch kind {
             case .asset: try asset(chosen) != nil
             case .assetCollection: try collection(chosen) != nil
@@ -300,7 +302,7 @@ extension ChangeTransaction {
             }
         let day: Int64 = 86_400_000
         let age = now / 1000 - chosen.milliseconds
-        guard try !isTaken && !state.hasHistory(of: chosen), (-day...day).contains(age) else {
+        guard try !isUsed && !state.hasHistory(of: chosen), (-day...day).contains(age) else {
             throw ChangeError.identifierRefused(chosen)
         }
         return chosen

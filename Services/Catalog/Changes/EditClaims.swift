@@ -5,11 +5,12 @@ import Messaging
 import PhotoModel
 import Synchronization
 
-/// The editors that apply accepted edits, if there are several: an edit belongs to the editor that has accepted or claimed it,
-/// until it is finished or the editor has been away for some time. Then another one may claim it.
+/// The editors that apply accepted edits, if there are several: an edit belongs to the editor that has accepted or
+/// claimed it, until it is finished or the editor has been disconnected for some time. Then another editor may claim
+/// it.
 ///
 /// In memory only: after a restart of the catalog, every accepted edit can be claimed. An edit that two editors apply is
-/// committed once, whoever claims it; a claim saves the work of rendering it twice.
+/// committed once, regardless of the claim; a claim saves the work of rendering it twice.
 final class EditClaims: Sendable {
     /// The name of a published edit: its publisher, and the id that the publisher gave it.
     struct Key: Sendable, Hashable {
@@ -31,8 +32,8 @@ final class EditClaims: Sendable {
         var changed = OneTimeEvent()
     }
 
-    /// The time in microseconds after which the edits of an editor that has lost its connection may be claimed: that in which it
-    /// connects again.
+    /// The time in microseconds after which the edits of an editor that has lost its connection may be claimed: an
+    /// editor that still runs connects again within it.
     static let absence: Int64 = 5_000_000
 
     private let clock: MonotonicClock
@@ -45,7 +46,7 @@ final class EditClaims: Sendable {
 
     // MARK: Editors
 
-    /// Notes the name of the editor that a connection belongs to.
+    /// Records the name of the editor that a connection belongs to.
     func begin(_ editor: String, _ connection: ConnectionID) {
         state.withLock { state in
             state.editors[connection] = editor
@@ -53,13 +54,13 @@ final class EditClaims: Sendable {
         }
     }
 
-    /// Notes that a connection has ended; connections of others have no effect.
+    /// Records that a connection has ended; connections that are not of an editor have no effect.
     func connectionEnded(_ connection: ConnectionID) {
         let changed = state.withLock { state -> OneTimeEvent? in
             guard let editor = state.editors.removeValue(forKey: connection),
                 state.claims.values.contains(where: { $0.editor == editor })
             else { return nil }
-            // Another connection of the same name may have them at once.
+            // Another connection of the same name has them at once.
             if !state.editors.values.contains(editor) { state.away[editor] = clock.nowMicroseconds() }
             defer { state.changed = OneTimeEvent() }
             return state.changed
@@ -69,15 +70,16 @@ final class EditClaims: Sendable {
 
     // MARK: Edits
 
-    /// Performs a transaction: edits that it accepts belong to the editor that sends it, those that it finishes to none.
+    /// Performs a transaction of an editor on behalf of a publisher: published edits that it accepts belong to this
+    /// editor, those that it finishes to none.
     ///
     /// - Parameter perform: returns the encoded result, with `isChanged`
     func claimingEdits(
         of changes: PerformChanges,
+        _ publisher: String,
         _ connection: ConnectionID,
         perform: () async throws -> Bytes
     ) async throws -> Bytes {
-        guard let publisher = changes.onBehalfOf else { return try await perform() }
         // Before the commit, so that no other editor claims them in between.
         let accepted = begin(changes, publisher, connection)
         do {
@@ -117,7 +119,7 @@ final class EditClaims: Sendable {
         }
     }
 
-    /// Gives an editor those of some edits that no other editor has, and returns them.
+    /// Assigns those of some edits that no other editor has to an editor, and returns them.
     func claim(_ edits: [PendingEdit], for editor: String, _ connection: ConnectionID) -> [PendingEdit] {
         let now = clock.nowMicroseconds()
         return state.withLock { state in
@@ -125,7 +127,8 @@ final class EditClaims: Sendable {
             guard state.editors[connection] == editor else { return [] }
             let free = edits.filter { edit in
                 guard let claim = state.claims[edit.key] else { return true }
-                // It had them before a restart, unless another editor of the same name is connected and has them.
+                // The editor had the edit before its restart, unless another editor of the same name is connected and
+                // has it.
                 if claim.editor == editor { return state.editors[claim.connection] == nil }
                 return state.away[claim.editor].map { now - $0 >= Self.absence } ?? false
             }
@@ -143,7 +146,7 @@ final class EditClaims: Sendable {
     /// An event that a connection of an editor has ended, after this call.
     var nextChange: OneTimeEvent { state.withLock { $0.changed } }
 
-    /// The time in microseconds until edits of an editor that has gone may be claimed; nil if none has gone.
+    /// The time in microseconds until edits of a disconnected editor may be claimed; nil if there is none.
     var timeUntilFree: Int64? {
         let now = clock.nowMicroseconds()
         return state.withLock { state in

@@ -42,7 +42,7 @@ struct EditReader: Sendable {
         }
     }
 
-    /// Returns the time at which a request has waited enough.
+    /// Returns the time until which a request waits.
     private func end(ofWaiting milliseconds: Int, _ context: RequestContext) -> Int64 {
         let now = clock.nowMicroseconds()
         return now + min(Int64(milliseconds) * 1000, context.microsecondsToAnswer(at: now))
@@ -69,7 +69,7 @@ struct EditReader: Sendable {
         claims.begin(editor, context.connection)
         let end = end(ofWaiting: request.wait, context)
         while true {
-            // Asked for before the edits are read, so that no editor that goes in between is missed.
+            // Created before the edits are read, so that an editor that disconnects in between is noticed.
             let change = claims.nextChange
             let result = try await claim(request, for: editor, context.connection)
             let rest = end - clock.nowMicroseconds()
@@ -108,7 +108,7 @@ struct EditReader: Sendable {
 }
 
 extension StoredEdit {
-    /// The edit as editors get it.
+    /// The edit in the form that editors receive.
     fileprivate var pending: PendingEdit {
         get throws {
             PendingEdit(

@@ -3,7 +3,7 @@ import Contracts
 import Messaging
 import PhotoModel
 
-/// Implements `changes.since`, `changes.token` and `changes.follow`: the durable feed.
+/// Implements `changes.since`, `changes.token` and `changes.follow`: the change log, as pages and as a stream.
 struct HistoryService: Sendable {
     let store: LibraryStore
     let tail: ChangeLogTail
@@ -20,7 +20,7 @@ struct HistoryService: Sendable {
     /// Checks that the records after a token are available.
     ///
     /// - Throws: ``CatalogError/tokenExpired(_:_:)``, or ``CatalogError/behind(head:wanted:)`` if the token may be one of
-    ///   a change that the replica has not shown yet
+    ///   a change that the replica has not replayed yet
     private func check(_ token: ChangeToken, _ head: LibraryHead) throws(CatalogError) {
         if token.library == head.library, token.sequence > head.sequence, store.database.mayLag {
             throw .behind(head: head.token, wanted: token.sequence)
@@ -28,7 +28,7 @@ struct HistoryService: Sendable {
         try head.check(token)
     }
 
-    /// - Parameter view: for an identity with a limited grant, what it sees
+    /// - Parameter view: the view of an identity with a limited grant; nil for the whole library
     func since(_ request: ChangesSince, view: LimitedView? = nil) async throws -> EncodedChangePage {
         let pageBytes = pageBytes
         return try await store.read { reader in

@@ -5,14 +5,14 @@ import PhotoModel
 /// The service implements it with the database, tests with dictionaries.
 protocol LibraryState {
     func asset(_ id: ObjectID) throws -> Asset?
-    /// Reads assets that will be asked for, all at once; identifiers without an asset are ignored.
+    /// Reads assets that will be needed, all at once; identifiers without an asset are ignored.
     func prefetch(_ ids: [ObjectID]) throws
     func collection(_ id: ObjectID) throws -> AssetCollection?
     func list(_ id: ObjectID) throws -> CollectionList?
     /// Returns true if the history has a change of an object, which may have been deleted since.
     func hasHistory(of id: ObjectID) throws -> Bool
-    /// Returns at most `limit` assets whose original has these bytes: first those that are not in the trash, of both
-    /// kinds the oldest import first.
+    /// Returns at most `limit` assets whose original has these bytes: first those that are not in the trash, then
+    /// the others, each in the order of import.
     func assets(withOriginal digest: String, limit: Int) throws -> [ObjectID]
     /// Returns at most `limit` assets whose file has the same image data, except those in the trash, oldest import first.
     func assets(withImage digest: [UInt8], limit: Int) throws -> [ObjectID]
@@ -20,7 +20,7 @@ protocol LibraryState {
     func frames(ofBurst identifier: String, limit: Int) throws -> [ObjectID]
     /// Returns at most `limit` members of an album in album order.
     func members(of collection: ObjectID, limit: Int) throws -> [ObjectID]
-    /// Returns which of some objects are members of an album.
+    /// Returns those of some objects that are members of an album.
     func members(of collection: ObjectID, among ids: [ObjectID]) throws -> Set<ObjectID>
     func lastMemberKey(of collection: ObjectID) throws -> OrderKey?
     func lastChildKey(of list: ObjectID) throws -> OrderKey?

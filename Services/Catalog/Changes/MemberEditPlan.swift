@@ -17,8 +17,8 @@ struct MemberEditPlan {
     ///
     /// - Parameters:
     ///   - snapshot: the list as the client saw it; nil if the request names none
-    ///   - resolve: returns the identifier that a reference stands for
-    ///   - members: returns which of some objects are in the current list
+    ///   - resolve: returns the identifier of a reference
+    ///   - members: returns those of some objects that are in the current list
     /// - Throws: `snapshot_required`, `range_error`, `invalid_params`
     init(
         _ edits: [MemberEdit],
@@ -74,7 +74,7 @@ struct MemberEditPlan {
             var (rest, merged) = (list[...], [Int]())
             merged.reserveCapacity(list.count + numbers.count)
             for (number, index) in zip(numbers, at) {
-                // The indexes ascend, so the members before this one are complete with some from the list.
+                // The indexes ascend, so members of the list fill the places before this one.
                 let before = rest.prefix(index - merged.count)
                 merged += before
                 rest = rest.dropFirst(before.count)
@@ -86,16 +86,16 @@ struct MemberEditPlan {
             list = merged
         case .move(let from, let to):
             try check(from)
-            let taken = from.map { list[$0] }
-            let leaving = Set(taken)
+            let moved = from.map { list[$0] }
+            let leaving = Set(moved)
             list.removeAll(where: leaving.contains)
             guard to <= list.count else { throw outOfRange(to) }
-            list.insert(contentsOf: taken, at: to)
+            list.insert(contentsOf: moved, at: to)
             // A member that another client has removed meanwhile is not moved, and so not added again.
-            let unplaced = try taken.filter { !placed.contains($0) }.map { (number: $0, id: try id($0)) }
+            let unplaced = try moved.filter { !placed.contains($0) }.map { (number: $0, id: try id($0)) }
             let present = try current(unplaced.map(\.id))
             let removed = Set(unplaced.filter { !present.contains($0.id) }.map(\.number))
-            for number in taken where !removed.contains(number) { place(number) }
+            for number in moved where !removed.contains(number) { place(number) }
         case .replace(let at, let members):
             guard members.count == at.count else {
                 throw ChangeError.replaceCountDiffers

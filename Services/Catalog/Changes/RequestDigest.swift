@@ -6,7 +6,7 @@ import PhotoModel
 /// The digest of a transaction's request, by which a repeated request is recognized.
 ///
 /// It is stored with the outcome, so its input must never change: the parameters with the members of every object
-/// sorted. The usual requests are written in that form directly; a test compares them with the sorted tree.
+/// sorted. Updates of flags and the rating are written in that form directly; a test compares it with the sorted tree.
 enum RequestDigest {
     /// Returns a digest, 32 bytes: of the digest that a service passes for its client's request or else of the
     /// parameters in canonical form and every attachment. A request that recalls an outcome has the digest of the
@@ -21,8 +21,8 @@ enum RequestDigest {
         return hash.finalize().bytes
     }
 
-    /// Returns the digest of what the owner is asked about: of the requests, also if the client passes a digest of its
-    /// own, so that consent to one transaction is not consent to another.
+    /// Returns the digest of the requests for which the owner is asked for consent, also if the client passes a digest
+    /// of its own, so that consent to one transaction is not consent to another.
     ///
     /// A client that repeats a transaction uploads its files again, so the bytes of uploads count and not their names.
     ///
@@ -73,31 +73,8 @@ enum RequestDigest {
     }
 
     private static func write(_ request: ChangeRequest, to writer: inout JSONWriter) {
-        guard case .updateAsset(let update) = request, case .id(let id) = update.id, update.addKeywords.isEmpty,
-            update.removeKeywords.isEmpty, update.set.isUsual
-        else { return writer.write(request.json.canonical) }
-        writer.append("{\"id\":")
-        writer.write(id)
-        if let revision = update.ifRevision {
-            writer.append(",\"ifRevision\":")
-            writer.write(revision.description)
-        }
-        writer.append(",\"set\":")
-        writer.writeObject { writer in
-            if let isFavorite = update.set.isFavorite {
-                writer.append(",\"isFavorite\":")
-                writer.write(isFavorite)
-            }
-            if let isHidden = update.set.isHidden {
-                writer.append(",\"isHidden\":")
-                writer.write(isHidden)
-            }
-            if let rating = update.set.rating {
-                writer.append(",\"rating\":")
-                writer.write(rating)
-            }
-        }
-        writer.append(",\"type\":\"asset.update\"}")
+        if case .updateAsset(let update) = request, update.writeFlagsAndRating(to: &writer) { return }
+        writer.write(request.json.canonical)
     }
 }
 

@@ -1,5 +1,6 @@
 import Basics
 import Logging
+import ServiceLifecycle
 import Synchronization
 
 /// The retention time of the running catalog: follows ``ClockDiscipline`` and logs disagreements of the wall clock.
@@ -61,11 +62,11 @@ struct ClockDiscipline: Sendable {
 
     /// An observation about the wall clock, for the log.
     enum Notice: Sendable, Equatable {
-        /// The clock is ahead of the elapsed time by so many microseconds and is not accepted yet.
+        /// The clock is ahead of the elapsed time, by a number of microseconds, and is not accepted yet.
         case ahead(Int64)
-        /// The clock has differed for an hour and is accepted; it is ahead by so many microseconds.
+        /// The clock has differed for an hour and is accepted; it is ahead by a number of microseconds.
         case believed(Int64)
-        /// The clock is behind the elapsed time by so many microseconds and is not accepted yet.
+        /// The clock is behind the elapsed time, by a number of microseconds, and is not accepted yet.
         case behind(Int64)
     }
 
@@ -109,5 +110,74 @@ struct ClockDiscipline: Sendable {
     private static func agree(_ left: Int64, _ right: Int64) -> Bool {
         let (difference, overflow) = left.subtractingReportingOverflow(right)
         return !overflow && difference.magnitude <= tolerance.magnitude
+    }
+}
+
+/// The limits for keeping change records and outcomes.
+final class RetentionPolicy: Sendable {
+    /// The maximum age in microseconds.
+    let age: Int64
+    /// The maximum size of all records in bytes.
+    let bytes: Int
+    /// The maximum number of records examined in one step, and their size in bytes.
+    let stepRecords = 64
+    let stepBytes = 1 << 20
+    /// Microseconds between steps if nothing is left to delete.
+    let interval: Int64
+    private let state = Mutex((nextStep: Int64.min, hasMore: false))
+
+    init(age: Int64 = 30 * 86_400_000_000, bytes: Int = 2 << 30, interval: Int64 = 1_000_000) {
+        self.age = age
+        self.bytes = bytes
+        self.interval = interval
+    }
+
+    func isDue(_ now: Int64) -> Bool { state.withLock { $0.nextStep <= now } }
+
+    /// True if the last step left records to delete.
+    var hasMore: Bool { state.withLock { $0.hasMore } }
+
+    func done(isMore: Bool, at now: Int64) {
+        state.withLock { $0 = (isMore ? now : now + interval, isMore) }
+    }
+}
+
+/// Makes the changes that depend only on the time, to recently added assets and to the trash: once at the start and
+/// then every interval (an hour by default), as transactions of origin `clock`.
+struct ScheduledChanges: Service {
+    let writer: TransactionWriter
+    /// The interval in microseconds.
+    let interval: Int64
+    let logger: Logger
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            await pass()
+            for await _ in TaskDelay.ticks(every: .microseconds(interval)) { await pass() }
+        }
+    }
+
+    /// The maximum number of assets of one transaction.
+    private static let maxAssets = 250
+
+    /// Makes the changes that are due. A transaction that is too large is tried again with fewer assets, so that
+    /// large ones do not delay the others.
+    func pass() async {
+        var limit = Self.maxAssets
+        var hasMore = true
+        while hasMore, !Task.isCancelled {
+            do throws(WriteFailure) {
+                hasMore = try await writer.perform(.clock(max: limit)).hasMore
+                limit = min(Self.maxAssets, limit * 2)
+            } catch {
+                if error.isTooLarge, limit > 1 {
+                    limit = max(1, limit / 4)
+                    continue
+                }
+                // The queue or the disk is full: the next run tries again.
+                logger.warning("time-based changes failed; will be retried", metadata: ["error": "\(error)"])
+                return
+            }
+        }
     }
 }

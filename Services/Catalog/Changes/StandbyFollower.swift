@@ -4,8 +4,8 @@ import PhotoModel
 import ServiceLifecycle
 import Storage
 
-/// Keeps what a catalog has in memory up to date while another one writes: the newest records, the grants, the table of
-/// last changes, and the quarantine.
+/// Keeps the memory of a catalog up to date while another one writes: the newest records, the grants, the table of last
+/// changes, and the quarantine.
 struct StandbyFollower: Sendable {
     let store: LibraryStore
     let tail: ChangeLogTail
@@ -13,8 +13,8 @@ struct StandbyFollower: Sendable {
     let lastChanges: LastChangeFile
     let availability: LibraryAvailability
     let logger: Logger
-    /// Returns the name of another history, as ``WriterElection/Follower/newHistory`` says.
-    let newHistory: @Sendable () -> String
+    /// Returns the identifier of another history, as ``WriterElection/Follower/newHistoryID`` says.
+    let newHistoryID: @Sendable () -> String
 
     init(
         _ store: LibraryStore,
@@ -23,16 +23,16 @@ struct StandbyFollower: Sendable {
         _ lastChanges: LastChangeFile,
         _ availability: LibraryAvailability,
         _ logger: Logger,
-        _ newHistory: @escaping @Sendable () -> String
+        _ newHistoryID: @escaping @Sendable () -> String
     ) {
         (self.store, self.tail, self.registry) = (store, tail, registry)
         (self.lastChanges, self.availability) = (lastChanges, availability)
-        (self.logger, self.newHistory) = (logger, newHistory)
+        (self.logger, self.newHistoryID) = (logger, newHistoryID)
     }
 
     /// Holds the lock of the writer, or follows it and waits for the lock, until the service stops.
     ///
-    /// - Throws: an error if the catalog cannot go on, for example because the library began another history
+    /// - Throws: an error if the catalog cannot continue, for example because the library began another history
     func run(_ quarantine: Quarantine) async throws {
         guard let election = store.election else { return }
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -44,12 +44,12 @@ struct StandbyFollower: Sendable {
 
     private var follower: WriterElection.Follower {
         WriterElection.Follower(
-            history: store.history,
+            historyID: store.historyID,
             head: { tail.head },
             acknowledged: store.acknowledgedSequence,
             receive: { records, head in try receive(records, head) },
             changed: { report($0) },
-            newHistory: newHistory
+            newHistoryID: newHistoryID
         )
     }
 
@@ -62,10 +62,11 @@ struct StandbyFollower: Sendable {
         }
     }
 
-    /// Notes the newest sequence that clients see here, so that the next start notices if the server has lost it.
+    /// Stores the newest sequence that clients of this catalog see, so that the next start detects if the server has
+    /// lost it.
     private func rememberHead(_ sequence: Int64) {
         do throws(StorageError) {
-            try store.headFile.store(library: store.history, sequence: sequence, isDurable: false)
+            try store.headFile.store(library: store.historyID, sequence: sequence, isDurable: false)
         } catch {
             logger.error("cannot write the head file", metadata: ["error": "\(error)"])
         }
@@ -76,7 +77,7 @@ struct StandbyFollower: Sendable {
         var writes: [PerformedWrite] = []
         for stored in stored {
             let record = try ChangeRecord(json: JSON(parsing: stored.bytes))
-            guard record.library == store.history else {
+            guard record.library == store.historyID else {
                 throw StorageError.resourceChanged("the library began another history; start the catalog again")
             }
             changed += record.assets.map { ($0.id.text, record.sequence) }
@@ -90,12 +91,12 @@ struct StandbyFollower: Sendable {
             writes.append(performed)
         }
         try lastChanges.record(changed, head: head)
-        // On the writing connection, so that a commit of this catalog that is just ending comes first.
+        // On the writing connection, so that a commit of this catalog that is about to end comes first.
         store.database.withWriter { _ in
             let new = writes.filter { ($0.record?.sequence ?? 0) > tail.head }
             for performed in new { registry.apply(performed) }
             store.database.noteCommitted(head)
-            // A replica may still lack changes that this catalog has acknowledged before it started.
+            // A replica may still lack changes that this catalog had acknowledged before it started.
             rememberHead(max(head, tail.head, store.acknowledgedSequence))
             tail.append(new.compactMap(\.record), head: head)
         }

@@ -1,7 +1,7 @@
 import Metadata
 import PhotoModel
 
-/// Returns the bytes of the texts of which an asset may have many: a transaction has them in memory until its commit.
+/// Returns the size of the texts of an asset that may be large; a transaction keeps them in memory until its commit.
 private func bytes(_ keywords: [String], _ caption: String?, _ metadata: AssetMetadata?) -> Int {
     var bytes = caption?.utf8.count ?? 0
     for keyword in keywords { bytes += keyword.utf8.count }

@@ -14,12 +14,12 @@ import Synchronization
 /// many waiting transactions does not delay those of another one. An outcome is returned after the commit is durable and
 /// the head file has been written.
 final class TransactionWriter: Sendable {
-    /// Limits of the queue and of one commit.
+    /// The limits of the queue and of one commit.
     struct Limits: Sendable {
         /// The maximum number of waiting transactions; further ones are refused as `busy`, except those of the catalog
         /// itself, among them decisions about access.
         var waiting = 1024
-        /// The transactions of each source that may wait although as many wait as may.
+        /// The number of transactions of each source that may wait although the queue is full.
         var waitingAlways = 8
         /// The maximum number of transactions in one commit.
         var batch = 128
@@ -46,6 +46,8 @@ final class TransactionWriter: Sendable {
         var headSyncDue = Int64.min
         var metrics = WriterMetrics()
         var problem: String?
+        /// For each message about a failure.
+        var failureLogs: [String: LogThrottle] = [:]
     }
 
     private let store: LibraryStore
@@ -53,7 +55,7 @@ final class TransactionWriter: Sendable {
     let retention: RetentionPolicy
     private let context: GroupCommit.WriteContext
     private let limits: Limits
-    /// Receives each committed transaction before anybody else learns of it.
+    /// Receives each committed transaction before its client and the followers do.
     private let whenCommitted: @Sendable (PerformedWrite) -> Void
     private let logger: Logger
     private let clock: MonotonicClock
@@ -96,7 +98,7 @@ final class TransactionWriter: Sendable {
 
     /// The error of the last commit; nil if it succeeded.
     var problem: String? {
-        // A commit that failed before another catalog took over says nothing about a standby, which makes none.
+        // A commit that failed before another catalog took over is no problem of a standby, which makes none.
         let isStandby = store.election?.refusal != nil
         return state.withLock { state in
             if isStandby { state.problem = nil }
@@ -108,7 +110,7 @@ final class TransactionWriter: Sendable {
     func perform(_ request: WriteRequest) async throws(WriteFailure) -> PerformedWrite {
         if let refusal = store.election?.refusal { throw .refused(CatalogErrorMapping.rpcError(refusal)) }
         let outcome = await withCheckedContinuation { continuation in
-            let (isTaken, isFirst) = state.withLock { state in
+            let (isAccepted, isFirst) = state.withLock { state in
                 guard
                     state.pending.count < limits.waiting || request.source == .service
                         || state.pending.count(of: request.source) < limits.waitingAlways
@@ -117,7 +119,7 @@ final class TransactionWriter: Sendable {
                 defer { state.isScheduled = true }
                 return (true, !state.isScheduled)
             }
-            if !isTaken {
+            if !isAccepted {
                 let error = CatalogError.tooManyTransactions(limit: limits.waiting)
                 continuation.resume(returning: .failure(failure(error)))
             }
@@ -144,7 +146,7 @@ final class TransactionWriter: Sendable {
                 if !batch.isEmpty { commit(batch, in: group) }
             }
         }
-        // Queued after the tasks that continue now: their replies do not wait for the next commit, nor for the disk.
+        // Queued after the tasks that continue now: their replies wait neither for the next commit nor for the disk.
         executor.async { [self] in
             syncHead(at: start)
             checkpointIfDue()
@@ -212,19 +214,29 @@ final class TransactionWriter: Sendable {
                 state.problem = refusal.message
                 state.metrics.failedCommits += 1
             }
-            logger.error("a commit failed", metadata: ["error": "\(error)"])
+            report("a commit failed", error)
             let failure: WriteFailure = isRefusal(error) ? .refused(refusal) : .unknown(refusal)
             for waiting in batch { waiting.continuation.resume(returning: .failure(failure)) }
         }
     }
 
-    /// Writes the head file without waiting for the disk. The commit is valid in any case: a head file that lags only
-    /// detects fewer restored copies.
+    /// Logs a failure, each kind at most once a second: on a full disk every change of every client fails, and the log
+    /// may be on that disk.
+    private func report(_ message: String, _ error: any Error) {
+        let now = clock.nowMicroseconds()
+        guard let count = state.withLock({ $0.failureLogs[message, default: LogThrottle()].count(at: now) }) else {
+            return
+        }
+        logger.error("\(message)", metadata: ["error": "\(error)", "failures": "\(count)"])
+    }
+
+    /// Writes the head file without waiting for the disk. The commit is valid in any case: with a head file that lags,
+    /// fewer restored copies are detected.
     private func rememberHead(_ head: LibraryHead) {
         do throws(StorageError) {
             try store.headFile.store(library: head.library, sequence: head.sequence, isDurable: false)
         } catch {
-            logger.error("cannot write the head file", metadata: ["error": "\(error)"])
+            report("cannot write the head file", error)
         }
     }
 
@@ -234,7 +246,7 @@ final class TransactionWriter: Sendable {
         do throws(StorageError) {
             try store.headFile.sync()
         } catch {
-            logger.error("cannot sync the head file", metadata: ["error": "\(error)"])
+            report("cannot sync the head file", error)
         }
         state.withLock { $0.headSyncDue = now.addingReportingOverflow(Self.headSyncInterval).partialValue }
     }
@@ -244,7 +256,7 @@ final class TransactionWriter: Sendable {
         do throws(StorageError) {
             try store.checkpointIfDue()
         } catch {
-            logger.error("cannot write the log into the database", metadata: ["error": "\(error)"])
+            report("cannot write the log into the database", error)
         }
     }
 
@@ -256,12 +268,13 @@ final class TransactionWriter: Sendable {
         case is RPCError, is any RefusedRequest: return .refused(CatalogErrorMapping.rpcError(error))
         case is MissingMetadataError: return .factsNeeded
         default:
-            logger.error("a transaction failed", metadata: ["error": "\(error)"])
+            report("a transaction failed", error)
             return .refused(CatalogErrorMapping.rpcError(CatalogError.transactionFailed))
         }
     }
 
-    /// Returns true if nothing of a batch was committed; false if a lost connection or a failed disk leaves that open.
+    /// Returns true if nothing of a batch was committed; false if it may have been, after a lost connection or a
+    /// failure of the disk.
     private func isRefusal(_ error: any Error) -> Bool {
         switch store.storageError(error) {
         case .notEnoughSpace?, .busy?, .readOnly?: true
@@ -300,31 +313,6 @@ final class WriterExecutor: Sendable {
 
     /// Runs work after everything that is already queued. It may block.
     func async(_ work: @escaping @Sendable () -> Void) { queue.async(execute: work) }
-}
-
-/// The executor of the task of one small change. The task begins on the thread that makes it, the poll thread, where it
-/// reads the request and adds its transaction to those that wait; it continues on the thread of the commits.
-///
-/// So small changes of a connection wait in the order of their arrival, unless one waits for something else first, such
-/// as consent. The thread of the commits, which has the most to do, does not read requests.
-final class SmallChangeExecutor: TaskExecutor, Sendable {
-    private let writer: WriterExecutor
-    private let hasBegun: Atomic<Bool>
-
-    /// - Parameter beginsAtOnce: false if what the task does first may block; then all of it is done on the thread of the
-    ///   commits
-    init(_ writer: WriterExecutor, beginsAtOnce: Bool = true) {
-        self.writer = writer
-        hasBegun = Atomic(!beginsAtOnce)
-    }
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        guard hasBegun.exchange(true, ordering: .acquiringAndReleasing) else {
-            return job.runSynchronously(on: asUnownedTaskExecutor())
-        }
-        writer.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-    }
 }
 
 // MARK: - Metrics

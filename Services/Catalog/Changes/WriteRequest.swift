@@ -4,6 +4,7 @@ import Hosting
 import JSONValue
 import Messaging
 import PhotoModel
+import Storage
 
 /// A request for one transaction.
 struct WriteRequest: Sendable {
@@ -15,7 +16,7 @@ struct WriteRequest: Sendable {
     var digest: [UInt8]
     /// The client that the transaction is made for.
     var source = WorkSource.service
-    /// True if the transaction also applies what depends on the time: recently added and the trash.
+    /// True if the transaction also makes the changes that depend on the time: of recently added assets and the trash.
     var expiresAssets = false
     /// The maximum number of assets to which that applies.
     var maxExpired = Int.max
@@ -23,20 +24,21 @@ struct WriteRequest: Sendable {
     var marks: [DamageReport] = []
     /// Metadata of files that were read again, which the transaction also adds.
     var reread: [RereadMetadata] = []
-    /// A change of one grant; then the request has no question.
+    /// A change of one grant; a request with one has no question.
     var grant: GrantChange?
     /// A question about consent that the transaction records.
     var question: ConsentQuestion?
     /// The limited grant of the client: the transaction names the assets of its list only, and its new assets join the
     /// list.
     var limited: Grant?
-    /// True if the reply tells which other assets have the picture of a new one.
+    /// True if the reply names the other assets that have the image of a new one.
     var reportsSameImage = true
     /// True if bytes that the library has already are uploaded again: the client may not learn that it had them.
     var uploadsAgain = false
-    /// The add-only client that makes the transaction; what it adds is recorded as added by it.
+    /// The add-only client that makes the transaction; its new assets are recorded as added by it.
     var addOnly: AddOnlyClient?
-    /// Checked when the transaction begins, long after it was received perhaps: whether the client may still make it.
+    /// Throws if the client may no longer make the transaction. Called when the transaction begins, perhaps long after
+    /// it was received.
     var checkAccess: (@Sendable () throws(RPCError) -> Void)?
 
     init(changes: [PreparedChange], origin: ChangeOrigin, key: OutcomeKey?, digest: [UInt8]) {
@@ -46,7 +48,7 @@ struct WriteRequest: Sendable {
         self.digest = digest
     }
 
-    /// Returns a transaction of origin `clock`, which applies what depends on the time.
+    /// Returns a transaction of origin `clock`, which makes the changes that depend on the time.
     static var clock: WriteRequest { Self.clock(max: .max) }
 
     /// Returns a transaction of origin `clock` for at most a number of assets.
@@ -90,12 +92,20 @@ struct PerformedWrite: Sendable {
 }
 
 /// The reason why a request was not performed.
-enum WriteFailure: Error, Sendable {
+enum WriteFailure: Error, Sendable, CustomStringConvertible {
     case refused(RPCError)
-    /// The commit failed, and may have happened all the same: the server may have lost only its answer.
+    /// The commit failed but may have happened: only the reply of the server may have been lost.
     case unknown(RPCError)
     /// The metadata of some bytes is needed after all: the caller extracts it and sends the request again.
     case factsNeeded
+
+    /// The error for logs.
+    var description: String {
+        switch self {
+        case .refused(let refusal), .unknown(let refusal): "\(refusal.name): \(refusal.message)"
+        case .factsNeeded: "metadata is needed"
+        }
+    }
 
     /// True if the transaction has to be split.
     var isTooLarge: Bool {
@@ -164,7 +174,7 @@ extension ChangeRequest {
         }
     }
 
-    /// Those of them that are read in any case; of the assets to remove from an album only its members are read.
+    /// Those of them that are always read; of the assets to remove from an album only its members are read.
     var readAssets: [ObjectID] {
         if case .updateCollection(let request) = self { return request.add.compactMap(\.storedID) }
         return assets
@@ -196,5 +206,76 @@ extension ObjectReference {
     fileprivate var storedID: ObjectID? {
         guard case .id(let id) = self else { return nil }
         return id
+    }
+}
+
+// MARK: - Prepared changes
+
+/// Bytes in the resource store that are about to be assigned to an asset.
+struct PreparedResource: Sendable {
+    var type: ResourceType
+    var digest: String
+    var size: Int64
+    /// False if the bytes are new: no asset has them, unless its stored file was lost or is a reference.
+    var wasPresent: Bool
+    var originalFilename: String?
+    /// The path that the client sent, for error messages; nil if the bytes did not come from a path.
+    var path: String?
+    /// The file at the path, if it is to be removed once its bytes belong to an asset.
+    var identity: FileIdentity?
+    // Stored indirectly, because each change contains a resource, which usually has no metadata.
+    private var storedFacts: Indirect<ExtractedMetadata>?
+
+    init(
+        type: ResourceType,
+        digest: String,
+        size: Int64,
+        wasPresent: Bool = true,
+        originalFilename: String? = nil,
+        path: String? = nil,
+        identity: FileIdentity? = nil,
+        facts: ExtractedMetadata? = nil
+    ) {
+        self.type = type
+        self.digest = digest
+        self.size = size
+        self.wasPresent = wasPresent
+        self.originalFilename = originalFilename
+        self.path = path
+        self.identity = identity
+        self.facts = facts
+    }
+
+    /// The metadata; nil if it was not extracted because an asset with these bytes already existed.
+    var facts: ExtractedMetadata? {
+        get { storedFacts?.value }
+        set { storedFacts = newValue.map { Indirect($0) } }
+    }
+}
+
+/// A change request whose bytes are in the resource store.
+struct PreparedChange: Sendable {
+    var request: ChangeRequest
+    /// The resources in the order of the request; for an edit, the render and the video of a Live Photo.
+    var resources: [PreparedResource] = []
+    /// The render, if a new asset comes with an edit.
+    var render: PreparedResource?
+    /// The adjustment data, if the request is an edit.
+    var adjustment: PreparedResource?
+    /// The list as the client saw it, if the request has index operations.
+    var snapshot: SnapshotList?
+
+    init(
+        _ request: ChangeRequest,
+        resources: [PreparedResource] = [],
+        render: PreparedResource? = nil,
+        adjustment: PreparedResource? = nil,
+        snapshot: SnapshotList? = nil
+    ) {
+        self.render = render
+        self.snapshot = snapshot
+        self.request = request
+        self.resources = resources
+        self.adjustment = adjustment
     }
 }

@@ -12,12 +12,12 @@ enum FetchError: RefusedRequest, Equatable {
     case badPosition(String)
     /// No change records describe how the result of the fetch changes.
     case notFollowable
-    /// The fetch depends on the files that are on this machine, of which the history does not tell.
+    /// The fetch depends on the files that are on this machine, which the history does not contain.
     case localFiles
     /// `from` is later than `to`.
     case rangeReversed
     /// The two results are of different classes.
-    case differentClasses(PredicateClass, PredicateClass)
+    case differentClasses(EntityClass, EntityClass)
     /// `snapshotFetch` is not a fetch of the members of the object that is changed.
     case foreignSnapshot(ObjectID)
     /// The list is too large for operations by index.
@@ -48,11 +48,11 @@ enum FetchError: RefusedRequest, Equatable {
     case tooManyAssets(ObjectID, limit: Int)
     /// The identity has too many transient collections, or too many members in them.
     case tooManyTransients(limit: Int, members: Int)
-    /// The transient collections of all identities together have as many members as they may have.
+    /// The transient collections of all identities together have the maximum number of members.
     case transientsFull(members: Int)
     /// The result is too large for a transient collection.
     case resultTooLarge(count: Int, limit: Int)
-    /// The transient collection does not exist, or not any more, or belongs to another identity.
+    /// The transient collection does not exist, has expired, or belongs to another identity.
     case expired(ObjectID)
     /// A transient collection needs either identifiers or results.
     case idsAndResults

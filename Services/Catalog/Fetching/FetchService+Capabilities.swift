@@ -4,7 +4,7 @@ import PhotoModel
 
 /// The operations that entities allow.
 extension FetchService {
-    /// - Parameter view: for an identity with a limited grant, what it sees
+    /// - Parameter view: the view of an identity with a limited grant; nil for the whole library
     func can(_ request: FetchCan, view: LimitedView? = nil) async throws -> FetchCan.Result {
         try await store.read { reader in
             let head = try reader.head()
@@ -18,7 +18,7 @@ extension FetchService {
                         can[id.text] = []
                         continue
                     }
-                    // Of collections a limited view has the smart albums, and the moments of its assets.
+                    // The collections of a limited view are the smart albums, and the moments of its assets.
                     if let view, try !view.hasCollection(id, reader, head) { continue }
                     let past = HistoricalState(reader: reader, sequence: head.sequence, head: head)
                     switch try past.collection(id) {

@@ -11,14 +11,15 @@ extension FetchService {
     private static let assetPrefix = "safelight:original:"
     private static let collectionPrefix = "safelight:collection:"
 
-    /// - Parameter view: for an identity with a limited grant, what it sees: all else has the error of what does not exist
+    /// - Parameter view: for an identity with a limited grant, what it sees; other objects have the error of unknown
+    ///   ones
     func toCloud(_ request: IDsToCloud, view: LimitedView? = nil) async throws -> CloudMappings {
         try await store.read { reader in
             let head = try reader.head()
             let now = HistoricalState(reader: reader, sequence: head.sequence, head: head)
             var mappings = JSONObject()
             for id in request.ids {
-                // Before anything is looked up: what is there costs what is not there.
+                // Before any look-up, so that existing and unknown objects take the same time.
                 let isVisible = try view?.has(id, reader, head) ?? true
                 let found = isVisible ? try Self.cloudIdentifier(of: id, now) : nil
                 mappings[id.text] =

@@ -17,29 +17,34 @@ extension FetchService {
             for (fetch, members) in fetches {
                 try reader.checkCancellation()
                 guard fetch.kind.entityClass == .asset else {
-                    let window = FetchStore.Window(from: 0, count: 0)
+                    let range = FetchStore.PageRange(from: 0, count: 0)
                     let results = ResultReader(reader: reader, head: head, cache: cache)
-                    let page = try Self.page(fetch, window, token.sequence, results, members, view)
+                    let page = try Self.page(fetch, range, token.sequence, results, members, view)
                     result.counts.append(page.count)
                     if request.byMediaType { result.byMediaType.append([:]) }
                     continue
                 }
                 let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
-                var fetch = try self.replacingTransientList(in: fetch, identity: identity, results, at: token.sequence)
-                if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
-                // A result that depends on local files is that of the page whose token the request has.
-                let isAnew = token.sequence == head.sequence && (request.token == nil || !fetch.dependsOnLocalFiles)
-                if isAnew, fetch.kind.isDecidedByEntity {
+                let fetch = try self.effectiveFetch(
+                    fetch,
+                    identity: identity,
+                    view: view,
+                    results,
+                    at: token.sequence
+                )
+                // A result that depends on local files is that of the page whose token the request names.
+                let isNewest = token.sequence == head.sequence && (request.token == nil || !fetch.dependsOnLocalFiles)
+                if isNewest, fetch.kind.isDecidedByEntity {
                     result.counts.append(try Self.count(fetch, head, reader, cache))
                 } else {
-                    result.counts.append(try results.window(of: fetch, at: token.sequence).count)
+                    result.counts.append(try results.selectedRows(of: fetch, at: token.sequence).count)
                 }
                 guard request.byMediaType else { continue }
                 var kinds: [MediaType: Int] = [:]
-                if isAnew {
+                if isNewest {
                     kinds = try reader.fetches.mediaCounts(fetch) ?? [:]
                 } else {
-                    let array = try results.window(of: fetch, at: token.sequence)
+                    let array = try results.selectedRows(of: fetch, at: token.sequence)
                     for start in stride(from: 0, to: array.count, by: 1000) {
                         let part = Array(array.dropFirst(start).prefix(1000))
                         for asset in try results.assets(part, at: token.sequence) {

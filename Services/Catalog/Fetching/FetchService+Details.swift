@@ -27,8 +27,9 @@ extension FetchService {
                 throw FetchError.rangeReversed
             }
             var result = ChangesDetails.Result(from: from, to: to)
-            let past = try HistoricalView(view, reader, at: from.sequence, head)
-            let present = try HistoricalView(view, reader, at: to.sequence, head)
+            let results = ResultReader(reader: reader, head: head, cache: cache)
+            let past = try HistoricalView(view, results, at: from.sequence, of: request.ids)
+            let present = try HistoricalView(view, results, at: to.sequence, of: request.ids)
             if let fetch {
                 var between = DetailsRange(
                     reader: reader,
@@ -62,7 +63,7 @@ extension FetchService {
 
     /// Returns the difference between two results, which may be of different fetches.
     ///
-    /// - Parameter view: for an identity with a limited grant, what it sees
+    /// - Parameter view: the view of an identity with a limited grant; nil for the whole library
     func difference(
         _ request: DetailsDiff,
         identity: String = "",
@@ -83,12 +84,8 @@ extension FetchService {
             let (head, from) = try Self.resolve(request.from.token, reader)
             let (_, to) = try Self.resolve(request.to.token, reader)
             let results = ResultReader(reader: reader, head: head, cache: cache)
-            var before = try self.replacingTransientList(in: old, identity: identity, results, at: from.sequence)
-            var after = try self.replacingTransientList(in: new, identity: identity, results, at: to.sequence)
-            if let view {
-                before = try view.fetch(before, reader, at: from.sequence, head)
-                after = try view.fetch(after, reader, at: to.sequence, head)
-            }
+            let before = try self.effectiveFetch(old, identity: identity, view: view, results, at: from.sequence)
+            let after = try self.effectiveFetch(new, identity: identity, view: view, results, at: to.sequence)
             var between = DetailsRange(
                 reader: reader,
                 head: head,
@@ -115,7 +112,7 @@ extension FetchService {
         let to: Int64
         /// The objects that count as changed; nil: those of the records in between.
         var changed: [ObjectID]?
-        /// For an identity with a limited grant, what it sees.
+        /// The view of an identity with a limited grant; nil for the whole library.
         var view: LimitedView?
         /// The members of transient lists, before and after.
         var members: (before: TransientMembers?, after: TransientMembers?)
@@ -131,7 +128,7 @@ extension FetchService {
 
         /// Checks that the objects to which the fetches refer existed at one of the two sequence numbers.
         ///
-        /// - Returns: whether the object of the after result is deleted
+        /// - Returns: true if the object of the after result is deleted
         func requireObject(of before: Fetch, _ after: Fetch) throws -> Bool {
             for fetch in [before, after] {
                 let existed = try hasObject(of: fetch, at: from) || hasObject(of: fetch, at: to)
@@ -155,18 +152,18 @@ extension FetchService {
         /// Returns the result of a fetch; it is empty if the object of the fetch did not exist then.
         private func rows(_ fetch: Fetch, at sequence: Int64) throws -> [Int64] {
             guard try hasObject(of: fetch, at: sequence) else { return [] }
-            return try Array(results.window(of: fetch, at: sequence))
+            return try Array(results.selectedRows(of: fetch, at: sequence))
         }
 
         private var results: ResultReader { ResultReader(reader: reader, head: head, cache: cache) }
 
-        /// Returns the difference between the collections or lists that a view has. The view makes their facts of its
-        /// assets, so that no record has them: those with other facts have changed.
+        /// Returns the difference between the collections or lists of a view. The view computes their properties from
+        /// its assets, so no record contains them: those with other properties have changed.
         private func collections(_ old: Fetch, _ new: Fetch, in view: LimitedView) throws -> ChangeDetails? {
-            func window(_ fetch: Fetch, at sequence: Int64, _ members: TransientMembers?) throws -> [PhotoCollection] {
+            func page(_ fetch: Fetch, at sequence: Int64, _ members: TransientMembers?) throws -> [PhotoCollection] {
                 fetch.page(try view.collections(fetch, results, at: sequence, members) ?? [], .init()).objects
             }
-            let (before, after) = (try window(old, at: from, members.before), try window(new, at: to, members.after))
+            let (before, after) = (try page(old, at: from, members.before), try page(new, at: to, members.after))
             let known = Dictionary(uniqueKeysWithValues: before.map { ($0.id, $0.withoutRevision) })
             let changed = after.filter { object in known[object.id].map { $0 != object.withoutRevision } ?? false }
             return ChangeDetails.between(
@@ -182,8 +179,8 @@ extension FetchService {
             _ members: TransientMembers?
         ) throws -> [ObjectID] {
             guard try hasObject(of: fetch, at: sequence) else { return [] }
-            return try FetchService.page(fetch, FetchStore.Window(), sequence, head, reader, members: members).objects
-                .map(\.id)
+            let page = try FetchService.page(fetch, FetchStore.PageRange(), sequence, head, reader, members: members)
+            return page.objects.map(\.id)
         }
 
         private func assets(_ old: Fetch, _ new: Fetch) throws -> ChangeDetails? {
@@ -232,11 +229,21 @@ private struct HistoricalView {
     let view: LimitedView?
     /// The list of a limited grant; nil for the whole library.
     let granted: GrantedAssets?
+    /// The moments of a limited view and their lists, each kind if an object of it is named. They are made of the
+    /// assets of the view, so that no record has them.
+    private let moments: [ObjectID: PhotoCollection]
 
-    init(_ view: LimitedView?, _ reader: LibraryReader, at sequence: Int64, _ head: LibraryHead) throws {
-        state = HistoricalState(reader: reader, sequence: sequence, head: head)
+    /// - Parameter ids: the objects that are asked for
+    init(_ view: LimitedView?, _ results: ResultReader, at sequence: Int64, of ids: [ObjectID]) throws {
+        state = HistoricalState(reader: results.reader, sequence: sequence, head: results.head)
         self.view = view
-        granted = try view?.assets(reader, at: sequence, head)
+        granted = try view?.assets(results.reader, at: sequence, results.head)
+        var found: [PhotoCollection] = []
+        if let view, ids.contains(where: \.isMoment) { found += try view.moments(results, at: sequence) }
+        if let view, ids.contains(where: { MomentList($0) != nil }) {
+            found += try view.momentLists(results, at: sequence)
+        }
+        moments = Dictionary(uniqueKeysWithValues: found.map { ($0.id, $0) })
     }
 
     func fetch(_ fetch: Fetch) throws -> Fetch {
@@ -245,6 +252,10 @@ private struct HistoricalView {
 
     func entity(_ id: ObjectID) throws -> HistoricalState.Entity? {
         guard let granted else { return try state.entity(id) }
+        if case .smartAlbum? = DerivedCollection(id) {
+            return try (state.collection(id)?.inLimitedView).map(HistoricalState.Entity.init)
+        }
+        if let collection = moments[id] { return HistoricalState.Entity(collection) }
         guard id.kind == .asset, granted.contains(id), var asset = try state.asset(id) else { return nil }
         asset.memberships = []
         return HistoricalState.Entity(json: asset.json, contentRevision: asset.contentRevision)
@@ -255,23 +266,34 @@ extension HistoricalState {
     fileprivate struct Entity {
         var json: JSON
         var contentRevision: Revision?
+
+        init(json: JSON, contentRevision: Revision? = nil) {
+            self.json = json
+            self.contentRevision = contentRevision
+        }
+
+        init(_ collection: PhotoCollection) {
+            switch collection {
+            case .collection(let collection): self.init(json: collection.json)
+            case .list(let list): self.init(json: list.json)
+            }
+        }
     }
 
     fileprivate func entity(_ id: ObjectID) throws -> Entity? {
         switch id.kind {
         case .asset: try asset(id).map { Entity(json: $0.json, contentRevision: $0.contentRevision) }
-        case .assetCollection, .collectionList:
-            switch try collection(id) {
-            case .collection(let collection): Entity(json: collection.json)
-            case .list(let list): Entity(json: list.json)
-            case nil: nil
-            }
+        case .assetCollection, .collectionList: try collection(id).map(Entity.init)
         }
     }
 }
 
+extension ObjectID {
+    fileprivate var isMoment: Bool { if case .moment? = DerivedCollection(self) { true } else { false } }
+}
+
 extension JSON {
-    /// The bytes that the encoded value has at least, counted without encoding it.
+    /// The minimum size of the encoded value in bytes, counted without encoding it.
     fileprivate var leastBytes: Int {
         switch self {
         case .null, .bool, .int, .double: 1
@@ -283,7 +305,7 @@ extension JSON {
 }
 
 extension PhotoCollection {
-    /// The collection or list with its facts alone: the revision of one in a limited view is that of the whole view.
+    /// The collection or list without its revision, which also changes with what a limited view does not have.
     fileprivate var withoutRevision: PhotoCollection {
         switch self {
         case .collection(var collection):

@@ -3,7 +3,7 @@ import Contracts
 import JSONValue
 import PhotoModel
 
-/// Requests that look for assets: the positions of some in a result, the key assets of a collection, and duplicates.
+/// Requests that look for assets: the positions of assets in a result, the key assets of a collection, and duplicates.
 extension FetchService {
     func find(_ request: FindInFetch, identity: String = "", view: LimitedView? = nil) async throws
         -> FindInFetch.Result
@@ -15,13 +15,18 @@ extension FetchService {
             let found: [Int?]
             let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
             if fetch.kind.entityClass == .asset {
-                var fetch = try self.replacingTransientList(in: fetch, identity: identity, results, at: token.sequence)
-                if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
-                let array = try Array(results.window(of: fetch, at: token.sequence))
+                let fetch = try self.effectiveFetch(
+                    fetch,
+                    identity: identity,
+                    view: view,
+                    results,
+                    at: token.sequence
+                )
+                let array = try Array(results.selectedRows(of: fetch, at: token.sequence))
                 let part = array.dropFirst(request.from).prefix(request.count ?? .max)
                 found = try results.positions(of: request.ids, in: part, granted: fetch.granted)
             } else {
-                let page = try Self.page(fetch, FetchStore.Window(), token.sequence, results, members, view)
+                let page = try Self.page(fetch, FetchStore.PageRange(), token.sequence, results, members, view)
                 let list = page.objects.map(\.id).dropFirst(request.from).prefix(request.count ?? .max)
                 found = request.ids.map { list.firstIndex(of: $0) }
             }
@@ -29,7 +34,7 @@ extension FetchService {
         }
     }
 
-    /// - Parameter view: for an identity with a limited grant, what it sees
+    /// - Parameter view: the view of an identity with a limited grant; nil for the whole library
     func keyAssets(
         _ request: FetchKeyAssets,
         identity: String = "",
@@ -42,10 +47,9 @@ extension FetchService {
         return try await store.read { [cache] reader in
             let head = try reader.head()
             let results = ResultReader(reader: reader, head: head, cache: cache)
-            var fetch = try self.replacingTransientList(in: fetch, identity: identity, results, at: head.sequence)
-            if let view { fetch = try view.fetch(fetch, reader, at: head.sequence, head) }
-            let window = FetchStore.Window(from: 0, count: FetchKeyAssets.maxCount + 1)
-            guard let rows = try reader.fetches.assetRows(fetch, window) else {
+            let fetch = try self.effectiveFetch(fetch, identity: identity, view: view, results, at: head.sequence)
+            let range = FetchStore.PageRange(from: 0, count: FetchKeyAssets.maxCount + 1)
+            guard let rows = try reader.fetches.assetRows(fetch, range) else {
                 throw CatalogError.notFound(fetch)
             }
             let members = try reader.assets.assets(rows)

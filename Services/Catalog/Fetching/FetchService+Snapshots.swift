@@ -7,8 +7,8 @@ extension FetchService {
     /// The largest list on which index operations are supported; members of larger lists are named by identifier.
     static let maxSnapshot = 100_000
 
-    /// The maximum number of members over which the index operations of a transaction pass: those of its list for each
-    /// operation.
+    /// The maximum number of steps of the index operations of a transaction: for each operation, the members of its
+    /// list.
     static let maxSnapshotSteps = 100 * maxSnapshot
 
     /// Returns the lists as the client saw them, for the index operations of a transaction (T-13), by the index of the
@@ -78,12 +78,12 @@ extension FetchService {
         return try await store.read { [cache, snapshotMemory] reader in
             let (head, token) = try Self.resolve(token, reader)
             guard seen.kind.entityClass == .asset else {
-                let page = try Self.page(seen, FetchStore.Window(), token.sequence, head, reader)
+                let page = try Self.page(seen, FetchStore.PageRange(), token.sequence, head, reader)
                 let memory = try snapshotMemory.reserve(page.objects.count)
                 return SnapshotList(page.objects.map(\.id), memory)
             }
             let results = ResultReader(reader: reader, head: head, cache: cache)
-            let array = try results.window(of: seen, at: token.sequence)
+            let array = try results.selectedRows(of: seen, at: token.sequence)
             guard array.count <= Self.maxSnapshot else {
                 throw FetchError.snapshotTooLarge(id, count: array.count, limit: Self.maxSnapshot)
             }
@@ -93,15 +93,15 @@ extension FetchService {
     }
 }
 
-/// Limits the memory of the lists that transactions hold until they are committed.
+/// Limits the memory of the lists that transactions need until they are committed.
 final class SnapshotMemory: Sendable {
     /// The maximum number of members of all lists. One takes about 110 bytes.
     private static let limit = 1_000_000
 
     private let members = Mutex(0)
 
-    /// The number of members of all lists that are held.
-    var held: Int { members.withLock { $0 } }
+    /// The number of members of all lists in memory.
+    var reserved: Int { members.withLock { $0 } }
 
     /// Reserves memory for a list.
     ///
@@ -116,7 +116,7 @@ final class SnapshotMemory: Sendable {
         return Reservation(count, of: self)
     }
 
-    /// Holds the memory of a list as long as it exists.
+    /// The memory of a list, reserved as long as this object exists.
     final class Reservation: Sendable {
         private let count: Int
         private let memory: SnapshotMemory

@@ -23,19 +23,22 @@ extension FetchService {
             ids = list.ids
         default: return nil
         }
-        var held: [ObjectID: PhotoCollection] = [:]
-        for id in ids where id.isTransient { held[id] = transients.entity(id, identity: identity) }
-        return TransientMembers(ids: ids, transients: held)
+        var entities: [ObjectID: PhotoCollection] = [:]
+        for id in ids where id.isTransient { entities[id] = transients.entity(id, identity: identity) }
+        return TransientMembers(ids: ids, transients: entities)
     }
 
     /// Replaces the client's transient list, in a fetch of the assets below it, by those assets (P-19). Their default
     /// order is that of every fetch below a list: the order of arrival.
     ///
     /// - Throws: `handle_expired`, `limit_exceeded`
-    func replacingTransientList(in fetch: Fetch, identity: String, _ results: ResultReader, at sequence: Int64) throws
-        -> Fetch
-    {
-        guard case .assets(.below(let list)) = fetch.kind, list.isTransient else { return fetch }
+    func replacing(
+        _ list: ObjectID,
+        in fetch: Fetch,
+        identity: String,
+        _ results: ResultReader,
+        at sequence: Int64
+    ) throws -> Fetch {
         var (stored, assets) = try transients.contents(of: list, identity: identity)
         let past = HistoricalState(reader: results.reader, sequence: sequence, head: results.head)
         var numbers: Set<Int64> = []
@@ -55,17 +58,7 @@ extension FetchService {
             }
         }
         assets.formUnion(try results.reader.assets.identifiersByRow(numbers).values)
-        return try Fetch(
-            .assets(.ids(IDList(assets.sorted()))),
-            predicate: fetch.predicate,
-            sort: fetch.sort.isEmpty ? [SortDescriptor("addedDate", ascending: true, of: .asset)] : fetch.sort,
-            limit: fetch.limit,
-            offset: fetch.offset,
-            mediaType: fetch.mediaType,
-            includeHidden: fetch.includeHidden,
-            includeAllBurstAssets: fetch.includeAllBurstAssets,
-            sourceTypes: fetch.sourceTypes,
-            inTrash: fetch.inTrash
-        )
+        let arrivalOrder = [try SortDescriptor("addedDate", ascending: true, of: .asset)]
+        return try fetch.selecting(from: IDList(assets.sorted()), sort: fetch.sort.isEmpty ? arrivalOrder : nil)
     }
 }

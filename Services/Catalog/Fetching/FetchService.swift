@@ -15,7 +15,7 @@ final class FetchService: Sendable {
     let transients: TransientCollectionRegistry
     let snapshotMemory = SnapshotMemory()
     private let quarantine: Quarantine
-    /// The files on this machine, of a library with remote storage; nil without, where all bytes are here.
+    /// The files on this machine, of a library with remote storage; nil without, where all bytes are local.
     private let remoteResources: ResourceStore?
 
     init(
@@ -38,7 +38,7 @@ final class FetchService: Sendable {
     /// Pages that begin beyond this offset use the array: the database would have to step over all rows before them.
     static let deepPage = 1000
 
-    /// The most bytes of the objects of a page: less than a message, which has the rest of the page too.
+    /// The maximum size of the objects of a page in bytes: less than a message, which has the rest of the page too.
     static let maxPageBytes = 15 << 20
 
     /// Validates a fetch, and replaces a transient collection of the client by its members.
@@ -46,25 +46,50 @@ final class FetchService: Sendable {
         let fetch = try Fetch(description)
         guard case .assets(.transient(let id)) = fetch.kind else { return fetch }
         let members = try transients.members(of: id, identity: identity)
-        return try Fetch(
-            .assets(.ids(IDList(members))),
-            predicate: fetch.predicate,
-            sort: fetch.sort,
-            limit: fetch.limit,
-            offset: fetch.offset,
-            mediaType: fetch.mediaType,
-            includeHidden: fetch.includeHidden,
-            includeAllBurstAssets: fetch.includeAllBurstAssets,
-            sourceTypes: fetch.sourceTypes,
-            inTrash: fetch.inTrash
-        )
+        return try fetch.selecting(from: IDList(members))
+    }
+
+    /// Returns the fetch that is run for a fetch of assets of a client: a transient list is replaced by the assets in
+    /// it, and a view limits it.
+    ///
+    /// - Parameter view: the view of an identity with a limited grant; nil for the whole library
+    func effectiveFetch(
+        _ fetch: Fetch,
+        identity: String,
+        view: LimitedView?,
+        _ results: ResultReader,
+        at sequence: Int64
+    ) throws -> Fetch {
+        var fetch = fetch
+        if case .assets(.below(let list)) = fetch.kind, list.isTransient {
+            fetch = try replacing(list, in: fetch, identity: identity, results, at: sequence)
+        }
+        if let view { fetch = try view.fetch(fetch, results.reader, at: sequence, results.head) }
+        return fetch
+    }
+
+    /// Begins to read a page of assets.
+    ///
+    /// - Parameter token: the token that the request names
+    /// - Returns: the fetch that is run, the token of the page, and the reader of results
+    private func begin(
+        _ fetch: Fetch,
+        at token: ChangeToken?,
+        _ identity: String,
+        _ view: LimitedView?,
+        _ reader: LibraryReader
+    ) throws -> (fetch: Fetch, token: ChangeToken, results: ResultReader) {
+        let (head, resolved) = try Self.resolve(token, reader)
+        let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: token != nil)
+        let fetch = try effectiveFetch(fetch, identity: identity, view: view, results, at: resolved.sequence)
+        return (fetch, resolved, results)
     }
 
     // MARK: Assets
 
     /// Returns a page with the projection of the request.
     ///
-    /// - Parameter view: for an identity with a limited grant, what it sees
+    /// - Parameter view: the view of an identity with a limited grant; nil for the whole library
     func assetPage(_ request: FetchAssets, identity: String, view: LimitedView? = nil) async throws -> Reply {
         if request.projection.isIDsOnly {
             return Reply(encoded: try await identifiers(request, identity: identity, view: view))
@@ -77,7 +102,7 @@ final class FetchService: Sendable {
 
     /// Returns a page of assets, for callers in this process.
     ///
-    /// - Parameter onlyResources: true if each has its identifier and its resources alone
+    /// - Parameter onlyResources: true to read only the identifier and the resources of each asset
     func assets(_ request: FetchAssets, onlyResources: Bool = false) async throws -> FetchAssets.Result {
         let fetch = try checkedAssetFetch(request, "")
         let projection = onlyResources ? AssetProjection(members: ["id", "resources"]) : .full
@@ -85,7 +110,7 @@ final class FetchService: Sendable {
             let selection = try self.selection(request, fetch, "", reader)
             var page = selection.page
             try selection.results.each(selection.rows, at: page.sequence, projection: projection) { asset in
-                // One of an earlier sequence was read as a whole.
+                // An asset of an earlier sequence was read as a whole.
                 var part = Asset(id: asset.id)
                 part.resources = asset.resources
                 page.assets.append(onlyResources ? part : asset)
@@ -104,7 +129,7 @@ final class FetchService: Sendable {
         var isLimited = false
     }
 
-    /// Returns a page as text: the assets go from their rows into it one by one.
+    /// Returns a page as text: each asset is written from its row directly into the text.
     func text(of selection: Selection, _ projection: Projection) throws -> Reply {
         let wanted = selection.isLimited ? projection.assets.withoutMemberships : projection.assets
         // The digests of all resources are needed if any bytes are in quarantine, which is rare.
@@ -132,7 +157,7 @@ final class FetchService: Sendable {
         return Reply(encoded: page.encoded(projection, assets: writer.output))
     }
 
-    /// Returns the asset with the places of its resources.
+    /// Returns the asset with the information which of its resources are on this machine.
     private func located(_ asset: Asset) -> Asset {
         guard let remoteResources else { return asset }
         var asset = asset
@@ -149,21 +174,19 @@ final class FetchService: Sendable {
         _ reader: LibraryReader,
         _ view: LimitedView? = nil
     ) throws -> Selection {
-        let (head, token) = try Self.resolve(request.token, reader)
-        let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
-        var fetch = try replacingTransientList(in: fetch, identity: identity, results, at: token.sequence)
-        if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
-        // The list of a limited grant may be long: its results are kept and carried forward instead.
+        let (fetch, token, results) = try begin(fetch, at: request.token, identity, view, reader)
+        let head = results.head
+        // The list of a limited grant may be long: its results are cached and carried forward instead.
         let isNear = request.from < Self.deepPage && fetch.offset < Self.deepPage && view == nil
         let rows: ArraySlice<Int64>
         let count: Int
         if token.sequence == head.sequence, isNear, fetch.kind.isDecidedByEntity, !fetch.dependsOnLocalFiles {
-            let window = FetchStore.Window(from: request.from, count: request.count)
-            guard let page = try reader.fetches.assetRows(fetch, window) else { throw CatalogError.notFound(fetch) }
+            let range = FetchStore.PageRange(from: request.from, count: request.count)
+            guard let page = try reader.fetches.assetRows(fetch, range) else { throw CatalogError.notFound(fetch) }
             rows = page[...]
             count = try Self.count(fetch, head, reader, cache)
         } else {
-            let array = try results.window(of: fetch, at: token.sequence)
+            let array = try results.selectedRows(of: fetch, at: token.sequence)
             rows = array.dropFirst(min(request.from, array.count)).prefix(request.count)
             count = array.count
         }
@@ -183,15 +206,12 @@ final class FetchService: Sendable {
     /// Returns the text of a page that has the identifiers of its assets only; the assets are not read.
     private func identifiers(_ request: FetchAssets, identity: String, view: LimitedView?) async throws -> [Bytes] {
         let fetch = try checkedAssetFetch(request, identity)
-        return try await store.read { [cache] reader in
-            let (head, token) = try Self.resolve(request.token, reader)
-            let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
-            var fetch = try self.replacingTransientList(in: fetch, identity: identity, results, at: token.sequence)
-            if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
-            let rows = try results.window(of: fetch, at: token.sequence)
+        return try await store.read { reader in
+            let (fetch, token, results) = try self.begin(fetch, at: request.token, identity, view, reader)
+            let rows = try results.selectedRows(of: fetch, at: token.sequence)
             let page = rows.dropFirst(min(request.from, rows.count)).prefix(request.count)
             var result = FetchAssets.Result(token: token, count: rows.count, assets: [])
-            try Self.addAbsent(to: &result, request, fetch, head, reader)
+            try Self.addAbsent(to: &result, request, fetch, results.head, reader)
             var members = AssetPage.table.encode(result)
             members["assets"] = nil
             // The list takes the place of the closing brace.
@@ -228,12 +248,9 @@ final class FetchService: Sendable {
         guard fetch.kind.entityClass == .asset else {
             throw FetchError.wrongKind(accepted: "kind assets")
         }
-        return try await store.read { [cache] reader in
-            let (head, token) = try Self.resolve(request.token, reader)
-            let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
-            var fetch = try self.replacingTransientList(in: fetch, identity: identity, results, at: token.sequence)
-            if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
-            let array = try results.window(of: fetch, at: token.sequence)
+        return try await store.read { reader in
+            let (fetch, token, results) = try self.begin(fetch, at: request.token, identity, view, reader)
+            let array = try results.selectedRows(of: fetch, at: token.sequence)
             let selected = try Set(request.at).sorted().map { index in
                 guard index < array.count else {
                     throw FetchError.indexOutOfRange(index, count: array.count)
@@ -244,107 +261,6 @@ final class FetchService: Sendable {
             let selection = Selection(page: page, rows: selected[...], results: results, isLimited: view != nil)
             return try self.text(of: selection, request.projection)
         }
-    }
-
-    // MARK: Collections and lists
-
-    /// - Parameter view: for an identity with a limited grant, what it sees: the smart albums, its own transient
-    ///   collections, and the moments of its assets
-    func collections(
-        _ request: FetchCollections,
-        identity: String = "",
-        view: LimitedView? = nil
-    ) async throws -> FetchCollections.Result {
-        let fetch = try checked(request.fetch, identity: identity)
-        guard [.assetCollection, .collection].contains(fetch.kind.entityClass) else {
-            throw FetchError.wrongKind(accepted: "kind collections or children")
-        }
-        let members = try transientMembers(of: fetch, identity: identity)
-        return try await store.read { [cache] reader in
-            let (head, token) = try Self.resolve(request.token, reader)
-            let window = FetchStore.Window(from: request.from, count: request.count)
-            let results = ResultReader(reader: reader, head: head, cache: cache)
-            let page = try Self.page(fetch, window, token.sequence, results, members, view)
-            var result = FetchCollections.Result(token: token, count: page.count, collections: [])
-            for object in page.objects {
-                switch object {
-                case .collection(let collection): result.collections.append(collection)
-                case .list(let list): result.lists.append(list)
-                }
-            }
-            if fetch.kind.entityClass == .collection { result.order = page.objects.map(\.id) }
-            return result
-        }
-    }
-
-    /// - Parameter view: for an identity with a limited grant, what it sees: the lists of its moments, and its own
-    ///   transient lists
-    func lists(
-        _ request: FetchLists,
-        identity: String = "",
-        view: LimitedView? = nil
-    ) async throws -> FetchLists.Result {
-        let fetch = try Fetch(request.fetch)
-        guard fetch.kind.entityClass == .collectionList else {
-            throw FetchError.wrongKind(accepted: "kind lists")
-        }
-        let members = try transientMembers(of: fetch, identity: identity)
-        return try await store.read { [cache] reader in
-            let (head, token) = try Self.resolve(request.token, reader)
-            let window = FetchStore.Window(from: request.from, count: request.count)
-            let results = ResultReader(reader: reader, head: head, cache: cache)
-            let page = try Self.page(fetch, window, token.sequence, results, members, view)
-            let lists = page.objects.compactMap { object -> CollectionList? in
-                if case .list(let list) = object { list } else { nil }
-            }
-            return FetchLists.Result(token: token, count: page.count, lists: lists)
-        }
-    }
-
-    /// Returns a page of collections or lists, as a view has them if there is one.
-    static func page(
-        _ fetch: Fetch,
-        _ window: FetchStore.Window,
-        _ sequence: Int64,
-        _ results: ResultReader,
-        _ members: TransientMembers?,
-        _ view: LimitedView?
-    ) throws -> CollectionFetchStore.Page {
-        guard let view else {
-            return try page(fetch, window, sequence, results.head, results.reader, members: members)
-        }
-        guard let all = try view.collections(fetch, results, at: sequence, members) else {
-            throw CatalogError.notFound(fetch)
-        }
-        return fetch.page(all, window)
-    }
-
-    static func page(
-        _ fetch: Fetch,
-        _ window: FetchStore.Window,
-        _ sequence: Int64,
-        _ head: LibraryHead,
-        _ reader: LibraryReader,
-        members: TransientMembers? = nil
-    ) throws -> CollectionFetchStore.Page {
-        let past = HistoricalState(reader: reader, sequence: sequence, head: head)
-        if let members {
-            var objects = try members.ids.compactMap { try members.transients[$0] ?? past.collection($0) }
-            if let predicate = fetch.predicate { objects = try predicate.matching(objects, reader.checkCancellation) }
-            if !fetch.sort.isEmpty { objects.sort { fetch.areInIncreasingOrder($0, $1) } }
-            return fetch.page(objects, window)
-        }
-        if sequence == head.sequence {
-            guard let page = try reader.collectionFetches.page(fetch, window) else {
-                throw CatalogError.notFound(fetch)
-            }
-            return page
-        }
-        guard fetch.kind.isFollowable else {
-            throw CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: sequence), head)
-        }
-        guard try past.hasObject(of: fetch) else { throw CatalogError.notFound(fetch) }
-        return fetch.page(try past.collections(of: fetch.whole), window)
     }
 
     // MARK: Helpers
@@ -371,17 +287,17 @@ final class FetchService: Sendable {
     ) throws -> Int {
         guard !fetch.dependsOnLocalFiles else {
             guard let all = try reader.fetches.assetCount(fetch.whole) else { throw CatalogError.notFound(fetch) }
-            return fetch.windowed(all)
+            return fetch.applyingOffsetAndLimit(to: all)
         }
         if fetch.counter == nil, let known = cache.count(of: fetch.whole, at: head.sequence) {
-            return fetch.windowed(known)
+            return fetch.applyingOffsetAndLimit(to: known)
         }
         let carried = fetch.counter == nil ? try carriedCount(fetch.whole, head, reader, cache) : nil
         guard let all = try carried ?? reader.fetches.assetCount(fetch.whole) else {
             throw CatalogError.notFound(fetch)
         }
         if fetch.counter == nil { cache.insert(count: all, of: fetch.whole, at: head.sequence) }
-        return fetch.windowed(all)
+        return fetch.applyingOffsetAndLimit(to: all)
     }
 
     /// Carries the count at an earlier sequence forward over the records since; nil if the records do not suffice.

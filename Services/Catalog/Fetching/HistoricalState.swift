@@ -34,7 +34,7 @@ struct HistoricalState {
         try reader.history.firstSequence(of: FeedTopic.object(id), after: sequence, through: head.sequence)
     }
 
-    /// Returns whether an object existed.
+    /// Returns true if an object existed.
     func had(_ id: ObjectID) throws -> Bool {
         if id.kind == .asset {
             if sequence < head.sequence, let earlier = try earlier(id) { return earlier != nil }
@@ -45,16 +45,16 @@ struct HistoricalState {
             ? try reader.collections.list(id) != nil : try reader.collections.rowNumber(of: id) != nil
     }
 
-    /// Returns whether the object to which a fetch refers existed; true if it refers to none.
+    /// Returns true if the object to which a fetch refers existed, or if it refers to none.
     func hasObject(of fetch: Fetch) throws -> Bool { try fetch.kind.object.map(had) ?? true }
 
-    /// Returns the asset as it was, touched since or not; nil if it did not exist.
+    /// Returns the asset as it was, whether it was touched since or not; nil if it did not exist.
     func asset(_ id: ObjectID) throws -> Asset? {
         if sequence < head.sequence, let earlier = try earlier(id) { return earlier }
         return try reader.assets.asset(id)
     }
 
-    /// Returns the album or folder as it was, touched since or not; nil if it did not exist.
+    /// Returns the album or folder as it was, whether it was touched since or not; nil if it did not exist.
     func collection(_ id: ObjectID) throws -> PhotoCollection? {
         if sequence < head.sequence, let earlier = try earlierCollection(id) { return earlier }
         if id.kind == .collectionList { return try reader.collections.list(id).map { .list($0) } }

@@ -27,8 +27,8 @@ struct KeyDelivery: Sendable {
     }
 
     /// - Parameters:
-    ///   - isService: true if a service asks, whose keys have memory of their own
-    ///   - view: for an identity with a limited grant, what it sees
+    ///   - isService: true for the request of a service, whose keys have memory of their own
+    ///   - view: the view of an identity with a limited grant; nil for the whole library
     func keys(
         _ request: FetchKeys,
         _ context: RequestContext,
@@ -78,7 +78,7 @@ struct KeyDelivery: Sendable {
             guard let result = try keyed(at: token.sequence) else {
                 guard let since = request.since else { throw CatalogError.notFound(fetch) }
                 let (_, earlier) = try FetchService.resolve(since, reader)
-                // A moment that is empty now may have existed at any time, and may again.
+                // A moment that is empty now may have existed earlier and may exist again.
                 guard try fetch.kind.isOfMomentObject || keyed(at: earlier.sequence) != nil else {
                     throw CatalogError.notFound(fetch)
                 }
@@ -141,20 +141,20 @@ private struct KeyedResult {
     }
 
     /// Calls a closure with each key.
-    func each(_ take: (ResultKey) throws -> Void) throws {
+    func each(_ visit: (ResultKey) throws -> Void) throws {
         if let viewed {
-            for object in viewed { try take(fetch.resultKey(of: object)) }
+            for object in viewed { try visit(fetch.resultKey(of: object)) }
             return
         }
         guard past.sequence < past.head.sequence else {
-            guard try past.reader.fetchKeys.each(fetch, take) else { throw CatalogError.notFound(fetch) }
+            guard try past.reader.fetchKeys.each(fetch, visit) else { throw CatalogError.notFound(fetch) }
             return
         }
         guard case .assets(let source) = fetch.kind else {
-            for object in try past.collections(of: fetch.whole) { try take(fetch.resultKey(of: object)) }
+            for object in try past.collections(of: fetch.whole) { try visit(fetch.resultKey(of: object)) }
             return
         }
-        // The broker asks for an earlier state only when a folder has moved: nothing of it is worth keeping.
+        // The broker asks for an earlier state only when a folder has moved, so it is not cached.
         let touched = try past.touchedSince()
         let rows = try past.result(of: fetch.whole, touched)
         var earlier: [Int64: Asset] = [:]
@@ -166,14 +166,14 @@ private struct KeyedResult {
         var left = rows[...]
         func takeEarlier() throws {
             while let row = left.first, let asset = earlier[row] {
-                try take(fetch.resultKey(of: asset))
+                try visit(fetch.resultKey(of: asset))
                 left.removeFirst()
             }
         }
         // All others have the keys of that moment now.
         try past.reader.fetchKeys.each(rows.filter { earlier[$0] == nil }, of: fetch, source) { _, key in
             try takeEarlier()
-            try take(key)
+            try visit(key)
             left.removeFirst()
         }
         try takeEarlier()
@@ -181,7 +181,8 @@ private struct KeyedResult {
 }
 
 extension FetchKind {
-    /// True if the fetch refers to a moment, or to a list of moments: these go with their last asset and may come back.
+    /// True if the fetch refers to a moment, or to a list of moments: these are deleted with their last asset and may
+    /// exist again.
     fileprivate var isOfMomentObject: Bool {
         guard let object else { return false }
         return DerivedCollection(object) != nil || MomentList(object) != nil

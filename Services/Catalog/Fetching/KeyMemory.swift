@@ -1,30 +1,32 @@
 import Synchronization
 
-/// Limits the memory of the keys that wait for the credit of their clients: a client that gives none keeps them.
+/// Limits the memory of the keys that wait for the credit of their clients: keys of a client that gives none stay in
+/// memory.
 ///
-/// Services have as much again: no other client can stop the loads of the broker, on which all observers depend.
+/// Services have as much memory of their own, so other clients cannot stop the loads of the broker, on which all
+/// observers depend.
 final class KeyMemory: Sendable {
-    private struct Held {
+    private struct Reserved {
         var ofServices = 0
         var ofClients = BytesByIdentity()
     }
 
-    /// The maximum bytes of the keys of all clients, of which one identity may have half; and those of all services, of
-    /// which one has a larger result while there are no others.
+    /// The maximum bytes of the keys of all clients, of which one identity may have half; and of the keys of all
+    /// services, except that one may have a larger result while there are no others.
     let limit: Int
-    private let held = Mutex(Held())
+    private let reserved = Mutex(Reserved())
 
     init(limit: Int = 256 << 20) { self.limit = limit }
 
-    /// The bytes that are held.
-    var bytes: Int { held.withLock { $0.ofServices + $0.ofClients.total } }
+    /// The reserved bytes.
+    var bytes: Int { reserved.withLock { $0.ofServices + $0.ofClients.total } }
 
     /// Returns the reservation of one request, without any bytes.
     func reservation(of identity: String, isService: Bool) -> Reservation {
         Reservation(identity, isService: isService, of: self)
     }
 
-    /// Holds the memory of the keys of one request, as long as it exists. Only one task at a time uses it.
+    /// The memory of the keys of one request, reserved as long as this object exists. Only one task at a time uses it.
     final class Reservation: Sendable {
         private let identity: String
         private let isService: Bool
@@ -39,28 +41,28 @@ final class KeyMemory: Sendable {
 
         /// Reserves memory for further keys.
         ///
-        /// - Throws: `busy`, or `limit_exceeded` if the keys of one request are more than a client may ever have
+        /// - Throws: `busy`, or `limit_exceeded` if the keys of one request exceed the limit of a client
         func add(_ bytes: Int) throws(FetchError) {
             let own = own.withLock { $0 }
             let limitOfIdentity = memory.limit / 2
             guard isService || own + bytes <= limitOfIdentity else {
                 throw .tooManyKeyBytes(limit: limitOfIdentity)
             }
-            let isAdded = memory.held.withLock { held in
-                guard isService else { return held.ofClients.add(bytes, of: identity, limit: memory.limit) }
-                guard held.ofServices == own || held.ofServices + bytes <= memory.limit else { return false }
-                held.ofServices += bytes
+            let isAdded = memory.reserved.withLock { reserved in
+                guard isService else { return reserved.ofClients.add(bytes, of: identity, limit: memory.limit) }
+                guard reserved.ofServices == own || reserved.ofServices + bytes <= memory.limit else { return false }
+                reserved.ofServices += bytes
                 return true
             }
             guard isAdded else { throw .tooManyWaitingKeys(limit: memory.limit) }
             self.own.withLock { $0 += bytes }
         }
 
-        /// Gives the memory of keys back that have been sent.
+        /// Releases the memory of keys that were sent.
         func remove(_ bytes: Int) {
             own.withLock { $0 -= bytes }
-            memory.held.withLock { held in
-                if isService { held.ofServices -= bytes } else { held.ofClients.remove(bytes, of: identity) }
+            memory.reserved.withLock { reserved in
+                if isService { reserved.ofServices -= bytes } else { reserved.ofClients.remove(bytes, of: identity) }
             }
         }
 

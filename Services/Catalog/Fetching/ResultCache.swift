@@ -2,7 +2,8 @@ import DequeModule
 import PhotoModel
 import Synchronization
 
-/// A cache of the results that clients page through, with a bounded number of bytes; the least recently used go first.
+/// A cache of the results that clients page through, with a bounded number of bytes; the least recently used are
+/// removed first.
 final class ResultCache: Sendable {
     struct Key: Hashable, Sendable {
         let fetch: Fetch
@@ -62,7 +63,8 @@ final class ResultCache: Sendable {
 
     /// The maximum number of cached counts; beyond it all are dropped.
     private static let maxCounts = 4096
-    /// The maximum number of moments of one fetch: a client that asks again after each change leaves one each time.
+    /// The maximum number of sequences at which results of one fetch are cached: a client that fetches again after each
+    /// change adds one each time.
     static let maxMoments = 64
 
     private let state = Mutex(State())
@@ -154,7 +156,7 @@ final class ResultCache: Sendable {
 
     private static func bytes(_ rows: [Int64]) -> Int { rows.count * 8 + 128 }
 
-    /// Returns the estimated bytes of a fetch in tables: the structure twice, its parsed predicate, and what it lists.
+    /// Returns the estimated bytes of a fetch in tables: the structure twice, its parsed predicate, and its lists.
     private static func bytes(_ fetch: Fetch) -> Int {
         1024 + 8 * fetch.canonical.count + 64 * (fetch.granted?.ids.count ?? 0) + 64 * (fetch.scope?.count ?? 0)
     }

@@ -5,8 +5,8 @@ import PhotoModel
 struct ResultMerge {
     let reader: LibraryReader
     let fetch: Fetch
-    /// The number of objects up to which the position of each is searched for. More of them are merged with the whole
-    /// result by the keys of its rows, which are read once.
+    /// The maximum number of objects whose positions are searched for one by one. More objects are merged with the
+    /// whole result by the keys of its rows, which are read once.
     var maxSearched = 1000
 
     /// - Parameters:

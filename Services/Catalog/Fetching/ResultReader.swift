@@ -27,8 +27,8 @@ struct ResultReader {
     }
 
     /// Returns the rows that offset and limit of a fetch select.
-    func window(of fetch: Fetch, at sequence: Int64) throws -> ArraySlice<Int64> {
-        fetch.windowed(try rows(of: fetch.whole, at: sequence))
+    func selectedRows(of fetch: Fetch, at sequence: Int64) throws -> ArraySlice<Int64> {
+        fetch.applyingOffsetAndLimit(to: try rows(of: fetch.whole, at: sequence))
     }
 
     private func made(_ fetch: Fetch, at sequence: Int64) throws -> [Int64] {

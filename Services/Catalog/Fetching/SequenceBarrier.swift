@@ -10,13 +10,11 @@ struct SequenceBarrier: Sendable {
     let tail: ChangeLogTail
     let clock: MonotonicClock
 
-    /// Waits for the token of a request, if it has one.
+    /// Waits for a token.
     ///
     /// - Throws: `behind` if the catalog does not reach it in time, `token_expired` if it is of another history
-    func wait(for request: CatalogRequest, _ context: RequestContext) async throws {
-        if case .grantStatus(let question) = request { return try await wait(for: question, context) }
-        guard let token = request.atLeast else { return }
-        guard token.library == store.history else {
+    func wait(for token: ChangeToken, _ context: RequestContext) async throws {
+        guard token.library == store.historyID else {
             throw CatalogError.tokenExpired(token, try await store.read { try $0.head() })
         }
         let timeout = timeout(of: context)
@@ -26,16 +24,16 @@ struct SequenceBarrier: Sendable {
     }
 
     /// Waits until the grants in memory include a change: a standby applies the grants of a record before the record
-    /// counts as received. A question about a list of assets waits for the database too, which has the list.
+    /// counts as received. A request that names assets also waits for the database, which stores the list.
     ///
-    /// A token of another history is that of a service which has not noticed yet that the library was restored.
-    private func wait(for question: GrantStatus, _ context: RequestContext) async throws {
-        guard let token = question.atLeast, token.library == store.history else { return }
+    /// A token of another history comes from a service that has not noticed yet that the library was restored.
+    func wait(for request: GrantStatus, _ context: RequestContext) async throws {
+        guard let token = request.atLeast, token.library == store.historyID else { return }
         let timeout = timeout(of: context)
         guard await isReceived(token.sequence, within: timeout) else { throw behind(token) }
-        guard question.wantsList || !question.assets.isEmpty else { return }
-        let isShown = await store.database.wait(for: token.sequence, milliseconds: timeout / 1000)
-        guard isShown != false else { throw behind(token) }
+        guard request.wantsList || !request.assets.isEmpty else { return }
+        let isReplayed = await store.database.wait(for: token.sequence, milliseconds: timeout / 1000)
+        guard isReplayed != false else { throw behind(token) }
     }
 
     private func timeout(of context: RequestContext) -> Int64 {
@@ -50,25 +48,8 @@ struct SequenceBarrier: Sendable {
 
     private func behind(_ token: ChangeToken) -> CatalogError {
         .behind(
-            head: ChangeToken(library: store.history, sequence: store.database.shownSequence ?? tail.head),
+            head: ChangeToken(library: store.historyID, sequence: store.database.replayedSequence ?? tail.head),
             wanted: token.sequence
         )
-    }
-}
-
-extension CatalogRequest {
-    /// The token that the catalog has to reach before it answers; nil if there is none.
-    fileprivate var atLeast: ChangeToken? {
-        switch self {
-        case .fetchAssets(let request): request.atLeast
-        case .fetchCollections(let request): request.atLeast
-        case .fetchLists(let request): request.atLeast
-        case .counts(let request): request.atLeast
-        case .find(let request): request.atLeast
-        case .objects(let request): request.atLeast
-        case .keyAssets(let request): request.atLeast
-        case .duplicates(let request): request.atLeast
-        default: nil
-        }
     }
 }

@@ -4,7 +4,7 @@ import Hosting
 import PhotoModel
 import Synchronization
 
-/// The transient collections and lists of clients (S-30, S-31): in memory only, visible to their client only, until ten
+/// The transient collections and lists of clients (S-30, S-31): only in memory, visible only to their client, until ten
 /// minutes after their last use.
 final class TransientCollectionRegistry: Sendable {
     /// The limits of transient collections.
@@ -17,7 +17,7 @@ final class TransientCollectionRegistry: Sendable {
         var membersPerIdentity = 500_000
     }
 
-    private struct Held {
+    private struct Entry {
         var members: [ObjectID]
         var title: String?
         /// Microseconds since 1970.
@@ -26,11 +26,11 @@ final class TransientCollectionRegistry: Sendable {
 
     private struct State {
         var leases: LeaseTable<ObjectID>
-        var held: [ObjectID: Held] = [:]
+        var entries: [ObjectID: Entry] = [:]
 
         mutating func remove(_ id: ObjectID) {
             leases.remove(id)
-            held[id] = nil
+            entries[id] = nil
         }
     }
 
@@ -51,7 +51,7 @@ final class TransientCollectionRegistry: Sendable {
         state = Mutex(State(leases: LeaseTable(duration: limits.lease)))
     }
 
-    var count: Int { state.withLock { $0.held.count } }
+    var count: Int { state.withLock { $0.entries.count } }
 
     /// Stores members under a new identifier.
     ///
@@ -67,8 +67,8 @@ final class TransientCollectionRegistry: Sendable {
         let now = clock.nowMicroseconds()
         try state.withLock { state throws(FetchError) in
             for expired in state.leases.expired(now: now) { state.remove(expired) }
-            let own = state.leases.keys(of: identity).compactMap { state.held[$0]?.members }
-            let all = state.held.values.reduce(0) { $0 + $1.members.count }
+            let own = state.leases.keys(of: identity).compactMap { state.entries[$0]?.members }
+            let all = state.entries.values.reduce(0) { $0 + $1.members.count }
             guard own.count < limits.perIdentity,
                 own.reduce(0, { $0 + $1.count }) + members.count <= limits.membersPerIdentity
             else {
@@ -78,7 +78,7 @@ final class TransientCollectionRegistry: Sendable {
                 throw FetchError.transientsFull(members: limits.members)
             }
             state.leases.insert(id, owner: identity, now: now)
-            state.held[id] = Held(members: members, title: title, creationDate: wallClock())
+            state.entries[id] = Entry(members: members, title: title, creationDate: wallClock())
         }
         return id
     }
@@ -87,34 +87,34 @@ final class TransientCollectionRegistry: Sendable {
     ///
     /// - Throws: `handle_expired`, also for collections of other identities
     func members(of id: ObjectID, identity: String) throws(FetchError) -> [ObjectID] {
-        guard let held = held(id, identity: identity) else {
+        guard let entry = entry(id, identity: identity) else {
             throw FetchError.expired(id)
         }
-        return held.members
+        return entry.members
     }
 
-    private func held(_ id: ObjectID, identity: String) -> Held? {
+    private func entry(_ id: ObjectID, identity: String) -> Entry? {
         let now = clock.nowMicroseconds()
         return state.withLock { state in
-            state.leases.renew(id, owner: identity, now: now) ? state.held[id] : nil
+            state.leases.renew(id, owner: identity, now: now) ? state.entries[id] : nil
         }
     }
 
     /// Returns a client's collection or list as an entity, and renews its lease; nil if the client has none with this
     /// identifier.
     func entity(_ id: ObjectID, identity: String) -> PhotoCollection? {
-        guard let held = held(id, identity: identity) else { return nil }
+        guard let entry = entry(id, identity: identity) else { return nil }
         if id.kind == .collectionList {
             var list = CollectionList(id: id)
-            list.title = held.title
-            list.childCount = held.members.count
-            (list.creationDate, list.modificationDate) = (held.creationDate, held.creationDate)
+            list.title = entry.title
+            list.childCount = entry.members.count
+            (list.creationDate, list.modificationDate) = (entry.creationDate, entry.creationDate)
             return .list(list)
         }
         var collection = AssetCollection(id: id)
-        collection.title = held.title
-        collection.estimatedAssetCount = held.members.count
-        (collection.creationDate, collection.modificationDate) = (held.creationDate, held.creationDate)
+        collection.title = entry.title
+        collection.estimatedAssetCount = entry.members.count
+        (collection.creationDate, collection.modificationDate) = (entry.creationDate, entry.creationDate)
         return .collection(collection)
     }
 
@@ -132,12 +132,12 @@ final class TransientCollectionRegistry: Sendable {
                 if id.kind == .asset { assets.insert(id) } else { stored.insert(id) }
                 continue
             }
-            if seen.insert(id).inserted, let held = held(id, identity: identity) { open += held.members }
+            if seen.insert(id).inserted, let entry = entry(id, identity: identity) { open += entry.members }
         }
         return (stored, assets)
     }
 
-    /// Forgets everything of an identity that may no longer read.
+    /// Removes all collections of an identity that may no longer read.
     func releaseAll(of identity: String) {
         state.withLock { state in
             for id in state.leases.keys(of: identity) { state.remove(id) }
@@ -154,7 +154,7 @@ final class TransientCollectionRegistry: Sendable {
 extension FetchService {
     /// Creates a transient collection from the given identifiers, or from concatenated results (S-32).
     ///
-    /// - Parameter view: for an identity with a limited grant, what it sees
+    /// - Parameter view: the view of an identity with a limited grant; nil for the whole library
     func createTransient(
         _ request: CreateTransient,
         identity: String,
@@ -167,7 +167,7 @@ extension FetchService {
         let most = transients.limits.membersPerIdentity
         for reference in request.results {
             let found = try await identifiers(of: reference, identity: identity, view)
-            // At each result, so that the memory is bounded however many results there are.
+            // After each result, so that the memory is bounded for any number of results.
             members = IDList(members + found).ids
             guard members.count <= most else { throw FetchError.resultTooLarge(count: members.count, limit: most) }
         }
@@ -193,7 +193,7 @@ extension FetchService {
         )
     }
 
-    /// Forgets a transient collection of the client, if there is one.
+    /// Removes a transient collection of the client, if it exists.
     func releaseTransient(_ request: ReleaseTransient, identity: String) -> EmptyResult {
         transients.release(request.id, identity: identity)
         return EmptyResult()
@@ -229,12 +229,11 @@ extension FetchService {
             let (head, token) = try Self.resolve(reference.token, reader)
             let results = ResultReader(reader: reader, head: head, cache: cache)
             guard fetch.kind.entityClass == .asset else {
-                return try Self.page(fetch, FetchStore.Window(), token.sequence, results, members, view)
+                return try Self.page(fetch, FetchStore.PageRange(), token.sequence, results, members, view)
                     .objects.map(\.id)
             }
-            var fetch = try self.replacingTransientList(in: fetch, identity: identity, results, at: token.sequence)
-            if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
-            let array = try results.window(of: fetch, at: token.sequence)
+            let fetch = try self.effectiveFetch(fetch, identity: identity, view: view, results, at: token.sequence)
+            let array = try results.selectedRows(of: fetch, at: token.sequence)
             guard array.count <= most else {
                 throw FetchError.resultTooLarge(count: array.count, limit: most)
             }

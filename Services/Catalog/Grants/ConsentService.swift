@@ -6,33 +6,37 @@ import Messaging
 import PhotoModel
 import Synchronization
 
-/// Asks the owner about transactions of identities whose grant says so: one decision for each transaction (S-13).
+/// Asks the owner for consent to transactions, for identities whose grant requires it: one decision for each
+/// transaction (S-13).
 ///
-/// Questions are in memory: their transactions wait in memory too, and are asked about again if they are repeated after a
-/// restart. That a question was asked and how it was answered is recorded in the history, on the topic `grants`.
+/// Questions are in memory, as the transactions that wait for them; a transaction that is repeated after a restart has
+/// a new question. Each question and its answer is recorded in the history, on the topic `grants`.
 final class ConsentService: Sendable {
     struct Limits: Sendable {
-        /// Questions that wait, for an identity and in all.
+        /// The maximum number of questions that wait, for an identity and in all.
         var perIdentity = 32
         var all = 1000
-        /// Questions of one identity within an hour.
+        /// The maximum number of questions of one identity within an hour.
         var perHour = 1000
-        /// The time after which a question that nobody answered ends, in microseconds. A transaction with an id can be
+        /// The time after which an unanswered question ends, in microseconds. A transaction with an id can be
         /// repeated until then and joins its question.
         var lifetime: Int64 = 600_000_000
     }
 
-    /// A transaction that waits: the same for a repeat with the same id.
+    /// A transaction that waits; a repetition with the same id joins it.
     private struct Entry {
         var question: ConsentQuestion
         /// The idempotency key; nil for a transaction without an id, which cannot be repeated.
         let key: OutcomeKey?
         let digest: [UInt8]
         let askedAt: Int64
-        /// The decision; nil while it is awaited.
+        /// The decision; nil if there is none yet.
         var isApproved: Bool?
         /// True while a decision is being recorded.
         var isDeciding = false
+        /// True if the access of the identity has ended: no repetition joins the question, which is removed with its
+        /// last waiter.
+        var isWithdrawn = false
         var waiters: [UInt64: Promise<Void>] = [:]
     }
 
@@ -45,7 +49,16 @@ final class ConsentService: Sendable {
 
         mutating func remove(_ id: String) {
             guard let entry = entries.removeValue(forKey: id) else { return }
-            if let key = entry.key { byKey[key] = nil }
+            if let key = entry.key, byKey[key] == id { byKey[key] = nil }
+            for waiter in entry.waiters.values { waiter.fulfill(()) }
+        }
+
+        /// Declines a question if it waits, and removes it.
+        mutating func withdraw(_ id: String) {
+            guard var entry = entries[id], entry.isApproved == nil, !entry.waiters.isEmpty else { return remove(id) }
+            if let key = entry.key, byKey[key] == id { byKey[key] = nil }
+            (entry.isApproved, entry.isWithdrawn) = (false, true)
+            entries[id] = entry
             for waiter in entry.waiters.values { waiter.fulfill(()) }
         }
     }
@@ -100,6 +113,7 @@ final class ConsentService: Sendable {
             guard var entry = state.entries[id] else { return (nil, nil) }
             entry.waiters[number] = nil
             state.entries[id] = entry
+            if entry.isWithdrawn, entry.waiters.isEmpty { state.remove(id) }
             guard key == nil else { return (entry.isApproved, nil) }
             // A transaction without an id cannot be repeated, so its question ends with the request.
             state.remove(id)
@@ -177,7 +191,7 @@ final class ConsentService: Sendable {
 
     /// Answers a question.
     ///
-    /// - Throws: `identifier_not_found` if it does not wait, or has ended meanwhile
+    /// - Throws: `identifier_not_found` if the question does not wait, or has ended meanwhile
     func decide(_ id: String, isApproved: Bool, by owner: String) async throws -> ConsentQuestion {
         let question = state.withLock { state -> ConsentQuestion? in
             guard var entry = state.entries[id], entry.isApproved == nil, !entry.isDeciding else { return nil }
@@ -190,7 +204,7 @@ final class ConsentService: Sendable {
         guard let question else {
             throw GrantError.noQuestion(String(id.prefix(64)))
         }
-        // The decision is in the history before anything is done because of it.
+        // The decision is in the history before it has any effect.
         do {
             try await record(question, by: owner)
         } catch {
@@ -213,7 +227,23 @@ final class ConsentService: Sendable {
         return question
     }
 
-    /// Ends questions that have waited too long, and forgets decisions that nobody came back for.
+    /// Declines the waiting questions of an identity whose access the owner has denied or revoked, and removes unused
+    /// approvals.
+    func declineAll(of identity: String, by owner: String) async {
+        let waiting = state.withLock { state -> [ConsentQuestion] in
+            let own = state.entries.values.filter { $0.question.identity == identity && !$0.isDeciding }
+            for entry in own { state.withdraw(entry.question.id) }
+            return own.filter { $0.isApproved == nil }.map(\.question)
+        }
+        for var question in waiting {
+            question.state = .declined
+            question.decidedBy = owner
+            // The question has ended even if that cannot be recorded.
+            try? await record(question, by: owner)
+        }
+    }
+
+    /// Ends questions that have waited too long, and removes decisions whose transactions were not repeated.
     func expire() async {
         let now = clock.nowMicroseconds()
         let expired = state.withLock { [limits] state -> [ConsentQuestion] in
@@ -233,7 +263,7 @@ final class ConsentService: Sendable {
     private func end(_ question: ConsentQuestion) async {
         var question = question
         question.state = .expired
-        // If it cannot be written, the question has ended all the same.
+        // The question has ended even if that cannot be recorded.
         try? await record(question, by: "clock")
     }
 

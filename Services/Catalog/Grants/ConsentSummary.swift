@@ -23,14 +23,15 @@ struct ConsentSummary {
         }
     }
 
-    /// Returns the summary if the owner is asked about a transaction; nil if not, which costs nothing for most clients.
+    /// Returns the summary if the owner has to consent to a transaction; else nil, which costs nothing for most
+    /// clients.
     init?(_ requests: [ChangeRequest], askedBy policy: ConsentPolicy) {
         guard policy != .never else { return nil }
         self.init(requests)
         guard needsConsent(policy) else { return nil }
     }
 
-    /// Returns whether the owner is asked.
+    /// Returns true if the owner has to consent.
     func needsConsent(_ policy: ConsentPolicy) -> Bool {
         switch policy {
         case .never: false
@@ -57,7 +58,7 @@ struct ConsentSummary {
 }
 
 extension ChangeRequest {
-    /// True for what services write down about published edits, which changes nothing that anyone sees.
+    /// True for the records of services about published edits, which change nothing that users see.
     fileprivate var isBookkeeping: Bool {
         switch self {
         case .acceptEdit, .failEdit: true

@@ -16,21 +16,21 @@ struct GrantChange: Sendable {
 struct GrantListChange: Sendable {
     let action: LimitGrant.Action
     let assets: [ObjectID]
-    /// True for assets that the same transaction makes, which the database does not have yet.
+    /// True for assets that the same transaction creates, which the database does not have yet.
     let areNew: Bool
 
     init(_ action: LimitGrant.Action, _ assets: [ObjectID], areNew: Bool = false) {
         (self.action, self.assets, self.areNew) = (action, assets, areNew)
     }
 
-    /// Notes in the grant which assets come onto its list and which leave it.
+    /// Records in the grant which assets are added to its list and which are removed.
     ///
     /// - Throws: `identifier_not_found` for an asset that does not exist, `limit_exceeded`
     func apply(to grant: inout Grant, _ stored: Grant?, _ reader: LibraryReader) throws {
         if action != .remove, !areNew {
             for id in assets where try reader.assets.rowNumber(of: id) == nil { throw CatalogError.objectNotFound(id) }
         }
-        // The list of another key of the same name is not taken over.
+        // A grant does not inherit the list of another key of the same name.
         let isKept = stored.map { $0.key == grant.key } ?? false
         let old = try reader.grants.listed(of: grant.identity)
         var new = isKept && action != .set ? old : []

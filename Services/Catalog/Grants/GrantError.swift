@@ -14,7 +14,7 @@ enum GrantError: RefusedRequest, Equatable {
     case declined(question: String)
     /// The owner has not decided in time.
     ///
-    /// - Parameter isWaiting: whether the same transaction can still join the question
+    /// - Parameter isWaiting: true if the same transaction can still join the question
     case undecided(question: String, isWaiting: Bool)
 
     // MARK: Access to add
@@ -44,7 +44,7 @@ enum GrantError: RefusedRequest, Equatable {
     case noQuestion(String)
     /// A question about consent was approved with options.
     case questionWithOptions
-    /// The identity has no access that could be taken away.
+    /// The identity has no access that could be revoked.
     case noAccess(String)
     /// The access of the identity follows from its connection and cannot be decided.
     case decidedByConnection(String)
@@ -54,6 +54,6 @@ enum GrantError: RefusedRequest, Equatable {
     case noIdentity(String)
     /// No listed key has the identity's name.
     case noKey(String)
-    /// There are as many grants as there may be.
+    /// The maximum number of grants is reached.
     case tooManyGrants(limit: Int)
 }

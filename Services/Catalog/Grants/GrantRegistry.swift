@@ -21,15 +21,15 @@ final class GrantRegistry: Sendable {
 
     /// The listed keys, and which of them are services; tests replace it.
     struct Keys: Sendable {
-        var key: @Sendable (_ identity: String) -> StatedKey?
-        var all: @Sendable () -> [StatedKey]
+        var key: @Sendable (_ identity: String) -> KeyListEntry?
+        var all: @Sendable () -> [KeyListEntry]
         var isService: @Sendable (_ identity: String) -> Bool
 
         static let none = Keys(key: { _ in nil }, all: { [] }, isService: { _ in false })
 
         init(
-            key: @escaping @Sendable (_ identity: String) -> StatedKey?,
-            all: @escaping @Sendable () -> [StatedKey],
+            key: @escaping @Sendable (_ identity: String) -> KeyListEntry?,
+            all: @escaping @Sendable () -> [KeyListEntry],
             isService: @escaping @Sendable (_ identity: String) -> Bool
         ) {
             (self.key, self.all, self.isService) = (key, all, isService)
@@ -56,7 +56,7 @@ final class GrantRegistry: Sendable {
         entries = Mutex(Dictionary(grants.map { ($0.identity, Entry(grant: $0, sequence: 0)) }) { first, _ in first })
     }
 
-    /// Returns what an identity may do.
+    /// Returns the permission of an identity.
     func permission(of identity: String) -> Permission {
         if let local = AccessTable.local(identity) { return local }
         let key = keys.key(identity)
@@ -73,10 +73,11 @@ final class GrantRegistry: Sendable {
         }
     }
 
-    /// Returns the permission of the client that a service acts for.
+    /// Returns the permission of the client on whose behalf a service acts.
     ///
-    /// A key has what the catalog knows of it now: nothing once it is on no list, also for what was accepted before. A
-    /// user of another machine has been checked by the service; a decision against it holds here too.
+    /// A key has the permission that the catalog knows now: none once it is on no list, also for edits that were
+    /// accepted before. The service has checked a user of another machine; a decision against that user applies here
+    /// too.
     func permission(onBehalfOf identity: String) -> Permission {
         if identity.hasPrefix("key:") || AccessTable.local(identity) != nil { return permission(of: identity) }
         return decision(identity, nil).map { Permission($0) } ?? Permission(.readWrite)
@@ -88,7 +89,7 @@ final class GrantRegistry: Sendable {
         return stored(identity, key) ?? key.map(Self.stated) ?? Grant(identity: identity)
     }
 
-    /// All grants by identity: decisions, questions, and what the files of the other listed keys state.
+    /// All grants by identity: decisions, questions, and the statements of the files of the other listed keys.
     var all: [Grant] {
         let listed = keys.all()
         var grants = entries.withLock { $0.mapValues(\.grant) }
@@ -111,8 +112,8 @@ final class GrantRegistry: Sendable {
     /// The public key that a decision about an identity is about now.
     func publicKey(of identity: String) -> String? { keys.key(identity)?.publicKey.text }
 
-    /// Applies the grant of a committed transaction, if it changed one. Call it before others learn of the transaction:
-    /// services that follow the grants ask at once what the identity may do now.
+    /// Applies the grant of a committed transaction, if it changed one. It has to be called before others receive the
+    /// transaction: services that follow the grants ask for the new permission at once.
     func apply(_ performed: PerformedWrite) {
         guard let grant = performed.grant, let sequence = performed.record?.sequence else { return }
         entries.withLock { entries in
@@ -121,17 +122,17 @@ final class GrantRegistry: Sendable {
         }
     }
 
-    private func decision(_ identity: String, _ key: StatedKey?) -> Grant? {
+    private func decision(_ identity: String, _ key: KeyListEntry?) -> Grant? {
         stored(identity, key).flatMap { $0.status == .notDetermined ? nil : $0 }
     }
 
-    /// A grant for another key of the same name is not this identity's.
-    private func stored(_ identity: String, _ key: StatedKey?) -> Grant? {
+    /// Returns the stored grant of an identity; nil if there is none, or if it is for another key of the same name.
+    private func stored(_ identity: String, _ key: KeyListEntry?) -> Grant? {
         let grant = entries.withLock { $0[identity]?.grant }
         return grant.flatMap { $0.key == key?.publicKey.text ? $0 : nil }
     }
 
-    private static func stated(_ key: StatedKey) -> Grant {
+    private static func stated(_ key: KeyListEntry) -> Grant {
         let status: AuthorizationStatus =
             switch key.statement.access {
             case .ask: .notDetermined

@@ -9,12 +9,12 @@ import Synchronization
 
 /// Implements `session.open` and `grants.*`: the questions of clients, and the decisions of the owner.
 final class GrantService: Sendable {
-    /// The limits of identities about which nothing is decided.
+    /// The limits of identities without a decision.
     struct Limits: Sendable {
-        /// Requests that wait for a decision, for an identity and in all.
+        /// The maximum number of requests that wait for a decision, for an identity and in all.
         var waitingPerIdentity = 32
         var waiting = 1000
-        /// Different questions of one identity within the time that questions wait.
+        /// The maximum number of different questions of one identity within the lifetime of a question.
         var questionsPerIdentity = 32
         /// The time that a question waits, in microseconds.
         var lifetime: Int64 = 3_600_000_000
@@ -28,7 +28,7 @@ final class GrantService: Sendable {
     private struct State {
         var waiters: [UInt64: Waiter] = [:]
         var last: UInt64 = 0
-        /// The times of the questions of each identity that were written, in microseconds of the monotonic clock.
+        /// The times of the recorded questions of each identity, in microseconds of the monotonic clock.
         var asked: [String: [Int64]] = [:]
         var log = LogThrottle()
     }
@@ -68,7 +68,7 @@ final class GrantService: Sendable {
 
     // MARK: The client's question
 
-    /// Answers at once if the identity's access is decided; else writes the question down and waits.
+    /// Answers at once if the identity's access is decided; else records the question and waits.
     ///
     /// - Throws: `missing_purpose`, `limit_exceeded`, `busy`
     func open(_ request: OpenSession, _ context: RequestContext) async throws -> OpenSession.Result {
@@ -90,7 +90,7 @@ final class GrantService: Sendable {
         let (number, promise) = try wait(identity)
         defer { state.withLock { $0.waiters[number] = nil } }
         try await ask(identity, purpose, request)
-        // Decided while the question was written.
+        // Decided while the question was recorded.
         guard registry.permission(of: identity).role == .undecided else { return session(identity) }
         await TaskDelay.withTimeout(.microseconds(context.microsecondsToAnswer(at: clock.nowMicroseconds()))) {
             await promise.value(ifCancelled: ())
@@ -112,7 +112,7 @@ final class GrantService: Sendable {
         return (number, promise)
     }
 
-    /// Writes the question down, unless it waits already.
+    /// Records the question, unless it waits already.
     private func ask(_ identity: String, _ purpose: String, _ request: OpenSession) async throws {
         let time = now()
         let recently = limits.lifetime / 2
@@ -137,7 +137,7 @@ final class GrantService: Sendable {
         let (key, consent) = (registry.publicKey(of: identity), registry.grant(of: identity).consent)
         let change = GrantChange(identity: identity) { stored in
             if let stored, stored.key == key {
-                // Decided, or asked by another request meanwhile.
+                // Decided meanwhile, or recorded by another request.
                 guard stored.status == .notDetermined, !isSame(stored) else { return nil }
             }
             return Grant(
@@ -231,7 +231,7 @@ final class GrantService: Sendable {
         }
     }
 
-    /// For services: what an identity may do, and which of some assets it does not see.
+    /// For services: the permission of an identity, and which of some assets it does not see.
     func status(_ request: GrantStatus) async throws -> GrantStatus.Result {
         let permission = registry.permission(of: request.identity)
         var result = GrantStatus.Result(permission)
@@ -256,9 +256,9 @@ final class GrantService: Sendable {
         return view(of: context.identity)
     }
 
-    /// Returns the view of the client that a service asks for.
+    /// Returns the view of the client on whose behalf a service sends a request.
     ///
-    /// - Throws: `access_denied` if its access is not limited any more
+    /// - Throws: `access_denied` if its access is no longer limited
     func view(onBehalfOf client: String) throws(GrantError) -> LimitedView {
         guard registry.permission(of: client).role == .limited else { throw GrantError.viewChanged(client) }
         return view(of: client)
@@ -279,7 +279,7 @@ final class GrantService: Sendable {
         AddOnlyClient(identity: identity, key: registry.publicKey(of: identity))
     }
 
-    /// The most records that are read for one question about the history.
+    /// The maximum number of records that are read for one request about the history.
     private static let historyRecords = 10_000
 
     func history(_ request: GrantHistory) async throws -> GrantHistory.Result {
@@ -358,10 +358,11 @@ final class GrantService: Sendable {
                 "by": "\(owner)",
             ]
         )
+        if grant.status == .denied { await questions.declineAll(of: identity, by: owner) }
         return DecidedGrant(grant: grant)
     }
 
-    /// Commits a change of a grant and wakes those who wait for it.
+    /// Commits a change of a grant and resumes the requests that wait for it.
     private func commit(_ request: WriteRequest) async throws -> Grant? {
         let performed: PerformedWrite
         do throws(WriteFailure) {
@@ -375,7 +376,8 @@ final class GrantService: Sendable {
         return review(performed)
     }
 
-    /// Reviews what runs for the identity whose grant a transaction changed, and wakes those who wait for the decision.
+    /// Reviews what runs for the identity whose grant a transaction changed, and resumes the requests that wait for the
+    /// decision.
     @discardableResult
     func review(_ performed: PerformedWrite) -> Grant? {
         guard performed.record != nil, let grant = performed.grant else { return nil }

@@ -80,7 +80,7 @@ struct GrantStore {
 
     // MARK: The lists of limited grants
 
-    /// The stored facts about the list of a limited grant, besides its assets.
+    /// The stored properties of the list of a limited grant, without its assets.
     struct List {
         /// The key that the decision is about.
         var key: String?
@@ -90,7 +90,7 @@ struct GrantStore {
         var limitedSince: Int64
     }
 
-    /// Returns what is stored about a list; nil if the grant is not limited.
+    /// Returns the properties of a list; nil if the grant is not limited.
     func list(of identity: String) throws -> List? {
         try database.first(
             "SELECT public_key, list_version, limited_since FROM grants WHERE identity = ? AND status = ?",

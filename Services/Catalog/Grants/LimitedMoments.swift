@@ -1,9 +1,10 @@
+import Basics
 import PhotoModel
 
 /// The moments of a limited view.
 ///
-/// An asset's own properties decide in which moment it is, so the moments of the view are those of the assets on the list.
-/// Their facts are made of these assets: the stored ones count the others too.
+/// An asset's own properties decide in which moment it is, so the moments of the view are those of the assets on the
+/// list. Their counts and dates are computed from these assets: the stored ones include other assets.
 extension LimitedView {
     /// Returns the moments at a sequence.
     func moments(_ results: ResultReader, at moment: Int64) throws -> [PhotoCollection] {
@@ -19,7 +20,10 @@ extension LimitedView {
         }
         return lists.compactMap { list, moments in
             guard var entity = list.collectionList(of: moments) else { return nil }
-            entity.revision = Revision(moments.map(\.revision.sequence).max() ?? 0)
+            entity.revision = Revision(facts: [
+                Int64(entity.childCount), entity.startDate ?? 0, entity.endDate ?? 0, entity.creationDate,
+                entity.modificationDate,
+            ])
             return .list(entity)
         }
     }
@@ -33,16 +37,14 @@ extension LimitedView {
 
     private func byPlace(_ results: ResultReader, at moment: Int64) throws -> [AssetCollection] {
         var members: [Moment: [MomentMember]] = [:]
-        var newest = try assets(results.reader, at: moment, results.head).version
-        try eachInMoments(results, at: moment) { asset, member in
-            newest = max(newest, asset.revision.sequence)
-            members[member.moment, default: []].append(member)
-        }
+        try eachInMoments(results, at: moment) { members[$1.moment, default: []].append($1) }
         return members.compactMap { place, members in
             guard var collection = place.collection(of: members) else { return nil }
             collection.localizedLocationNames = place.placeNames
-            // The newest change of the view: a moment also changes when an asset leaves it.
-            collection.revision = Revision(newest)
+            collection.revision = Revision(facts: [
+                Int64(collection.estimatedAssetCount ?? 0), collection.startDate ?? 0, collection.endDate ?? 0,
+                collection.creationDate, collection.modificationDate,
+            ])
             return collection
         }
     }
@@ -60,7 +62,7 @@ extension LimitedView {
         }
     }
 
-    /// Returns whether the view has the object in which a fetch selects, at a sequence.
+    /// Returns true if the view has the object in which a fetch selects, at a sequence.
     func hasObject(of fetch: Fetch, _ results: ResultReader, at moment: Int64) throws -> Bool {
         let (reader, head) = (results.reader, results.head)
         let place: FetchKind.AssetSource
@@ -85,14 +87,14 @@ extension LimitedView {
     ) throws -> Bool {
         let members = try Fetch(.assets(place), includeAllBurstAssets: true, sourceTypes: .all).limited(to: granted)
         guard moment < head.sequence else {
-            return try reader.fetches.assetRows(members, FetchStore.Window(from: 0, count: 1))?.isEmpty == false
+            return try reader.fetches.assetRows(members, FetchStore.PageRange(from: 0, count: 1))?.isEmpty == false
         }
-        // It makes no difference, also not to the time, whether the library had the object.
+        // The result and the time are the same whether or not the library had the object.
         return try !HistoricalState(reader: reader, sequence: moment, head: head).result(of: members).isEmpty
     }
 
-    /// Returns true if a collection is in the view: a smart album, or a moment or a list of moments with an asset of the
-    /// view.
+    /// Returns true if a collection is in the view: a smart album, or a moment or a list of moments with an asset of
+    /// the view.
     func hasCollection(_ id: ObjectID, _ reader: LibraryReader, _ head: LibraryHead) throws -> Bool {
         let place: FetchKind.AssetSource
         switch DerivedCollection(id) {
@@ -105,8 +107,18 @@ extension LimitedView {
         return try has(place, assets(reader, at: head.sequence, head), reader, at: head.sequence, head)
     }
 
-    /// The members of an asset of which the facts of a moment are made.
+    /// The members of an asset from which the properties of a moment are computed.
     private static let facts = AssetProjection(members: [
-        "id", "revision", "creationDate", "creationOffset", "addedDate", "trashedDate", "location", "isHidden",
+        "id", "creationDate", "creationOffset", "addedDate", "trashedDate", "location", "isHidden",
     ])
+}
+
+extension Revision {
+    /// The revision of an entity that no transaction stores, because it is made of the assets of a view: equal facts
+    /// have equal revisions, and other facts another one.
+    fileprivate init(facts: [Int64]) {
+        var bytes: [UInt8] = []
+        for fact in facts { withUnsafeBytes(of: fact.bigEndian) { bytes += $0 } }
+        self.init(SHA256.hash(data: bytes).prefix(7).reduce(Int64(0)) { $0 << 8 | Int64($1) })
+    }
 }

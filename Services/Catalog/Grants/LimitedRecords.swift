@@ -1,8 +1,8 @@
 import JSONValue
 import PhotoModel
 
-/// Rewrites change records for a limited view, in the order of their sequences: assets that come onto the list are
-/// insertions, those that leave it are deletions, and what is not on it is not there.
+/// Rewrites change records for a limited view, in the order of their sequences: assets that are added to the
+/// list are insertions, those that are removed from it are deletions, and other assets are left out.
 struct LimitedRecords {
     private let view: LimitedView
     /// The list after the last record.
@@ -10,16 +10,16 @@ struct LimitedRecords {
     /// False until the view's key has a list: edits and questions before it may be those of an earlier key of the name.
     private var hasList: Bool
 
-    /// - Parameter sequence: the sequence after which records follow
+    /// - Parameter sequence: the sequence before the first record
     init(_ view: LimitedView, _ reader: LibraryReader, after sequence: Int64, _ head: LibraryHead) throws {
         self.view = view
         ids = try view.assets(reader, at: sequence, head).ids
         hasList = try view.hasList(reader)
     }
 
-    /// Returns the text of the next record as the view has it; nil if nothing of it is in the view.
+    /// Returns the text of the next record as the view has it; nil if no part of it is in the view.
     ///
-    /// - Throws: `access_denied` at a record after which the grant is not limited any more
+    /// - Throws: `access_denied` at a record after which the grant is no longer limited
     mutating func next(_ bytes: [UInt8], _ reader: () throws -> (LibraryReader, LibraryHead)) throws -> [UInt8]? {
         var record = try ChangeRecord(json: JSON(parsing: bytes))
         let old = ids
@@ -41,7 +41,7 @@ struct LimitedRecords {
         record.questions.removeAll { $0.identity != view.identity }
         if !hasList { (record.edits, record.questions) = ([], []) }
         (record.collections, record.lists) = ([], [])
-        // The states of edits are for their publisher.
+        // Only the publisher of an edit sees its states.
         if record.origin.onBehalfOf != view.identity { record.edits = [] }
         var changes = record.assets.compactMap { change in
             Self.visible(

@@ -18,7 +18,7 @@ struct LimitedView: Sendable {
 
     // MARK: The list
 
-    /// Returns whether the identity's own key has a list.
+    /// Returns true if the identity's own key has a list.
     func hasList(_ reader: LibraryReader) throws -> Bool { try stored(reader) != nil }
 
     private func stored(_ reader: LibraryReader) throws -> GrantStore.List? {
@@ -99,7 +99,7 @@ struct LimitedView: Sendable {
         return try reader.assets.assets(withPrimaryOriginals: digests, listedFor: identity, limit: limit)
     }
 
-    /// Returns whether an asset is on the list now.
+    /// Returns true if an asset is on the list now.
     func contains(_ id: ObjectID, _ reader: LibraryReader) throws -> Bool {
         try hasList(reader) && reader.grants.isListed(id, of: identity)
     }
@@ -140,8 +140,8 @@ struct LimitedView: Sendable {
     /// moments of the view and their lists. Conditions and order are those of the facts that the view has.
     ///
     /// - Parameter members: the members of the transient collections that the fetch names
-    /// - Returns: nil if the fetch selects in a list of moments that the view has none of
-    /// - Throws: `access_denied` for fetches that tell in which collections an object is, and of folders
+    /// - Returns: nil if the fetch selects in a list of moments of which the view has none
+    /// - Throws: `access_denied` for fetches of the collections that contain an object, and of folders
     func collections(
         _ fetch: Fetch,
         _ results: ResultReader,
@@ -199,7 +199,7 @@ extension PhotoCollection {
 
 /// The lists of limited grants in memory, each in its newest version.
 final class GrantedAssetLists: Sendable {
-    /// The most assets on all lists in memory; beyond it all are dropped and read again.
+    /// The maximum number of assets on all lists in memory; beyond it all lists are removed and read again.
     private static let limit = 1_000_000
 
     private let lists = Mutex<[String: GrantedAssets]>([:])

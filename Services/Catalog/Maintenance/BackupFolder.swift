@@ -46,7 +46,7 @@ struct BackupFolder: Sendable {
     /// the sequence of the backup before, whose file stays until the manifest is replaced.
     static func databaseName(_ sequence: Int64, date: Int64) -> String { "library-\(sequence)-\(date).sqlite" }
 
-    /// Returns whether the folder is empty or holds a backup, complete or not.
+    /// Returns true if the folder is empty or has a backup, complete or not.
     func isUsable() -> Bool {
         guard let names = try? Self.names(path) else { return false }
         return names.isEmpty || names.contains(Self.marker)
@@ -85,7 +85,7 @@ struct BackupFolder: Sendable {
         )
     }
 
-    /// Reads the manifest of the backup that is there; nil if there is none yet.
+    /// Reads the manifest of the existing backup; nil if there is none yet.
     ///
     /// - Throws: as ``manifest()``, if there is one that cannot be read
     private func earlierManifest() throws -> Manifest? {
@@ -93,8 +93,8 @@ struct BackupFolder: Sendable {
         return try manifest()
     }
 
-    /// Refuses to replace a backup that is not of an earlier state of the library. The library may have lost what is in
-    /// it: it was begun anew, or an older copy of it was put back.
+    /// Refuses to replace a backup that is not of an earlier state of the library. The library may have lost the
+    /// content of the backup, because it was created again or an older copy of it was restored.
     ///
     /// - Throws: ``StorageError/invalid(_:)``, also for a manifest that cannot be read
     func requireEarlierBackup(of head: LibraryHead) throws {

@@ -10,10 +10,13 @@ import Synchronization
 
 /// Implements `library.backup`: copies the library while it is in use.
 ///
-/// The steps, in this order: nothing is removed from the resource store any more; the database is copied at one
+/// The steps, in this order: the removal of stored files stops; the database is copied at one
 /// sequence and checked as a whole; every resource that the copy refers to is copied; the manifest is written, which
 /// makes the backup valid; finally the files that only the earlier backup needed are removed. If one of them fails, the
 /// copy of the database is removed again.
+///
+/// No step fails because of a file that is damaged or missing in the library: the other files are backed up, and the
+/// file is reported. An intact copy in the earlier backup may be the only one; it is kept.
 final class BackupService: Sendable {
     let store: LibraryStore
     let resources: ResourceStore
@@ -146,6 +149,15 @@ final class BackupService: Sendable {
             try target.removeOtherDatabases()
         }
         result.removed = try await blockingIO.run(.upkeep) { try Self.removeOthers(than: copy, from: targetStore) }
+        if result.damaged > 0 {
+            logger.error(
+                "files of the library are damaged or missing; the backup has all others",
+                metadata: [
+                    "target": "\(target.path)", "files": "\(result.damaged)",
+                    "first": "\(result.damagedFiles.prefix(5).map(\.digest).joined(separator: ", "))",
+                ]
+            )
+        }
         return result
     }
 
@@ -175,43 +187,50 @@ final class BackupService: Sendable {
                     }
                 rest = rest.dropFirst(step.count)
                 let resources = resources
-                let adoptions = try await blockingIO.run(.upkeep) {
+                let outcomes = try await blockingIO.run(.upkeep) {
                     try step.map { try Self.adopt($0.digest, copy, from: resources, into: target, verifies) }
                 }
-                for (resource, adoption) in zip(step, adoptions) {
-                    result.resources += 1
-                    guard let adoption else {
-                        result.remote += 1
-                        continue
-                    }
-                    result.bytes += resource.size
-                    switch adoption {
-                    case .present: result.present += 1
-                    case .linked: result.linked += 1
-                    case .copied: result.copied += 1
-                    case .referenced: result.referenced += 1
-                    }
-                }
+                for (resource, outcome) in zip(step, outcomes) { result.count(outcome, size: resource.size) }
                 let progress: JSONObject = ["done": JSON(result.resources), "total": JSON(total)]
                 try await notifier.notify(BackupLibrary.notification, progress)
             }
         }
     }
 
-    /// Adopts the bytes of a digest. Nil for bytes that are only in remote storage, and that no earlier backup has: the
-    /// copy of the database names them.
+    /// The outcome for the bytes of a digest.
+    fileprivate enum Outcome: Sendable {
+        case adopted(ResourceStore.AdoptionResult)
+        /// They are only in remote storage, and no earlier backup has them: the copy of the database names them.
+        case remote
+        case damaged(BackupLibrary.DamagedFile)
+    }
+
     private static func adopt(
         _ digest: ResourceDigest,
         _ copy: BackupStore,
         from resources: ResourceStore,
         into target: ResourceStore,
         _ verifies: Bool
-    ) throws -> ResourceStore.AdoptionResult? {
+    ) throws -> Outcome {
         do throws(StorageError) {
-            return try target.adopt(digest, from: resources, verifies: verifies)
+            return .adopted(try target.adopt(digest, from: resources, verifies: verifies))
         } catch {
-            guard case .notFound = error, try copy.isRemote(digest) else { throw error }
-            return target.contains(digest) ? .present : nil
+            if case .notFound = error, try copy.isRemote(digest) {
+                return target.contains(digest) ? .adopted(.present) : .remote
+            }
+            // An error of the target ends the backup.
+            guard try resources.damage(of: digest) != nil else { throw error }
+            let isInBackup = target.isIntact(digest)
+            if !isInBackup, try copy.isRemote(digest) { return .remote }
+            let (asset, filename) = try copy.owner(of: digest)
+            return .damaged(
+                BackupLibrary.DamagedFile(
+                    digest: digest.text,
+                    asset: asset,
+                    filename: filename,
+                    isInBackup: isInBackup
+                )
+            )
         }
     }
 
@@ -236,5 +255,28 @@ final class BackupService: Sendable {
             try target.removeReference(of: digest)
         }
         return others.count
+    }
+}
+
+extension BackupLibrary.Result {
+    fileprivate mutating func count(_ outcome: BackupService.Outcome, size: Int64) {
+        resources += 1
+        switch outcome {
+        case .adopted(let adoption):
+            bytes += size
+            switch adoption {
+            case .present: present += 1
+            case .linked: linked += 1
+            case .copied: copied += 1
+            case .referenced: referenced += 1
+            }
+        case .remote: remote += 1
+        case .damaged(let file):
+            damaged += 1
+            if damagedFiles.count < Self.maxDamagedFiles { damagedFiles.append(file) }
+            guard file.isInBackup else { return }
+            bytes += size
+            present += 1
+        }
     }
 }

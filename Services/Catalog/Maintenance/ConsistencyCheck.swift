@@ -20,6 +20,8 @@ struct ConsistencyCheck {
         /// Files that are in remote storage only.
         var remote = 0
         var missing = Sample()
+        /// Referenced files that are missing or changed, by their paths.
+        var references = Sample()
         var wrongSize = Sample()
         var damaged = Sample()
         var orphans = Sample()
@@ -30,9 +32,11 @@ struct ConsistencyCheck {
         private(set) var count = 0
         private(set) var first: [String] = []
 
-        mutating func add(_ digest: ResourceDigest) {
+        mutating func add(_ digest: ResourceDigest) { add(digest.text) }
+
+        mutating func add(_ name: String) {
             count += 1
-            if first.count < 5 { first.append(digest.text) }
+            if first.count < 5 { first.append(name) }
         }
 
         var json: JSON { ["count": JSON(count), "first": JSON(first)] }
@@ -55,7 +59,8 @@ struct ConsistencyCheck {
             "quarantined": JSON(try store.quarantined(atLeast: Quarantine.failures)),
             "resources": JSON(findings.resources), "remote": JSON(findings.remote), "bytes": .int(findings.bytes),
             "isDeep": .bool(isDeep),
-            "missing": findings.missing.json, "wrongSize": findings.wrongSize.json,
+            "missing": findings.missing.json, "references": findings.references.json,
+            "wrongSize": findings.wrongSize.json,
             "damaged": findings.damaged.json, "orphans": findings.orphans.json,
             "orphanBytes": .int(findings.orphanBytes),
         ]
@@ -113,7 +118,11 @@ struct ConsistencyCheck {
                 found.remote += 1
                 return
             }
-            found.missing.add(digest)
+            if let path = referencedPath(of: digest, resources) {
+                found.references.add(path)
+            } else {
+                found.missing.add(digest)
+            }
             return
         }
         guard file.size == size else {
@@ -121,6 +130,20 @@ struct ConsistencyCheck {
             return
         }
         guard isDeep else { return }
-        do throws(StorageError) { try file.verify() } catch { found.damaged.add(digest) }
+        do throws(StorageError) {
+            try file.verify()
+        } catch {
+            if let path = referencedPath(of: digest, resources) {
+                found.references.add(path)
+            } else {
+                found.damaged.add(digest)
+            }
+        }
+    }
+
+    /// Returns the path of a referenced file; nil for bytes that are stored, or unknown.
+    private func referencedPath(of digest: ResourceDigest, _ resources: ResourceStore) -> String? {
+        guard !resources.contains(digest) else { return nil }
+        return (try? resources.reference(of: digest))?.path
     }
 }

@@ -1,3 +1,4 @@
+import Contracts
 import Glibc
 import Hosting
 import PhotoModel
@@ -8,7 +9,7 @@ import Storage
 /// The database gets its final name last: an interrupted restore leaves a folder that no catalog opens as a library. A
 /// file marks such a folder, so that the restore can be repeated into it.
 struct LibraryRestore: Sendable {
-    /// The number of sequences skipped after the backup's, so that none that the lost library issued is issued again.
+    /// The number of sequences skipped after the backup's, so that none that the lost library used is used again.
     static let gap: Int64 = 1_000_000
 
     struct Result: Sendable {
@@ -17,14 +18,20 @@ struct LibraryRestore: Sendable {
         var referenced = 0
         /// Resources that are in remote storage only.
         var remote = 0
+        /// Resources that are damaged or missing in the backup, and so in the restored library.
+        var damaged = 0
+        /// The first of the damaged or missing resources.
+        var damagedFiles: [BackupLibrary.DamagedFile] = []
     }
 
     let backup: BackupFolder
     let library: String
     /// The identifier of the new history: 32 hexadecimal digits, never used before.
-    let newHistory: String
+    let newHistoryID: String
 
     /// Copies and verifies everything; blocks.
+    ///
+    /// Files that are damaged or missing in the backup are left out and reported; their assets stay.
     ///
     /// - Parameter progress: called with the number of resources done and their total
     func run(progress: (Int, Int) -> Void) throws -> Result {
@@ -40,7 +47,7 @@ struct LibraryRestore: Sendable {
         // Another restore may have ended before the lock was taken.
         try requireUsable()
         try begin()
-        // After an error nothing of it is used again, and it may have filled the disk.
+        // After an error the partial database is not used again, and it may have filled the disk.
         defer { for ending in [""] + Self.databaseEndings { unlink(partial + ending) } }
         let source = try ResourceStore(root: backup.resourcesPath, isReadOnly: true)
         let target = try ResourceStore(root: library + "/resources")
@@ -50,13 +57,7 @@ struct LibraryRestore: Sendable {
         var last: ResourceDigest?
         while case let page = try copy.resources(after: last, limit: 256), let end = page.last {
             for resource in page {
-                do {
-                    if try target.adopt(resource.digest, from: source) == .referenced { result.referenced += 1 }
-                } catch StorageError.notFound(let message) {
-                    guard try copy.isRemote(resource.digest) else { throw StorageError.notFound(message) }
-                    result.remote += 1
-                }
-                result.resources += 1
+                try Self.restore(resource.digest, copy, from: source, into: target, &result)
             }
             last = end.digest
             progress(result.resources, manifest.resources)
@@ -66,7 +67,7 @@ struct LibraryRestore: Sendable {
 
         try Self.copy(saved, to: partial)
         try DatabaseCheck.full(path: partial)
-        let head = try BackupStore.startNewHistory(path: partial, history: newHistory, gap: Self.gap)
+        let head = try BackupStore.startNewHistory(path: partial, history: newHistoryID, gap: Self.gap)
         for ending in Self.databaseEndings { unlink(partial + ending) }
         try DurableFile.commit(partial, as: library + "/library.sqlite")
         let headFile = try HeadFile(path: library + "/head", database: library + "/library.sqlite")
@@ -74,6 +75,34 @@ struct LibraryRestore: Sendable {
         result.token = head.token
         unlink(marker)
         return result
+    }
+
+    private static func restore(
+        _ digest: ResourceDigest,
+        _ copy: BackupStore,
+        from source: ResourceStore,
+        into target: ResourceStore,
+        _ result: inout Result
+    ) throws {
+        result.resources += 1
+        do throws(StorageError) {
+            if try target.adopt(digest, from: source) == .referenced { result.referenced += 1 }
+        } catch {
+            // An error of the target ends the restore.
+            guard try source.damage(of: digest) != nil else { throw error }
+            // An earlier restore into the folder may have found the bytes, on a disk that fails now.
+            if target.isIntact(digest) { return }
+            guard try !copy.isRemote(digest) else {
+                result.remote += 1
+                return
+            }
+            result.damaged += 1
+            guard result.damagedFiles.count < BackupLibrary.Result.maxDamagedFiles else { return }
+            let (asset, filename) = try copy.owner(of: digest)
+            result.damagedFiles.append(
+                .init(digest: digest.text, asset: asset, filename: filename, isInBackup: false)
+            )
+        }
     }
 
     /// The file that marks the folder until the restore is complete.

@@ -1,5 +1,6 @@
 import Contracts
 import Glibc
+import ImageFormats
 import PhotoModel
 import Storage
 
@@ -8,10 +9,12 @@ import Storage
 /// - A file with the recorded attributes is unchanged; one with another time, inode or device but the same bytes is
 ///   accepted again.
 /// - A file with other bytes is changed: it is reported and never served.
-/// - A file that is gone is searched by size and content among the unreferenced files; if found, it moved.
+/// - A missing or changed file is searched by size and content among the unreferenced files and among those that have
+///   taken the places of others; if found, it moved. So files may be renumbered or swapped.
 /// - A file that is not found anywhere is marked missing; its asset stays.
-/// - Below a folder that cannot be read nothing is concluded. A root without a single referenced file that is empty or
-///   on another device than they were is treated as not mounted.
+/// - No conclusion is drawn about files below a folder that cannot be read. A root without a single referenced file
+///   that is empty or on another device than they were is treated as not mounted. So is a disk below a root: the
+///   nearest folder that exists is on another device than the file was, and no other file of its device is there.
 ///
 /// Several resources have one path after a file was changed in place and imported again; at most one has its bytes.
 ///
@@ -21,6 +24,24 @@ struct ReferenceScan {
         let digest: ResourceDigest
         let reference: FileReference
         var isFound = false
+        /// True if its path has other bytes.
+        var isReplaced = false
+        /// True if its disk is not mounted.
+        var isAway = false
+    }
+
+    /// A device as it was recorded, and as it is now, of files that were found below a folder.
+    private struct Renumbering: Hashable {
+        let folder: String
+        let recorded: UInt64
+        let current: UInt64
+    }
+
+    /// A file that has taken the place of another one.
+    private struct Replacement {
+        let path: String
+        let identity: FileIdentity
+        let digest: ResourceDigest
     }
 
     private let resources: ResourceStore
@@ -33,7 +54,10 @@ struct ReferenceScan {
     private var known: [String: [KnownFile]] = [:]
     /// Files that no asset refers to, with their sizes.
     private var unknownFiles: [(path: String, size: Int64)] = []
-    /// Folders below which nothing is concluded.
+    private var replacements: [Replacement] = []
+    /// Devices that have another number than recorded, by the folders of their files and those above.
+    private var renumberings: Set<Renumbering> = []
+    /// Folders about whose files no conclusion is drawn.
     private var closed: [String] = []
     private(set) var result = RescanLibrary.Result()
 
@@ -71,6 +95,7 @@ struct ReferenceScan {
         for root in roots { try search(root) }
         progress(done, known.count)
         try findMoved()
+        findAway()
         try conclude()
     }
 
@@ -121,6 +146,10 @@ struct ReferenceScan {
 
     private mutating func close(_ folder: String) {
         closed.append(folder)
+        report(unreadable: folder)
+    }
+
+    private mutating func report(unreadable folder: String) {
         if result.unreadable.count < RescanLibrary.maxPaths { result.unreadable.append(folder) }
     }
 
@@ -140,22 +169,41 @@ struct ReferenceScan {
         }
         let isOther = entries.contains { $0.reference.identity != identity }
         let digest = try isOther ? hash(file, identity) : nil
-        var isChanged = false
-        for entry in entries {
+        var isReplacement = false
+        for index in entries.indices {
+            let entry = entries[index]
             let isSame = entry.reference.identity == identity
             if isSame, entry.reference.missingSince == nil {
                 result.unchanged += 1
             } else if isSame || digest == entry.digest {
                 let isSet = try set(FileReference(path: path, identity: identity), of: entry)
                 if isSet { result.refreshed += 1 } else { result.unchanged += 1 }
+                note(entry.reference.identity.device, isNow: identity.device, at: path)
             } else {
-                isChanged = true
+                (entries[index].isFound, entries[index].isReplaced) = (false, true)
+                isReplacement = true
             }
         }
-        if isChanged {
-            result.changedCount += 1
-            if result.changed.count < RescanLibrary.maxPaths { result.changed.append(path) }
+        known[path] = entries
+        if isReplacement, let digest {
+            replacements.append(Replacement(path: path, identity: identity, digest: digest))
         }
+    }
+
+    /// Notes that a device has another number than recorded, for all folders above a file.
+    private mutating func note(_ recorded: UInt64, isNow current: UInt64, at path: String) {
+        guard recorded != current else { return }
+        var folder = Self.parent(of: path)
+        while renumberings.insert(Renumbering(folder: folder, recorded: recorded, current: current)).inserted,
+            folder != "/"
+        {
+            folder = Self.parent(of: folder)
+        }
+    }
+
+    private static func parent(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return "/" }
+        return String(path[..<slash])
     }
 
     /// Sets a reference, unless it was changed or removed since the scan has begun.
@@ -186,39 +234,106 @@ struct ReferenceScan {
 
     private func isClosed(_ path: String) -> Bool { closed.contains { Self.isBelow(path, $0) } }
 
-    private mutating func findMoved() throws {
-        var lost: [Int64: [KnownFile]] = [:]
-        for (path, entries) in known where !isClosed(path) {
-            for entry in entries where !entry.isFound {
-                lost[entry.reference.identity.size, default: []].append(entry)
+    /// Finds the missing files whose disk is not mounted. Each is below a folder that exists on another device than the
+    /// file was, unless that device has another number now.
+    private mutating func findAway() {
+        var folders: [String: (path: String, device: UInt64)] = [:]
+        var reported: Set<String> = []
+        let lost = known.keys.filter { path in
+            !isClosed(path) && known[path]?.contains { !$0.isFound && !$0.isReplaced } == true
+        }
+        for path in lost.sorted() {
+            let parent = Self.parent(of: path)
+            let folder = folders[parent] ?? Self.nearestFolder(parent)
+            folders[parent] = folder
+            // A file that an earlier scan has missed, with its disk, is missing.
+            for (index, entry) in (known[path] ?? []).enumerated()
+            where !entry.isFound && entry.reference.missingSince == nil {
+                let device = entry.reference.identity.device
+                let renumbering = Renumbering(folder: folder.path, recorded: device, current: folder.device)
+                guard device != folder.device, !renumberings.contains(renumbering) else { continue }
+                known[path]?[index].isAway = true
+                let mountPoint = Self.mountPoint(of: path, below: folder.path)
+                if reported.insert(mountPoint).inserted { report(unreadable: mountPoint) }
             }
+        }
+    }
+
+    /// Returns the nearest folder of a path that exists, with its device.
+    private static func nearestFolder(_ path: String) -> (path: String, device: UInt64) {
+        var folder = path
+        var status = stat()
+        while stat(folder, &status) != 0, folder != "/" { folder = parent(of: folder) }
+        return (folder, UInt64(status.st_dev))
+    }
+
+    /// Returns the mount point of a missing file: the folder that exists if it is that of the file, or else the one
+    /// that is missing in it.
+    private static func mountPoint(of path: String, below folder: String) -> String {
+        let start = folder == "/" ? folder : folder + "/"
+        let rest = Substring(path.utf8.dropFirst(start.utf8.count))
+        return rest.contains("/") ? start + rest.prefix { $0 != "/" } : folder
+    }
+
+    private mutating func findMoved() throws {
+        // Of the sizes of files that are not known at their paths.
+        let sizes = Set(replacements.map(\.identity.size) + unknownFiles.map { $0.size })
+        var candidates: [Int64: [KnownFile]] = [:]
+        for (path, entries) in known where !isClosed(path) {
+            for entry in entries where sizes.contains(entry.reference.identity.size) {
+                candidates[entry.reference.identity.size, default: []].append(entry)
+            }
+        }
+        for file in replacements {
+            let same = candidates[file.identity.size]?.first { $0.digest == file.digest }
+            if let same { try move(same, to: file.path, file.identity) }
         }
         for (path, size) in unknownFiles {
             if isStopped() { throw CancellationError() }
-            var isKnown = false
-            if let candidates = lost[size], let file = try? allowlist.open(path),
-                let identity = try? FileIdentity(of: file),
-                let digest = try hash(file, identity),
-                let entry = candidates.first(where: { $0.digest == digest })
-            {
-                let old = entry.reference.path
-                isKnown = true
-                if let index = known[old]?.firstIndex(where: { $0.digest == digest }) {
-                    known[old]?[index].isFound = true
-                }
-                lost[size]?.removeAll { $0.digest == digest }
-                if try set(FileReference(path: path, identity: identity), of: entry) {
-                    result.movedCount += 1
-                    if result.moved.count < RescanLibrary.maxPaths { result.moved.append(.init(from: old, to: path)) }
-                } else {
-                    result.unchanged += 1
+            let file = try? allowlist.open(path)
+            if let candidates = candidates[size], let file, let identity = try? FileIdentity(of: file) {
+                // Another name of a referenced file.
+                if candidates.contains(where: { $0.reference.identity == identity && $0.isFound }) { continue }
+                let digest = try hash(file, identity)
+                if let same = candidates.first(where: { $0.digest == digest }) {
+                    try move(same, to: path, identity)
+                    continue
                 }
             }
-            if !isKnown {
-                result.newCount += 1
-                if result.new.count < RescanLibrary.maxPaths { result.new.append(path) }
-            }
+            if file.map(Self.isImportable) ?? true { report(new: path) }
         }
+        // The files that were there have moved, and no asset has the bytes that are there now.
+        for file in replacements where known[file.path]?.contains(where: { !$0.isFound }) == false {
+            let isKnown = candidates[file.identity.size]?.contains { $0.digest == file.digest } == true
+            if !isKnown { report(new: file.path) }
+        }
+    }
+
+    private mutating func report(new path: String) {
+        result.newCount += 1
+        if result.new.count < RescanLibrary.maxPaths { result.new.append(path) }
+    }
+
+    /// Refers to a file at its new path, unless it was found, also at another one.
+    private mutating func move(_ file: KnownFile, to path: String, _ identity: FileIdentity) throws {
+        let old = file.reference.path
+        guard let index = known[old]?.firstIndex(where: { $0.digest == file.digest }),
+            known[old]?[index].isFound == false
+        else { return }
+        known[old]?[index].isFound = true
+        if try set(FileReference(path: path, identity: identity), of: file) {
+            result.movedCount += 1
+            if result.moved.count < RescanLibrary.maxPaths { result.moved.append(.init(from: old, to: path)) }
+        } else {
+            result.unchanged += 1
+        }
+    }
+
+    /// Returns false for a file that begins like no image and no video.
+    private static func isImportable(_ file: ResourceFile) -> Bool {
+        guard let head = try? file.read(offset: 0, count: VideoFileType.sniffedBytes) else { return true }
+        return ImageFormat.sniff(head) != nil || VideoFileType.sniff(head) != nil
+            || RawFileType.sniff(head, ending: nil) != nil
     }
 
     private mutating func conclude() throws {
@@ -228,8 +343,13 @@ struct ReferenceScan {
                 result.unknown += lost.count
                 continue
             }
+            if lost.contains(where: \.isReplaced) {
+                result.changedCount += 1
+                if result.changed.count < RescanLibrary.maxPaths { result.changed.append(path) }
+            }
+            result.unknown += lost.count(where: \.isAway)
             var isMissing = false
-            for entry in lost {
+            for entry in lost where !entry.isReplaced && !entry.isAway {
                 if entry.reference.missingSince != nil {
                     isMissing = true
                     continue

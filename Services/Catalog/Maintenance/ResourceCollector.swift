@@ -14,9 +14,9 @@ import Synchronization
 /// It scans the store in 256 parts, one at a time, and removes what is unreferenced in two rounds at least `after`
 /// apart, by the monotonic clock. A request that is about to refer to bytes holds a lease on them until its transaction
 /// is committed, so bytes without a lease that the database does not name are not needed. After a start with a database
-/// that may be older than the files, the unreferenced ones that were there are removed by ``collect(_:identity:)``
-/// only. They are noted in the first round; those that lose their references later are removed as always. A file was
-/// there if it was made before a time, for which the times of the files count, not only the clock at that start.
+/// that may be older than the files, the files that were unreferenced at that time are removed only by
+/// ``collect(_:identity:)``. The first round marks them; files that lose their references later are removed as usual. A
+/// file existed at the start if it was made before a time that follows from the times of the files and the clock.
 final class ResourceCollector: Service, Sendable {
     private let store: LibraryStore
     private let resources: ResourceStore
@@ -29,9 +29,9 @@ final class ResourceCollector: Service, Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        /// When bytes were first seen unreferenced, by part of the store.
+        /// The times at which bytes were first seen unreferenced, by part of the store.
         var seen: [String: [ResourceDigest: Int64]] = [:]
-        /// The number of files that are removed on request only, by part, in a round that notes them.
+        /// The number of files that are removed only on request, by part, in a round that marks them.
         var kept: [String: Int] = [:]
         var collected = 0
         var bytes: Int64 = 0
@@ -40,8 +40,8 @@ final class ResourceCollector: Service, Sendable {
 
     /// The maximum number of digests that wait for removal; others are found in a later round.
     static let mostWaiting = 100_000
-    /// The counter with the time, in microseconds since 1970, up to which unreferenced files are noted, to be removed
-    /// on request only, because the database may be older than they are; 0 if there is none, or after such a request.
+    /// The counter with the time, in microseconds since 1970, up to which unreferenced files are marked, to be removed
+    /// only on request, because the database may be older than they are; 0 if there is none, or after such a request.
     static let keptCounter = "collect.kept"
     /// The maximum time for one round through the store, in microseconds.
     private static let longestRound: Int64 = 900_000_000
@@ -110,7 +110,7 @@ final class ResourceCollector: Service, Sendable {
             result.count += removed.count
             result.bytes += removed.bytes
         }
-        // This is the request for which the files of lost changes were kept; their notes went with them.
+        // The files of lost changes were kept for such a request. Their marks were removed with them.
         if !request.isDryRun, try await store.read({ try $0.counter(Self.keptCounter) }) != 0 {
             try await store.remember(0, as: Self.keptCounter)
         }
@@ -119,7 +119,7 @@ final class ResourceCollector: Service, Sendable {
 
     /// Removes the bytes of a refused request, unless something else refers to them.
     ///
-    /// It goes on if the request is cancelled, as those are whose client has ended because another one was refused.
+    /// It continues if the request is cancelled, as it is if its client ended because another request was refused.
     func discard(_ digests: [ResourceDigest]) async {
         guard !digests.isEmpty else { return }
         await Task { await discardNow(digests) }.value
@@ -147,9 +147,9 @@ final class ResourceCollector: Service, Sendable {
         let digest: ResourceDigest
         let size: Int64
         let ticket: UInt64
-        /// When the file was stored, last read or last linked, in microseconds since 1970.
+        /// The time at which the file was stored, last read or last linked, in microseconds since 1970.
         var changedAt: Int64 = .max
-        /// True if it is removed on request only.
+        /// True if the file is removed only on request.
         var isKept = false
     }
 
@@ -176,7 +176,7 @@ final class ResourceCollector: Service, Sendable {
     /// Returns the unreferenced bytes of a part. Their tickets are read before the database: bytes that get a reference
     /// afterwards were published again and have a new ticket.
     ///
-    /// A file that was to be kept without a reference and has one now is as any other again.
+    /// A file that was marked to be kept and has a reference now loses its mark.
     private func unreferenced(in part: String) async throws -> [Candidate] {
         let resources = resources
         let stored = try await blockingIO.run {
@@ -199,21 +199,21 @@ final class ResourceCollector: Service, Sendable {
         return stored.filter { !named.contains($0.digest) }
     }
 
-    /// Returns the unreferenced bytes of a part without those that are removed on request only. If changes may have
-    /// been lost, it first notes those that were there then; a complete round ends that.
+    /// Returns the unreferenced bytes of a part without those that are removed only on request. If changes may have
+    /// been lost, it first marks the files that existed at that time; this ends with a complete round.
     ///
     /// The round is recorded in the store, and not in the database, which several catalogs with stores of their own may
     /// share.
     private func withoutKept(_ found: [Candidate], in part: String) async throws -> [Candidate] {
         let resources = resources
         let time = try await store.read { Int64(try $0.counter(Self.keptCounter)) }
-        let loss = "\(store.history) \(time)"
+        let loss = "\(store.historyID) \(time)"
         let notedLoss = try await blockingIO.run { resources.notedLoss() }
         guard time > 0, notedLoss != loss else {
             return found.filter { !$0.isKept }
         }
         let kept = try await blockingIO.run {
-            // A file that the clock says is of the future was made while it was ahead.
+            // A file with a time in the future was made while the clock was ahead.
             let now = WallClock.nowMicroseconds()
             let kept = found.filter { file in
                 file.isKept || file.changedAt <= time || !resources.wasMade(file.digest, after: time, until: now)

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Contracts
 import Glibc
 import Hosting
 import JSONValue
@@ -28,7 +29,7 @@ struct RestoreCommand: ParsableCommand {
         let restore = LibraryRestore(
             backup: BackupFolder(path: backup),
             library: library,
-            newHistory: CatalogEnvironment().makeName()
+            newHistoryID: CatalogEnvironment().makeName()
         )
         let clock = ContinuousClock()
         var shown = clock.now
@@ -41,16 +42,33 @@ struct RestoreCommand: ParsableCommand {
         let answer: JSON = [
             "library": .string(library), "token": .string(result.token.description),
             "resources": JSON(result.resources), "referenced": JSON(result.referenced),
-            "remote": JSON(result.remote),
+            "remote": JSON(result.remote), "damaged": JSON(result.damaged),
+            "damagedFiles": .array(result.damagedFiles.map(\.json)),
         ]
-        print(
-            json
-                ? answer.text
-                : "restored \(result.resources) resources into \(library), history \(result.token.library); "
-                    + (result.remote == 0
-                        ? "" : "\(result.remote) of them are in the object store only: start it with --object-store; ")
-                    + "start it with: safelight up --library \(Self.shellWord(library))"
-        )
+        print(json ? answer.text : lines(result, library).joined(separator: "\n"))
+        guard result.damaged == 0 else { throw ExitCode(Self.partlyRestored) }
+    }
+
+    /// The exit status if files of the backup are damaged or missing: that of a command that was partly successful.
+    private static let partlyRestored: Int32 = 3
+
+    private func lines(_ result: LibraryRestore.Result, _ library: String) -> [String] {
+        var lines = result.damagedFiles.map { file in
+            // As JSON, because a name may contain control characters.
+            let name = JSON.string(file.filename ?? file.digest).text
+            return "not restored  \(name) of \(file.asset?.description ?? "no asset"), SHA-256 \(file.digest)"
+        }
+        var line = "restored \(result.resources - result.damaged) resources into \(library), "
+        line += "history \(result.token.library); "
+        if result.remote > 0 {
+            line += "\(result.remote) of them are in the object store only: start it with --object-store; "
+        }
+        if result.damaged > 0 {
+            line += "\(result.damaged) more are damaged or missing in the backup, and their assets cannot be opened "
+            line += "until the same files are imported again; "
+        }
+        lines.append(line + "start it with: safelight up --library \(Self.shellWord(library))")
+        return lines
     }
 
     /// Returns a text as one word of a shell's command.

@@ -1,29 +1,30 @@
 import Basics
 import Synchronization
 
-/// Delays imports under the policy `optimize` while uploads are behind, so that local files exceed their budget by little:
-/// a file can be given up only after the store has it.
+/// Delays imports under the policy `optimize` while uploads are behind, so that local files exceed their budget only a
+/// little: a local file can be removed only after the store has it.
 ///
-/// A delay is short and ends nothing. There is none while the store cannot be used, or if all that is here has to stay.
+/// A delay is short and cancels no request. There is none while the store cannot be used, or if all local files have to
+/// stay.
 final class ImportThrottle: Sendable {
     /// The local bytes above which an import is delayed; nil for no limit.
     private let mostBytes: Int64?
     private let state = Mutex(State())
 
     private struct State {
-        /// Those of the latest listing, with what arrived and left since it began.
+        /// The bytes of the latest listing, with those that arrived and left since it began.
         var localBytes: Int64 = 0
         /// The bytes that arrived since the latest listing began.
         var arrivedBytes: Int64 = 0
-        /// True while files are uploaded and given up.
+        /// True while files are uploaded and removed.
         var isWorking = false
         var next = 0
         var waiters: [Int: AsyncStream<Void>.Continuation] = [:]
     }
 
-    /// The bytes above the budget that are here before imports are delayed: a part of the budget, and at least these.
+    /// The bytes above the budget from which on imports are delayed: a part of the budget, and a minimum.
     private static let (part, leastSlack): (Int64, Int64) = (8, 256 << 20)
-    /// The longest delay of one transaction, for all of its files together. Clients wait for 30 s by default.
+    /// The maximum delay of one transaction, for all of its files together. Clients wait for 30 s by default.
     static let longestDelay = Duration.seconds(5)
 
     init(_ options: RemoteStorageOptions) {
@@ -43,7 +44,7 @@ final class ImportThrottle: Sendable {
             state.waiters[state.next] = waiter
             return state.next
         }
-        // For changes before the registration.
+        // Changes may have happened before the registration.
         waiter.yield()
         _ = await TaskDelay.withTimeout(max(.zero, latest - .now)) { [self] in
             for await _ in stream where !isBehind { return }
@@ -57,10 +58,10 @@ final class ImportThrottle: Sendable {
         return state.withLock { $0.isWorking && $0.localBytes > mostBytes }
     }
 
-    /// Begins or ends a time in which files are uploaded and given up.
+    /// Begins or ends a time in which files are uploaded and removed.
     func setWorking(_ isWorking: Bool) { change { $0.isWorking = isWorking } }
 
-    /// Records that bytes were stored here.
+    /// Records that local bytes were stored.
     func arrived(_ bytes: Int64) {
         state.withLock { state in
             state.localBytes += bytes
@@ -68,7 +69,7 @@ final class ImportThrottle: Sendable {
         }
     }
 
-    /// Records that bytes were given up.
+    /// Records that local bytes were removed.
     func left(_ bytes: Int64) { change { $0.localBytes -= bytes } }
 
     /// Begins a listing of the local files. Bytes that arrive meanwhile may be counted twice, until the next one.

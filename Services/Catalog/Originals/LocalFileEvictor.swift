@@ -3,17 +3,17 @@ import Hosting
 import Storage
 import Synchronization
 
-/// Gives up local files beyond the budget, those used least recently first. The store is asked for each once more before
-/// its local file is removed.
+/// Removes local files beyond the budget, the least recently used first. Before a local file is removed, the store is
+/// asked once more for its object.
 final class LocalFileEvictor: Sendable {
     private let remote: RemoteStorage
     private let clock: MonotonicClock
     private let state = Mutex(State())
 
     private struct State {
-        /// True if more bytes are here than the budget allows, because they may not be given up yet.
+        /// True if local files exceed the budget because they may not be removed yet.
         var isOver = false
-        /// The earliest times of the next pass over all files: usually, and while imports wait for it.
+        /// The earliest times of the next pass over all files: normally, and while imports wait for it.
         var next: Int64 = .min
         var nextIfBehind: Int64 = .min
         /// True if a pass was left out because it was too early.
@@ -23,7 +23,7 @@ final class LocalFileEvictor: Sendable {
     /// The number of files whose release is decided together.
     private static let batch = 64
 
-    /// The shortest time between two passes over all files, in microseconds, and its least multiple of their listing.
+    /// The minimum time between two passes over all files: in microseconds, and as a multiple of the time of a listing.
     private static let (shortestPause, share): (Int64, Int64) = (500_000, 20)
     /// The time between two passes that only count the files, in microseconds.
     private static let countingPause: Int64 = 60_000_000
@@ -49,8 +49,8 @@ final class LocalFileEvictor: Sendable {
             return state.isDue
         }
         guard !isEarly else { return }
-        // Files are listed a small share of the time. Giving them up is not part of it: the next pass would come late if
-        // there was much to give up.
+        // Listing takes a small share of the time. Removing is not counted, because the next pass would come late if
+        // much had to be removed.
         var listing = Self.shortestPause / Self.share
         defer {
             let pause =
@@ -83,7 +83,7 @@ final class LocalFileEvictor: Sendable {
             let candidates = try await remote.store.read { reader in
                 try part.filter { try reader.remoteObjects.isReleasable($0.digest) }
             }
-            // As many as are needed, if all of them can be given up.
+            // As many as are needed, if all of them can be removed.
             var left = total
             let chosen = candidates.prefix { file in
                 defer { left -= file.size }

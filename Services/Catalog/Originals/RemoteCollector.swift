@@ -4,8 +4,8 @@ import ObjectStorage
 import Storage
 import Synchronization
 
-/// Deletes objects at the store that nothing in the library refers to any more, after the time that the collector of local
-/// files waits, too. In a versioned bucket, the store keeps their earlier versions.
+/// Deletes objects at the store to which the library no longer refers, after the same time as the collector of local
+/// files. In a versioned bucket, the store keeps their earlier versions.
 final class RemoteCollector: Sendable {
     private let remote: RemoteStorage
     private let clock: MonotonicClock
@@ -15,13 +15,13 @@ final class RemoteCollector: Sendable {
 
     private struct State {
         var next: Int64 = 0
-        /// When bytes were first seen unreferenced.
+        /// The times at which bytes were first seen unreferenced.
         var seen: [ResourceDigest: Int64] = [:]
     }
 
-    /// The most objects of one round; others are found in a later one.
+    /// The maximum number of objects of one round; others are found in a later one.
     private static let most = 1000
-    /// The longest time between two rounds, in microseconds.
+    /// The maximum time between two rounds, in microseconds.
     private static let longestRound: Int64 = 900_000_000
 
     init(_ remote: RemoteStorage, clock: MonotonicClock, after: Int64) {
@@ -39,7 +39,7 @@ final class RemoteCollector: Sendable {
         return state.withLock { max(0.5, Double($0.next - now) / 1_000_000) }
     }
 
-    /// Runs a round if it is due. Nothing is deleted while a backup is made.
+    /// Runs a round if it is due. No object is deleted during a backup.
     func run() async throws {
         let now = clock.nowMicroseconds()
         let isDue = state.withLock { state in
@@ -48,7 +48,7 @@ final class RemoteCollector: Sendable {
             return true
         }
         guard isDue, !remote.resources.isHeld else { return }
-        // Only this task deletes, so none of these deletions goes on.
+        // Only this task deletes, so none of these deletions is running.
         if try await remote.store.changeRemoteObjects({ try $0.registerReferenced() }) > 0 { remote.wake() }
         let found = try await remote.store.read { try $0.remoteObjects.unreferenced(limit: Self.most) }
         let due = state.withLock { state in
@@ -66,7 +66,7 @@ final class RemoteCollector: Sendable {
         guard remote.resources.removalTicket(digest) != nil else { return }
         let isConfirmed = try await remote.store.read { try $0.remoteObjects.remoteSize(of: digest) != nil }
         guard try await remote.store.changeRemoteObjects({ try $0.beginDeleting(digest) }) else { return }
-        // Of an upload that a kill has interrupted, the store may have parts.
+        // The store may have parts of an upload that a kill has interrupted.
         if !isConfirmed { try? await remote.client.abortUploads(of: RemoteStorage.key(digest)) }
         try await remote.client.delete(RemoteStorage.key(digest))
         try await remote.store.changeRemoteObjects { try $0.endDeleting(digest) }

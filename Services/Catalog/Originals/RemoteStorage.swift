@@ -17,7 +17,7 @@ final class RemoteStorage: Sendable {
     let now: @Sendable () -> Int64
     /// The progress of jobs.
     let jobChanges = UploadJobChanges()
-    /// Giving up local files and deleting objects exclude each other.
+    /// Removing local files and deleting objects exclude each other.
     let exclusive = FairSemaphore<Int>(permits: 1)
     let throttle: ImportThrottle
     private let state = Mutex(State())
@@ -69,7 +69,7 @@ final class RemoteStorage: Sendable {
 
     /// Asks the store for an object.
     ///
-    /// - Returns: nil if it is not there, false if it has another size or other bytes
+    /// - Returns: nil if it does not exist, false if it has another size or other bytes
     /// - Throws: ``ObjectStoreError``
     func isStored(_ digest: ResourceDigest, size: Int64, readsBytes: Bool = false) async throws -> Bool? {
         let key = Self.key(digest)
@@ -80,16 +80,16 @@ final class RemoteStorage: Sendable {
         return size > options.settings.partBytes || info.mayHave(digest: digest.text)
     }
 
-    /// Gives up a local file if that is allowed and the store has its bytes, for which it is asked once more.
+    /// Removes a local file if that is allowed and the store, which is asked once more, has its bytes.
     ///
-    /// - Returns: the bytes that were given up; nil if the file stays
+    /// - Returns: the size of the removed file; nil if the file stays
     func release(_ digest: ResourceDigest) async throws -> Int64? {
         try await exclusive.withPermit(for: 0) { try await self.releaseNow(digest) } ?? nil
     }
 
-    /// Gives up several local files, four at a time: most of the time is spent waiting for the store.
+    /// Removes several local files, four at a time: most of the time is spent waiting for the store.
     ///
-    /// - Returns: the bytes that were given up
+    /// - Returns: the size of the removed files
     func release(_ digests: [ResourceDigest]) async throws -> Int64 {
         let bytes = try await exclusive.withPermit(for: 0) {
             try await withThrowingTaskGroup(of: Int64?.self) { group in
@@ -129,7 +129,7 @@ final class RemoteStorage: Sendable {
             return nil
         }
         let resources = resources
-        // The rule is read again: the file may be needed since.
+        // The rule is checked again: the file may be needed meanwhile.
         guard try await store.read({ try $0.remoteObjects.isReleasable(digest) }) else { return nil }
         let isRemoved = try await blockingIO.run { try resources.remove(digest) }
         guard isRemoved else { return nil }
@@ -143,7 +143,7 @@ final class RemoteStorage: Sendable {
     /// Begins the next round of the uploads now.
     func wake() { wakeups.continuation.yield() }
 
-    /// The reasons to begin a round; one task may read them.
+    /// The events that begin a round; one task may read them.
     var rounds: AsyncStream<Void> { wakeups.stream }
 
     // MARK: State
@@ -182,7 +182,7 @@ final class RemoteStorage: Sendable {
 
     func downloaded(_ bytes: Int64) { state.withLock { $0.downloadedBytes += bytes } }
 
-    /// Fills in what is in memory.
+    /// Sets the members of a status that are in memory.
     func describe(_ status: inout StorageStatus.Result) {
         let state = state.withLock { $0 }
         status.store = options.location.text

@@ -5,9 +5,9 @@ import ObjectStorage
 struct RemoteStorageOptions: Sendable {
     /// The files that stay on this machine.
     enum Policy: String, CaseIterable, Sendable {
-        /// Every file, here and at the store.
+        /// Every file, besides the copy at the store.
         case all
-        /// As many as fit into a number of bytes; those used least recently are given up.
+        /// As many as fit into a number of bytes; the least recently used are removed.
         case optimize
     }
 

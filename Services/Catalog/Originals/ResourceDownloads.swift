@@ -6,7 +6,7 @@ import Storage
 import Synchronization
 
 /// Downloads bytes from remote storage into the library's resource store. Requests for the same bytes share one transfer,
-/// which ends when nobody waits for it any more. Nothing is stored under a digest before its SHA-256 was compared.
+/// which ends when no request waits for it. Bytes are stored under a digest only after their SHA-256 was compared.
 final class ResourceDownloads: Sendable {
     private let remote: RemoteStorage
     private let transfers = FairSemaphore<BlockingIOExecutor.Source>(permits: ResourceDownloads.concurrent)
@@ -14,7 +14,7 @@ final class ResourceDownloads: Sendable {
 
     /// The number of transfers at the same time.
     private static let concurrent = 6
-    /// The time for which downloaded bytes are not given up, in microseconds.
+    /// The time for which downloaded bytes are not removed, in microseconds.
     private static let grace: Int64 = 10_000_000
 
     private struct State {
@@ -35,7 +35,7 @@ final class ResourceDownloads: Sendable {
 
     init(_ remote: RemoteStorage) { self.remote = remote }
 
-    /// Returns the size of bytes for which the store can be asked; nil if it never had them.
+    /// Returns the size of an object that can be read from the store; nil if the store never had it.
     func remoteSize(of digest: ResourceDigest) async throws -> Int64? {
         try await remote.store.read { try $0.remoteObjects.readableSize(of: digest) }
     }
@@ -43,10 +43,10 @@ final class ResourceDownloads: Sendable {
     /// The number of transfers.
     var count: Int { state.withLock { $0.flights.count } }
 
-    /// Downloads bytes, or joins the transfer that does.
+    /// Downloads bytes, or joins a running transfer of them.
     ///
-    /// - Parameter report: receives the part that has arrived, from 0 to 1, growing; the last is 1
-    /// - Returns: a lease, so that the bytes are not given up before they are opened
+    /// - Parameter report: receives the fraction that has arrived, from 0 to 1, increasing; the last is 1
+    /// - Returns: a lease, so that the bytes are not removed before they are opened
     /// - Throws: ``ResourceError``, ``StorageError``, `CancellationError`
     func download(
         _ digest: ResourceDigest,
@@ -91,7 +91,7 @@ final class ResourceDownloads: Sendable {
                 if state.flights[digest]?.number == flight { state.flights[digest]?.task = task }
             }
             // The only waiter may have left before the task was known.
-            cancelIfDeserted(digest, flight)
+            cancelIfUnawaited(digest, flight)
         }
         return stream
     }
@@ -101,11 +101,11 @@ final class ResourceDownloads: Sendable {
             guard state.flights[digest]?.number == flight else { return }
             state.flights[digest]?.waiters[number] = nil
         }
-        cancelIfDeserted(digest, flight)
+        cancelIfUnawaited(digest, flight)
     }
 
-    /// Cancels a transfer for which nobody waits. A later request begins a new one.
-    private func cancelIfDeserted(_ digest: ResourceDigest, _ flight: Int) {
+    /// Cancels a transfer for which no request waits. A later request begins a new one.
+    private func cancelIfUnawaited(_ digest: ResourceDigest, _ flight: Int) {
         let task: Task<Void, Never>? = state.withLock { state in
             guard let found = state.flights[digest], found.number == flight, found.waiters.isEmpty,
                 let task = found.task
@@ -166,7 +166,7 @@ final class ResourceDownloads: Sendable {
             if Task.isCancelled || error.problem == .cancelled { throw CancellationError() }
             if !error.problem.concernsObject {
                 remote.note(error)
-                // The rounds find out when the store answers again.
+                // The rounds detect when the store answers again.
                 remote.wake()
             }
             throw ResourceError.notDownloaded(digest, error)
@@ -187,7 +187,7 @@ final class ResourceDownloads: Sendable {
         }
     }
 
-    /// Keeps bytes here for a moment: they are about to be used.
+    /// Keeps local bytes for a moment: they are about to be used.
     private func keep(_ digest: ResourceDigest, _ lease: ResourceLease) {
         let now = MonotonicClock.system.nowMicroseconds()
         state.withLock { state in
@@ -196,7 +196,7 @@ final class ResourceDownloads: Sendable {
         }
     }
 
-    /// Ends the lease of a latest download, because its bytes shall be given up.
+    /// Ends the lease of a recent download, because its bytes are to be removed.
     func endLease(of digest: ResourceDigest) { state.withLock { $0.recent.removeAll { $0.digest == digest } } }
 
     /// Ends the leases of downloads that are no longer new.

@@ -19,8 +19,8 @@ struct ResourceOpener: Sendable {
         var isDownloaded = false
     }
 
-    /// - Throws: ``StorageError/notFound(_:)`` for bytes that are nowhere; ``ResourceError`` for bytes in remote storage
-    ///   that may not, or cannot, be downloaded
+    /// - Throws: ``StorageError/notFound(_:)`` for bytes that are neither local nor in remote storage;
+    ///   ``ResourceError`` for bytes in remote storage that may not, or cannot, be downloaded
     func open(
         _ digest: ResourceDigest,
         isNetworkAccessAllowed: Bool,

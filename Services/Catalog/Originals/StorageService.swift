@@ -138,8 +138,8 @@ struct StorageService: Sendable {
 
     // MARK: Keeping and releasing
 
-    /// The number of assets whose files are downloaded at the same time. One connection leaves others idle while it waits
-    /// for the store, and for the disk when a file is synced; the rest of the downloads is for interactive requests.
+    /// The number of assets whose files are downloaded at the same time. Several keep the connections
+    /// busy while one waits for the store or for a sync of the disk; the other downloads are for interactive requests.
     private static let concurrentDownloads = 4
 
     func keep(_ request: KeepInStorage, _ context: RequestContext) async throws -> KeepInStorage.Result {
@@ -181,7 +181,7 @@ struct StorageService: Sendable {
 
     /// Moves the files of an asset.
     ///
-    /// - Parameter move: returns the bytes that it has moved; nil if there was nothing to do
+    /// - Parameter move: returns the number of bytes that it has moved; nil if the file did not have to be moved
     private static func move(
         _ asset: Asset,
         _ move: @Sendable (ResourceDigest) async throws -> Int64?
@@ -198,7 +198,7 @@ struct StorageService: Sendable {
 
     /// Downloads bytes that are not on this machine.
     ///
-    /// - Returns: their number; nil if they were here
+    /// - Returns: their number; nil if they were local already
     private func fetch(_ digest: ResourceDigest, _ context: RequestContext) async throws -> Int64? {
         guard let downloads = originals.downloads, !resources.contains(digest),
             let size = try await downloads.remoteSize(of: digest)

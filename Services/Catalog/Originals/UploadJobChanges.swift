@@ -12,29 +12,29 @@ final class UploadJobChanges: Sendable {
         var lastWaiter: UInt64 = 0
     }
 
-    /// The most requests of one identity that wait for a change.
+    /// The maximum number of requests of one identity that wait for a change.
     static let mostWaiters = 1000
-    /// The smallest progress that is told.
+    /// The smallest progress that is reported.
     private static let step = 0.01
 
     private let state = Mutex(State())
 
-    /// The parts of bytes that were transferred, 0…1, of the transfers that run.
+    /// The transferred fractions, 0…1, of the running transfers.
     var progress: [ResourceDigest: Double] { state.withLock { $0.progress } }
 
     // MARK: Changes
 
-    /// Notes that the state of a job may have changed.
+    /// Records that the state of a job may have changed.
     func changed() { wake { _ in true } }
 
-    /// Notes that transfers run.
+    /// Records that transfers have begun.
     func begin(_ digests: [ResourceDigest]) {
         state.withLock { state in
             for digest in digests { state.progress[digest] = 0 }
         }
     }
 
-    /// Notes the progress of a transfer.
+    /// Records the progress of a transfer.
     func advance(_ digest: ResourceDigest, to part: Double) {
         wake { state in
             guard part - state.progress[digest, default: -1] >= Self.step else { return false }
@@ -43,7 +43,7 @@ final class UploadJobChanges: Sendable {
         }
     }
 
-    /// Notes that transfers have ended.
+    /// Records that transfers have ended.
     func end(_ digests: [ResourceDigest]) {
         state.withLock { state in
             for digest in digests { state.progress[digest] = nil }
@@ -61,11 +61,11 @@ final class UploadJobChanges: Sendable {
 
     // MARK: Waiting
 
-    /// Reads something until it has an answer, each time after another change.
+    /// Reads until there is an answer, each time after another change.
     ///
     /// - Parameters:
-    ///   - interval: the longest time between two readings, in microseconds
-    ///   - read: returns nil to wait for a change; the flag is true for the last time, when the time is over
+    ///   - interval: the maximum time between two reads, in microseconds
+    ///   - read: returns nil to wait for a change; the flag is true at the last call, when the time has expired
     /// - Throws: `limit_exceeded` if too many requests of the identity wait
     func answer<Answer: Sendable>(
         for identity: String,

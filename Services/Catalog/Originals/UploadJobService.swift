@@ -6,7 +6,7 @@ import ObjectStorage
 import PhotoModel
 import Storage
 
-/// Implements the methods `jobs.*`: uploads and downloads that clients ask for, and that are kept until they are
+/// Implements the methods `jobs.*`: uploads and downloads that clients request, and that are kept until they are
 /// acknowledged (T-34).
 ///
 /// Each client has its own jobs; the owner sees those of all.
@@ -26,9 +26,9 @@ struct UploadJobService: Sendable {
     struct Client: Sendable {
         let identity: String
         let seesAll: Bool
-        /// For an identity with a limited grant, what it sees.
+        /// The view of an identity with a limited grant; nil for the whole library.
         let view: LimitedView?
-        /// For an identity that may only add, whose additions its jobs are about.
+        /// The client, if it may only add: its jobs are about the assets that it has added.
         let addOnly: AddOnlyClient?
 
         init(_ context: RequestContext, view: LimitedView?, addOnly: AddOnlyClient?) {
@@ -40,11 +40,11 @@ struct UploadJobService: Sendable {
             self.addOnly = addOnly
         }
 
-        /// The jobs that it sees; nil for all.
+        /// The jobs that the client sees; nil for all.
         fileprivate var filter: UploadJobStore.Filter? { ownFilter ?? (seesAll ? nil : .init(identity)) }
 
-        /// The jobs of which it learns when they change: the version of an add-only client does not grow with the jobs of
-        /// others. Nil for all.
+        /// The jobs whose changes the client is notified of; nil for all. The version of an add-only client does not
+        /// increase with the jobs of others.
         fileprivate var ownFilter: UploadJobStore.Filter? { addOnly.map { .init($0) } }
 
         fileprivate func sees(_ job: UploadJob, _ reader: LibraryReader) throws -> Bool {
@@ -52,11 +52,11 @@ struct UploadJobService: Sendable {
             return try view?.contains(job.asset, reader) ?? true
         }
 
-        /// Returns an asset of which it may create jobs; nil if there is none that it may know of. An add-only client has
-        /// the assets that it has added, with the resources that it has sent.
+        /// Returns an asset for which the client may create jobs; nil if it may not know the asset. An add-only client
+        /// may create them for the assets that it has added, with the resources that it has sent.
         fileprivate func asset(_ id: ObjectID, _ reader: LibraryReader) throws -> Asset? {
             guard let addOnly else {
-                // An asset outside the view is not looked up, so that it costs what an unknown one costs.
+                // An asset outside the view is not looked up, so that it takes the same time as an unknown one.
                 return try view?.contains(id, reader) == false ? nil : try reader.assets.asset(id)
             }
             let digests = try reader.addedResources.digests(of: id, addedBy: addOnly)
@@ -68,14 +68,14 @@ struct UploadJobService: Sendable {
         /// Returns a job as the client sees it.
         fileprivate func form(_ job: UploadJob, _ progress: [ResourceDigest: Double]? = nil) -> UploadJob {
             var job = progress.map(job.with) ?? job
-            // Names the store, or a file of the library.
+            // The message names the store, or a file of the library.
             if addOnly != nil { job.message = nil }
             return job
         }
     }
 
-    /// The most jobs of an answer to `changedAfter`, and of those with nothing but progress: a message of the feed has at
-    /// most 256 KiB.
+    /// The maximum number of changed jobs in a response to `changedAfter`, and of jobs with only progress: a message of
+    /// the feed has at most 256 KiB.
     private static let maxChanged = 400
     private static let maxPending = 100
 
@@ -111,7 +111,7 @@ struct UploadJobService: Sendable {
             )
             guard var created else { throw ResourceError.tooManyJobs(limit: UploadJob.limit) }
             if request.kind == .upload {
-                // Asked within the transaction: the outcome of an upload that runs now is written after it.
+                // Read within the transaction: the outcome of an upload that runs now is written after it.
                 let running = changes.progress
                 try jobs.setUploading(true, subjects.map(\.digest).filter { running[$0] != nil }, date: date)
                 for index in created.indices where running[subjects[index].digest] != nil {
@@ -132,8 +132,8 @@ struct UploadJobService: Sendable {
     // MARK: Lists
 
     /// - Parameters:
-    ///   - client: returns the client as it is now: its access may change while the request waits
-    ///   - microseconds: the longest time to wait for a change
+    ///   - client: returns the client with its present access, which may change while the request waits
+    ///   - microseconds: the maximum time to wait for a change
     /// - Throws: `limit_exceeded` if too many requests wait; the refusal of a standby that does not know the version
     func list(
         _ request: ListUploadJobs,
@@ -174,12 +174,12 @@ struct UploadJobService: Sendable {
         }
     }
 
-    /// Returns the jobs whose state has changed after a version, and those with another progress than is known.
+    /// Returns the jobs whose state has changed after a version, and those whose progress differs from the known one.
     ///
-    /// A version that is yet to come is from before the library was restored: then all jobs are returned. An add-only
-    /// client does not learn by it how often the jobs of others have changed.
+    /// A version that does not exist yet is from before the library was restored: then all jobs are returned. The
+    /// version does not reveal to an add-only client how often the jobs of others have changed.
     ///
-    /// - Throws: the refusal of a standby, which cannot know if the version is yet to come, as the writer does
+    /// - Throws: the refusal of a standby, which unlike the writer cannot know whether the version exists
     private func changed(
         after version: Int64,
         _ seen: [ResourceDigest: Double],

@@ -8,12 +8,12 @@ import ServiceLifecycle
 import Storage
 import Synchronization
 
-/// Uploads new bytes to the object store, gives up local files beyond the budget, and deletes at the store what nothing
-/// refers to. One task does all three, so that none of them acts on what another is about to change.
+/// Uploads new bytes to the object store, removes local files beyond the budget, and deletes unreferenced objects at
+/// the store. One task does all three, so that none of them acts on files or objects that another is about to change.
 ///
-/// Of several catalogs, the one that writes does this. A standby gives up its own local files, which it has downloaded,
-/// and sends those that were imported through it, before another catalog took over: that one finds them at the store,
-/// and records it.
+/// Of several catalogs, the one that writes does this. A standby removes its own local files, which it has downloaded,
+/// and sends those that were imported through it before another catalog took over: the writer finds them at the store
+/// and records that.
 final class UploadService: Service, Sendable {
     private let remote: RemoteStorage
     private let downloads: ResourceDownloads
@@ -23,14 +23,15 @@ final class UploadService: Service, Sendable {
     private let evictor: LocalFileEvictor
     private let logger: Logger
 
-    /// The number of uploads between two commits of their outcomes, and their bytes, so that large files do not keep the
-    /// disk from being emptied.
+    /// The number of uploads between two commits of their outcomes, and their bytes, so that large files do not delay
+    /// the removal of local files.
     private static let (batch, batchBytes): (Int, Int64) = (32, 256 << 20)
-    /// The attempts of one upload, after which it is left as failed.
+    /// The number of attempts after which an upload has failed.
     private static let attempts = 5
-    /// The longest time between two rounds, in seconds.
+    /// The maximum time between two rounds, in seconds.
     private static let longestPause = 60.0
-    /// The time between two rounds of a standby, in seconds, and between two questions for a file of another catalog.
+    /// The time between two rounds of a standby, in seconds, and between two requests to the store for a file of
+    /// another catalog.
     private static let standbyPause = 5.0
 
     init(
@@ -65,7 +66,7 @@ final class UploadService: Service, Sendable {
         do {
             try await remote.store.changeUploadJobs { try $0.begin() }
         } catch StorageError.notEnoughSpace {
-            // The round makes space, and does this before it looks for a download.
+            // The round first frees disk space, and then looks for a download.
         }
     }
 
@@ -73,7 +74,7 @@ final class UploadService: Service, Sendable {
     private func followChanges() async {
         var head = tail.head
         while !Task.isCancelled, await tail.wait(for: head + 1, isClient: false) {
-            // Behind an import, and not for each of its files.
+            // Once after an import, not for each of its files.
             await TaskDelay.debounce(.milliseconds(100))
             head = tail.head
             remote.wake()
@@ -88,7 +89,7 @@ final class UploadService: Service, Sendable {
         for await _ in remote.rounds {
             if Task.isCancelled { return }
             do {
-                // A store that did not answer is asked, even if nothing is to be done there.
+                // A store that did not answer is asked again, even if there is no work for it.
                 if remote.problem != nil { _ = try await remote.client.head("availability") }
                 guard remote.store.election?.refusal == nil else {
                     hasBegun = false
@@ -121,7 +122,7 @@ final class UploadService: Service, Sendable {
                 failures = 0
                 remote.note(nil)
                 let next = later.withLock { later in
-                    // A file that was due and was not asked for in this round is not registered any more.
+                    // A file that was due and was not tried in this round is no longer registered.
                     later = later.filter { $0.value.next > start }
                     return later.values.map { $0.next }.min()
                 }
@@ -168,7 +169,7 @@ final class UploadService: Service, Sendable {
                 try reader.remoteObjects.registered(after: last, limit: Self.batch)
             }
             guard let end = page.last else { return }
-            // Neither a long queue nor a full disk, on which no upload is recorded, keeps the disk from being emptied.
+            // Local files are removed even if the queue is long, or if the disk is full so that no upload is recorded.
             try await evictor.run()
             let due = page.filter { !isLater($0) }
             last = due.isEmpty ? end : try await upload(due)
@@ -200,7 +201,7 @@ final class UploadService: Service, Sendable {
     }
 
     /// The files whose uploads have failed, and those that neither this machine nor the store has, with the time of the
-    /// next attempt or question.
+    /// next attempt.
     private let later = Mutex<[ResourceDigest: (failures: Int, next: Int64)]>([:])
 
     private func isLater(_ digest: ResourceDigest) -> Bool {
@@ -208,7 +209,7 @@ final class UploadService: Service, Sendable {
         return later.withLock { later in later[digest].map { $0.next > now } ?? false }
     }
 
-    /// Has a file wait after a failed upload, each time about twice as long, up to a minute.
+    /// Delays the next attempt after a failed upload, each time about twice as long, up to a minute.
     private func delay(_ digest: ResourceDigest) {
         let now = clock.nowMicroseconds()
         later.withLock { later in
@@ -286,7 +287,7 @@ final class UploadService: Service, Sendable {
         return digests[..<rest.startIndex].last
     }
 
-    /// Notes that uploads run: jobs for them that are created from now on begin as pending.
+    /// Records that uploads run: jobs for them that are created from now on begin as pending.
     private func beginJobs(_ digests: [ResourceDigest]) async throws {
         remote.jobChanges.begin(digests)
         guard try await remote.store.read({ try $0.uploadJobs.areAwaited(digests) }) else { return }
@@ -367,7 +368,7 @@ final class UploadService: Service, Sendable {
             try await evictor.run()
             let date = remote.now()
             let next = try await remote.store.changeUploadJobs { jobs in
-                // No transfer runs now: the end of one that seems to run could not be recorded.
+                // No transfer runs now: if one is recorded as running, its end could not be recorded.
                 try jobs.begin()
                 return try jobs.nextDownload(date: date)
             }
@@ -376,7 +377,7 @@ final class UploadService: Service, Sendable {
             defer { if let digest = ResourceDigest(job.digest) { remote.jobChanges.end([digest]) } }
             do {
                 let failure = try await failureOfDownload(job)
-                // A commit that fails says nothing about the file: the job is then done again, and may find it here.
+                // If the commit fails, the job is run again, and may find the file on this machine.
                 let state = failure == nil ? UploadJob.State.succeeded : .failed
                 try await end(job, state, problem: failure?.problem, message: failure?.message)
             } catch {
@@ -393,7 +394,7 @@ final class UploadService: Service, Sendable {
 
     /// Downloads the file of a job.
     ///
-    /// - Returns: the reason why the job has failed; nil if the file is here
+    /// - Returns: the reason why the job has failed; nil if the file is on this machine
     /// - Throws: the failure of the store as a whole
     private func failureOfDownload(_ job: UploadJob) async throws -> (problem: String, message: String)? {
         do {

@@ -24,7 +24,8 @@ struct DamageScanner: Service {
     let logger: Logger
     private let counts = Counts()
 
-    /// Records read at a time, and the number of records without an image after which the position is stored.
+    /// The number of records that are read at a time, and of records without an image after which the position is
+    /// stored.
     private static let page = 64
     private static let keptEvery: Int64 = 1024
     private static let counter = "examined"
@@ -66,7 +67,7 @@ struct DamageScanner: Service {
         func miss() { state.withLock { $0.absent += 1 } }
 
         /// Returns the number of missing files since the last log line.
-        func absentToTell() -> Int {
+        func absentToLog() -> Int {
             state.withLock { state in
                 defer { state.toldAbsent = state.absent }
                 return state.absent - state.toldAbsent
@@ -135,7 +136,7 @@ struct DamageScanner: Service {
             }
             position = page.last
             counts.advance(position)
-            if position >= tail.head { tellAbsent() }
+            if position >= tail.head { logAbsent() }
             guard hasPictures || position - kept >= Self.keptEvery else { continue }
             try await store.remember(position, as: Self.counter)
             kept = position
@@ -143,7 +144,7 @@ struct DamageScanner: Service {
     }
 
     /// Waits until no transaction was committed for a moment: new images come in bursts, and no client waits for this
-    /// work. After ten seconds the next page is checked all the same.
+    /// work. After ten seconds the next page is checked in any case.
     private func pauseDuringImport() async {
         for _ in 0..<Self.longestPause {
             let head = tail.head
@@ -153,8 +154,8 @@ struct DamageScanner: Service {
     }
 
     /// Logs one line for all missing files: a whole disk may be unavailable.
-    private func tellAbsent() {
-        let count = counts.absentToTell()
+    private func logAbsent() {
+        let count = counts.absentToLog()
         guard count > 0 else { return }
         logger.warning(
             "files of assets are missing and were not checked for damage; safelight doctor lists them",
@@ -223,7 +224,7 @@ struct DamageScanner: Service {
             return counts.miss()
         } catch {
             switch error {
-            // The disk, the database or the worker is away: the same record is read again later.
+            // The disk, the database or the worker is not available: the same record is read again later.
             case StorageError.offline, StorageError.serverOffline, StorageError.relinquished, WorkerFailure.unavailable:
                 throw error
             default: break

@@ -9,7 +9,7 @@ struct ExtractedMetadata: Sendable, Hashable {
     /// The size in pixels after orientation.
     var pixelWidth = 0
     var pixelHeight = 0
-    /// Why the image cannot be shown; nil if it can.
+    /// The reason why the image cannot be shown; nil if it can.
     var damage: String?
     /// The EXIF orientation of the stored pixels; 1 is upright.
     var orientation = 1
@@ -20,7 +20,7 @@ struct ExtractedMetadata: Sendable, Hashable {
     var isModificationDate = false
     /// True if `creationOffset` is that of the time zone of the place.
     var isOffsetDerived = false
-    /// True if `creationDate` is a moment whatever the time zone; false if it is a time by a clock, stored as UTC where
+    /// True if `creationDate` is an instant, independent of the time zone; false if it is local time, stored as UTC if
     /// there is no offset.
     var isMoment = false
     var location: Location?
@@ -36,7 +36,7 @@ struct ExtractedMetadata: Sendable, Hashable {
     var metadata: AssetMetadata?
     /// The identifier that the photo and the video of a Live Photo share.
     var contentIdentifier: String?
-    /// SHA-256 of the image data; nil if it cannot be told from the metadata.
+    /// SHA-256 of the image data; nil if the image data cannot be separated from the metadata.
     var imageDigest: [UInt8]?
     /// The video in the file of a motion photo.
     var embeddedVideo: MotionPhotoVideo?

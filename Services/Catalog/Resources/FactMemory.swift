@@ -7,19 +7,19 @@ final class FactMemory: Sendable {
     let limit: Int
     /// The maximum bytes of one transaction: that of its record.
     let limitOfTransaction: Int
-    private let held = Mutex(BytesByIdentity())
+    private let reserved = Mutex(BytesByIdentity())
 
     init(limit: Int = 256 << 20, limitOfTransaction: Int = 8 << 20) {
         (self.limit, self.limitOfTransaction) = (limit, limitOfTransaction)
     }
 
-    /// The bytes that are held.
-    var bytes: Int { held.withLock { $0.total } }
+    /// The reserved bytes.
+    var bytes: Int { reserved.withLock { $0.total } }
 
     /// Returns the reservation of one transaction, without any bytes.
     func reservation(of identity: String) -> Reservation { Reservation(identity, of: self) }
 
-    /// Holds the memory of the metadata of one transaction, as long as it exists.
+    /// The memory of the metadata of one transaction, reserved as long as this object exists.
     final class Reservation: Sendable {
         private let identity: String
         private let memory: FactMemory
@@ -38,7 +38,7 @@ final class FactMemory: Sendable {
             try own.withLock { own in
                 let (limit, sum) = (memory.limitOfTransaction, own + bytes)
                 guard sum <= limit else { throw CatalogError.recordTooLarge(bytes: sum, limit: limit) }
-                let isAdded = memory.held.withLock { $0.add(bytes, of: identity, limit: memory.limit) }
+                let isAdded = memory.reserved.withLock { $0.add(bytes, of: identity, limit: memory.limit) }
                 guard isAdded else { throw ResourceError.tooMuchMetadata(limit: memory.limit) }
                 own = sum
             }
@@ -47,7 +47,7 @@ final class FactMemory: Sendable {
         deinit {
             let own = own.withLock { $0 }
             guard own > 0 else { return }
-            memory.held.withLock { $0.remove(own, of: identity) }
+            memory.reserved.withLock { $0.remove(own, of: identity) }
         }
     }
 }

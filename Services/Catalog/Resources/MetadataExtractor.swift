@@ -77,8 +77,8 @@ struct MetadataExtractor: Sendable {
     /// Returns the metadata of at most ``maxGroupFiles`` stored files in their order, like
     /// ``facts(of:name:type:isBurstFrame:)``.
     ///
-    /// One job reads all of them. If its worker crashes or hangs, each file is read by a job of its own, which shows the
-    /// file that is the cause.
+    /// One job reads all of them. If its worker crashes or hangs, each file is read by a job of its own, which finds
+    /// the file that is the cause.
     func facts(of files: [File]) async throws(GroupFailure) -> [ExtractedMetadata] {
         guard files.count > 1 else { return try await factsOneByOne(files) }
         var open: [ResourceFile] = []
@@ -179,7 +179,7 @@ struct MetadataExtractor: Sendable {
         }
     }
 
-    /// Returns the SHA-256 of the size and the image data of a file; nil if they cannot be told from its metadata.
+    /// Returns the SHA-256 of the size and the image data of a file; nil if they cannot be separated from its metadata.
     private static func imageDigest(of bytes: [UInt8], _ header: ImageHeader) -> [UInt8]? {
         guard let format = ImageFormat.sniff(bytes), let ranges = ImageData.ranges(of: bytes, format) else {
             return nil
@@ -203,8 +203,9 @@ struct MetadataExtractor: Sendable {
         }
         do {
             guard let type = VideoFileType.sniff(read(0, VideoFileType.sniffedBytes)) else { return nil }
-            // The own reader knows the metadata of these containers better, FFmpeg all the others.
+            // This project's reader reads more metadata of these containers, FFmpeg reads all others.
             guard type.structure == .isoMedia else {
+                guard type.isWhole(size: size, read: read) else { throw MetadataError.truncated }
                 let video = try VideoFile(descriptor: file, range: 0..<Int64(size), isThorough: true)
                 return MetadataReader.video(video.info.header)
             }
@@ -246,13 +247,22 @@ struct MetadataExtractor: Sendable {
 
     /// Returns the metadata in an XMP sidecar.
     ///
+    /// - Parameters:
+    ///   - name: the client's name of the file, for errors
+    ///   - image: the metadata of the image beside it
     /// - Throws: `invalid_resource` with `sidecar` true in its data if it cannot be read, `quarantined` if it crashed
     ///   or hung workers before
-    func sidecar(_ bytes: Bytes, name: String) async throws -> SidecarMetadata {
+    func sidecar(_ bytes: Bytes, name: String, beside image: ExtractedMetadata?) async throws -> SidecarMetadata {
         let digest = ResourceDigest(of: bytes)
         try check(digest, name)
         do throws(WorkerFailure) {
-            let job = WorkerJob(method: Self.sidecarMethod, attachments: [bytes])
+            var params: JSONObject = [:]
+            if let image {
+                params["pixelWidth"] = JSON(image.pixelWidth)
+                params["pixelHeight"] = JSON(image.pixelHeight)
+                params["orientation"] = JSON(image.orientation)
+            }
+            let job = WorkerJob(method: Self.sidecarMethod, params: .object(params), attachments: [bytes])
             let result = try await work.run(job, over: digest.text)
             guard let facts = try? SidecarMetadata(json: result.result) else {
                 throw .refused(name: "internal_error", message: "the worker's result could not be parsed")
@@ -265,8 +275,14 @@ struct MetadataExtractor: Sendable {
 
     private static func handleSidecar(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         WorkerProcess.enter(.reading)
+        var image: SidecarMetadata.Image?
+        if let width = job.params["pixelWidth"]?.intValue, let height = job.params["pixelHeight"]?.intValue,
+            let orientation = job.params["orientation"]?.intValue
+        {
+            image = .init(pixelWidth: Int(width), pixelHeight: Int(height), orientation: Int(orientation))
+        }
         do throws(MetadataError) {
-            return WorkerResult(result: try SidecarMetadata(xmp: job.attachments.first ?? []).json)
+            return WorkerResult(result: try SidecarMetadata(xmp: job.attachments.first ?? [], beside: image).json)
         } catch {
             throw WorkerJobError(name: error.name, message: error.message)
         }
@@ -305,13 +321,7 @@ extension ExtractedMetadata {
         isModificationDate = creationDate != nil && facts.captureDateSource?.isModification == true
         isOffsetDerived = creationOffset != nil && facts.isOffsetDerived
         isMoment = facts.isCaptureMoment
-        location = facts.location.map { place in
-            Location(
-                latitude: place.latitude,
-                longitude: place.longitude,
-                altitude: place.altitude.flatMap { (-20_000...100_000).contains($0) ? $0 : nil }
-            )
-        }
+        location = facts.location.map(Self.location)
         rating = facts.rating
         caption = Self.text(facts.caption, 65_536)
         keywords = facts.keywords.prefix(1024).compactMap { Self.text($0, 1024) }
@@ -319,44 +329,6 @@ extension ExtractedMetadata {
         cameraModel = Self.text(facts.cameraModel, 1024)
         lensModel = Self.text(facts.lensModel, 1024)
         metadata = facts.metadata?.stored
-    }
-
-    /// Applies a sidecar: its values replace the image's, because it was written later. Its date counts only if the
-    /// image has none, or only that of its last change.
-    mutating func merge(_ sidecar: SidecarMetadata) {
-        if let value = sidecar.rating { rating = value }
-        if let value = Self.text(sidecar.caption, 65_536) { caption = value }
-        if let words = sidecar.keywords { keywords = words.prefix(1024).compactMap { Self.text($0, 1024) } }
-        cameraMake = Self.text(sidecar.cameraMake, 1024) ?? cameraMake
-        cameraModel = Self.text(sidecar.cameraModel, 1024) ?? cameraModel
-        lensModel = Self.text(sidecar.lensModel, 1024) ?? lensModel
-        if let place = sidecar.location {
-            location = Location(
-                latitude: place.latitude,
-                longitude: place.longitude,
-                altitude: place.altitude.flatMap { (-20_000...100_000).contains($0) ? $0 : nil }
-            )
-        }
-        if creationDate == nil || isModificationDate, let date = sidecar.captureDate, AssetPatch.dates.contains(date) {
-            creationDate = date
-            isModificationDate = false
-            creationOffset = sidecar.captureOffset
-            isOffsetDerived = sidecar.isOffsetDerived
-            isMoment = sidecar.isCaptureMoment
-        }
-        if sidecar.location != nil || sidecar.captureDate != nil { deriveOffset() }
-        if let more = sidecar.metadata?.stored { metadata = metadata?.replacing(with: more) ?? more }
-    }
-
-    /// Gives a date without an offset of its own that of the time zone of the location, which may be from another file.
-    private mutating func deriveOffset() {
-        guard let place = location, let date = creationDate, creationOffset == nil || isOffsetDerived else { return }
-        let known = PhotoMetadata.Coordinates(latitude: place.latitude, longitude: place.longitude)
-        let clock = isMoment ? date : date + Int64(creationOffset ?? 0) * 1_000_000
-        guard let offset = known.timeZoneOffset(at: clock, isMoment: isMoment) else { return }
-        let moment = isMoment ? date : clock - Int64(offset) * 1_000_000
-        guard AssetPatch.dates.contains(moment) else { return }
-        (creationDate, creationOffset, isOffsetDerived) = (moment, offset, true)
     }
 
     /// Returns the text without NUL characters, cut at a character boundary; nil if nothing is left.
@@ -375,7 +347,7 @@ extension ExtractedMetadata {
 
 extension AssetMetadata {
     /// The metadata as they are stored: texts in normal form C.
-    fileprivate var stored: AssetMetadata {
+    var stored: AssetMetadata {
         func text(_ text: String?) -> String? { ExtractedMetadata.text(text, Self.maxTextBytes) }
         var result = self
         for path in [

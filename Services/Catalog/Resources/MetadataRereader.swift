@@ -9,18 +9,18 @@ import ServiceLifecycle
 import Storage
 import Synchronization
 
-/// Reads the metadata of files again that were imported by a version that read less of them, one after the other, at the
-/// lowest priority. Facts that it finds are added by transactions of origin `examiner`.
+/// Reads the metadata of files again that were imported by a version that read less metadata, one after the other, at
+/// the lowest priority. New metadata is added by transactions of origin `examiner`.
 ///
-/// The position is stored after each transaction, so a restart continues there. Nothing that a client can set is
-/// changed; a file that is missing or cannot be read is left out.
+/// The position is stored after each transaction, so a restart continues there. Properties that a client can set are
+/// not changed; a file that is missing or cannot be read is left out.
 final class MetadataRereader: Service, Sendable {
     private let store: LibraryStore
     private let writer: TransactionWriter
     private let quarantine: Quarantine
     private let resources: ResourceStore
     private let pool: LazyWorkerPool
-    /// Files per second at most.
+    /// The maximum number of files per second.
     private let rate: Int
     private let logger: Logger
     private let state = Mutex(State())
@@ -31,7 +31,7 @@ final class MetadataRereader: Service, Sendable {
         var unreadable = 0
     }
 
-    /// Files that are read for one transaction.
+    /// The number of files that are read for one transaction.
     static let batch = 25
     static let position = "reread.position"
     private static let logInterval = Duration.seconds(60)

@@ -7,9 +7,10 @@ import Synchronization
 /// The stored bytes that are no longer opened because they crash or hang workers. Stored in the database and cached in
 /// memory, because every page of assets reads it.
 final class Quarantine: Sendable {
-    /// The number of failures at which bytes are quarantined. One is forgiven: the machine may have been out of memory.
+    /// The number of failures at which bytes are quarantined. One is tolerated: the machine may have been out of
+    /// memory.
     static let failures = 2
-    /// The maximum number of entries. Beyond it the oldest is dropped, and its bytes would have to fail again.
+    /// The maximum number of entries. Beyond it the oldest is deleted, and its bytes have to fail again.
     static let most = 10_000
 
     private let store: LibraryStore
@@ -39,7 +40,7 @@ final class Quarantine: Sendable {
 
     var count: Int { cache.withLock { $0.entries.count } }
 
-    /// Returns why the bytes are not opened; nil if they are not quarantined.
+    /// Returns the entry of bytes that are not opened; nil if they are not quarantined.
     func entry(_ digest: String) -> QuarantinedResource? { cache.withLock { $0.entries[digest] } }
 
     /// Returns the entries for all resources of the assets, each once.

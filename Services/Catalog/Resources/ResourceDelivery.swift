@@ -12,7 +12,7 @@ extension AssetResource {
         return offset <= file.size - size
     }
 
-    /// The bytes of the file that it consists of; nil for all of them.
+    /// The range of the file that the resource consists of; nil for the whole file.
     var part: Range<Int64>? { offset.map { $0..<$0 + size } }
 }
 
@@ -68,7 +68,7 @@ struct ResourceDelivery: Sendable {
         return try await single(file, resource, request, length, source)
     }
 
-    /// Describes a file that an asset had before; nil if it is not stored any more.
+    /// Describes a file that an asset had before; nil if it is no longer stored.
     private func earlier(
         _ text: String,
         _ type: ResourceType,

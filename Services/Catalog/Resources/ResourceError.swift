@@ -71,9 +71,9 @@ enum ResourceError: RefusedRequest, Equatable {
 
     /// The identity has too many open uploads.
     case tooManyUploads(open: Int, limit: Int)
-    /// All identities together have as many open uploads as they may have.
+    /// All identities together have the maximum number of open uploads.
     case uploadsFull(open: Int, limit: Int)
-    /// The upload is larger than what is left to the identity.
+    /// The upload is larger than the remaining bytes of the identity.
     case uploadTooLarge(remaining: Int64)
     /// `upload.append` needs one attachment.
     case noChunk
@@ -95,7 +95,7 @@ enum ResourceError: RefusedRequest, Equatable {
     case digestDiffers(ResourceDigest)
     /// The previous chunk is still being written.
     case uploadBusy(String)
-    /// The upload does not exist, or not any more, or belongs to another identity.
+    /// The upload does not exist, has expired, or belongs to another identity.
     case uploadExpired(String)
 
     // MARK: Reading and exporting
@@ -108,7 +108,7 @@ enum ResourceError: RefusedRequest, Equatable {
     case unknownDigest(ObjectID)
     /// The offset is beyond the end.
     case offsetOutOfRange(offset: Int64, size: Int64)
-    /// The range does not fit into one response: a part of it would look like a whole file.
+    /// The range does not fit into one response, which is never cut.
     case rangeTooLong(bytes: Int64, size: Int64)
     /// The stored file is not the one that was stored.
     case damaged
@@ -122,7 +122,7 @@ enum ResourceError: RefusedRequest, Equatable {
     case notDownloaded(ResourceDigest, ObjectStoreError)
     /// The library has no remote storage.
     case noRemoteStorage
-    /// More jobs would be unacknowledged than there may be.
+    /// There would be too many unacknowledged jobs.
     case tooManyJobs(limit: Int)
     /// There is no job with the number.
     case noJob(Int64)

@@ -12,7 +12,7 @@ struct ResourceExport: Sendable {
     let blockingIO: BlockingIOExecutor
     let opener: ResourceOpener
 
-    /// - Parameter view: for an identity with a limited grant, what it sees
+    /// - Parameter view: the view of an identity with a limited grant; nil for the whole library
     func export(
         _ request: ExportResource,
         _ context: RequestContext,

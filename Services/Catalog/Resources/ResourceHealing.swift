@@ -5,7 +5,7 @@ import Storage
 
 /// The follow-up after intact bytes replaced a stored file that was or may have been damaged: quarantine entries and
 /// damage marks that the damaged bytes caused are removed. If that fails, or the catalog is killed before, the next
-/// import of the same bytes does it.
+/// import of the same bytes removes them.
 struct ResourceHealing: Sendable {
     let store: LibraryStore
     let writer: TransactionWriter
@@ -29,7 +29,7 @@ struct ResourceHealing: Sendable {
         }
     }
 
-    /// Checks the assets marked because of the damaged bytes again, and updates or removes their marks.
+    /// Checks the assets again that are marked because of the damaged bytes, and updates or removes their marks.
     private func lookAgain(_ digest: ResourceDigest) async throws {
         let assets = try await store.read { try $0.assets.damaged(by: digest) }
         guard !assets.isEmpty else { return }

@@ -46,7 +46,7 @@ extension ResourceIngestor {
         group: [Int],
         of requests: [ChangeRequest],
         _ context: RequestContext,
-        _ taken: TakenResources,
+        _ uncommitted: UncommittedResources,
         alwaysReads: Bool
     ) async throws -> [(Int, PreparedChange)] {
         var files: [GroupFile] = []
@@ -57,7 +57,7 @@ extension ResourceIngestor {
             try about(index) { try check(create.resources) }
             files.append(GroupFile(request: index, create: create, resource: resource))
         }
-        let staged = try await stage(files, context, taken)
+        let staged = try await stage(files, context, uncommitted)
         let known = alwaysReads ? [] : try await originals(of: zip(files, staged).map { ($0.create, $1) })
         var prepared: [(Int, PreparedChange)] = []
         var unread: [(file: GroupFile, resource: PreparedResource)] = []
@@ -68,7 +68,7 @@ extension ResourceIngestor {
                     alone: file.request,
                     of: requests,
                     context,
-                    taken,
+                    uncommitted,
                     alwaysReads: alwaysReads
                 )
                 prepared.append((file.request, change))
@@ -83,7 +83,7 @@ extension ResourceIngestor {
         let facts = try await read(unread.map { ($0.file.request, $0.resource, $0.file.create.burst != nil) })
         for (member, facts) in zip(unread, facts) {
             let request = member.file.request
-            try about(request) { try taken.reserve(facts.textBytes) }
+            try about(request) { try uncommitted.reserve(facts.textBytes) }
             var resources = [member.resource]
             resources[0].facts = facts
             try about(request) { try ResourceRules.resolve(&resources) }
@@ -96,7 +96,7 @@ extension ResourceIngestor {
     private func stage(
         _ files: [GroupFile],
         _ context: RequestContext,
-        _ taken: TakenResources
+        _ uncommitted: UncommittedResources
     ) async throws -> [PreparedResource?] {
         var staged: [PreparedResource?] = []
         while staged.count < files.count {
@@ -105,7 +105,7 @@ extension ResourceIngestor {
                 var bytes: Int64 = 0
                 var part: [PreparedResource?] = []
                 for file in rest {
-                    let resource = try about(file.request) { try stage(file.resource, context, taken) }
+                    let resource = try about(file.request) { try stage(file.resource, context, uncommitted) }
                     part.append(resource)
                     bytes += resource?.size ?? 0
                     if bytes >= Self.groupStepBytes { break }
@@ -120,7 +120,7 @@ extension ResourceIngestor {
     private func stage(
         _ resource: NewResource,
         _ context: RequestContext,
-        _ taken: TakenResources
+        _ uncommitted: UncommittedResources
     ) throws -> PreparedResource? {
         var name = try resource.originalFilename.map {
             try storable($0, "originalFilename", maxBytes: TextLimit.filename)
@@ -142,7 +142,7 @@ extension ResourceIngestor {
         guard size <= Self.maxGroupedFileBytes else { return nil }
         try check(bytes.prefix(MetadataReader.beginningBytes), size, resource, resource.path ?? name ?? "the bytes")
         let staged = try resources.stage(bytes: bytes, hidesPresence: context.hidesStoredBytes)
-        return prepared(resource, staged, name: name, taken)
+        return prepared(resource, staged, name: name, uncommitted)
     }
 
     /// Returns the digests of resources that are the original of an asset already.
@@ -171,7 +171,7 @@ extension ResourceIngestor {
         }
     }
 
-    /// Returns what a body returns; adds the index of the request to its error.
+    /// Returns the result of a body; adds the index of the request to its error.
     private func about<Value>(_ request: Int, _ body: () throws -> Value) throws -> Value {
         do {
             return try body()

@@ -7,30 +7,49 @@ import Metadata
 import PhotoModel
 import Storage
 
-/// The metadata of sidecars.
+/// The metadata of sidecars and of raw files beside a photo.
 extension ResourceIngestor {
-    /// Returns the metadata of a sidecar; its bytes are not stored. An error of the sidecar says that it is one, for
-    /// clients that import the other files without it.
-    func read(sidecar: NewResource, _ context: RequestContext) async throws -> SidecarMetadata {
-        do {
-            return try await metadata(of: sidecar, context)
-        } catch {
-            throw rpcError(error).ofSidecar
-        }
+    /// Adds to the metadata of a photo what only the raw file beside it says.
+    func addFactsOfRawFile(to resources: inout [PreparedResource], _ uncommitted: UncommittedResources) throws {
+        guard let index = resources.firstIndex(where: \.type.isOriginal), let before = resources[index].facts,
+            let raw = resources.first(where: { $0.type == .alternatePhoto })?.facts
+        else { return }
+        resources[index].facts?.fill(from: raw)
+        try uncommitted.reserve(max(0, (resources[index].facts?.textBytes ?? 0) - before.textBytes))
     }
 
-    /// Keeps the metadata of a sidecar in memory.
+    /// Returns the metadata of a sidecar; its bytes are not stored. Errors of the sidecar are marked as
+    /// such, for clients that then import the other files without it.
     ///
-    /// - Throws: an error that says that it is one of the sidecar
-    func reserve(_ bytes: Int, ofSidecarIn taken: TakenResources) throws {
+    /// - Parameter image: the metadata of the image beside it
+    func read(
+        sidecar: NewResource,
+        beside image: ExtractedMetadata?,
+        _ context: RequestContext
+    ) async throws -> SidecarMetadata {
         do {
-            try taken.reserve(bytes)
+            return try await metadata(of: sidecar, beside: image, context)
         } catch {
             throw rpcError(error).ofSidecar
         }
     }
 
-    private func metadata(of sidecar: NewResource, _ context: RequestContext) async throws -> SidecarMetadata {
+    /// Reserves memory for the metadata of a sidecar.
+    ///
+    /// - Throws: an error that is marked as one of the sidecar
+    func reserve(_ bytes: Int, ofSidecarIn uncommitted: UncommittedResources) throws {
+        do {
+            try uncommitted.reserve(bytes)
+        } catch {
+            throw rpcError(error).ofSidecar
+        }
+    }
+
+    private func metadata(
+        of sidecar: NewResource,
+        beside image: ExtractedMetadata?,
+        _ context: RequestContext
+    ) async throws -> SidecarMetadata {
         let limit = Int64(SidecarMetadata.maxBytes)
         let bytes: Bytes
         switch sidecar.source {
@@ -43,13 +62,14 @@ extension ResourceIngestor {
         guard bytes.count <= SidecarMetadata.maxBytes else {
             throw ResourceError.sidecarTooLarge(bytes: bytes.count, limit: limit)
         }
-        return try await extractor.sidecar(bytes, name: sidecar.path ?? sidecar.originalFilename ?? "the sidecar")
+        let name = sidecar.path ?? sidecar.originalFilename ?? "the sidecar"
+        return try await extractor.sidecar(bytes, name: name, beside: image)
     }
 }
 
 extension RPCError {
-    /// The error with the mark of a sidecar, if another attempt with the same file ends alike, and one without the file
-    /// need not.
+    /// The error, marked as one of the sidecar if another attempt with the same file would fail too, but one without
+    /// the file need not.
     fileprivate var ofSidecar: RPCError {
         var error = self
         switch errorCode {

@@ -23,27 +23,26 @@ struct ResourceIngestor: Sendable {
     let throttle: ImportThrottle?
     /// The largest file, in bytes.
     let maxBytes: Int64
-    /// Learns of a failure of the disk, and returns the error of its cause, if that is one of the library as a whole.
+    /// Receives a failure of the disk, and returns the error of its cause if that concerns the library as a whole.
     let onDiskFailure: @Sendable (StorageError) -> RPCError?
     let logger: Logger
     /// The number of requests, or groups of them, of one transaction that are prepared concurrently.
     let width = 4
     let metadataMemory = FactMemory()
 
-    /// Prepares all requests. An error names the index of its request.
+    /// Prepares all requests of a transaction, some of which have bytes. An error names the index of its request.
     ///
     /// - Parameters:
-    ///   - taken: collects everything that is stored for them
+    ///   - uncommitted: collects everything that is stored for them
     ///   - alwaysReads: extracts the metadata also of bytes that an asset has already
     func prepare(
         _ requests: [ChangeRequest],
         _ context: RequestContext,
-        _ taken: TakenResources,
+        _ uncommitted: UncommittedResources,
         alwaysReads: Bool
     ) async throws -> [PreparedChange] {
         var prepared = requests.map { PreparedChange($0) }
-        guard requests.contains(where: \.hasBytes) else { return prepared }
-        taken.count(in: metadataMemory.reservation(of: context.identity))
+        uncommitted.count(in: metadataMemory.reservation(of: context.identity))
         let latest = ContinuousClock.now + ImportThrottle.longestDelay
         let groups = Self.divide(requests)
         try await withThrowingTaskGroup(of: [(Int, PreparedChange)].self) { group in
@@ -55,14 +54,14 @@ struct ResourceIngestor: Sendable {
                     next += 1
                     running += 1
                     group.addTask {
-                        // During a backup nothing is given up.
+                        // No local file is removed during a backup.
                         if !resources.isHeld { await throttle?.wait(until: latest) }
                         guard indices.count == 1 else {
                             return try await prepare(
                                 group: indices,
                                 of: requests,
                                 context,
-                                taken,
+                                uncommitted,
                                 alwaysReads: alwaysReads
                             )
                         }
@@ -70,7 +69,7 @@ struct ResourceIngestor: Sendable {
                             alone: indices[0],
                             of: requests,
                             context,
-                            taken,
+                            uncommitted,
                             alwaysReads: alwaysReads
                         )
                         return [(indices[0], change)]
@@ -85,18 +84,20 @@ struct ResourceIngestor: Sendable {
     }
 
     /// Makes everything durable that was stored for a transaction, together with what others store at the same time.
-    func makeDurable(_ taken: TakenResources) async throws { try await syncs.makeDurable(taken.staged()) }
+    func makeDurable(_ uncommitted: UncommittedResources) async throws {
+        try await syncs.makeDurable(uncommitted.staged())
+    }
 
     /// Prepares one request. An error names its index.
     func prepare(
         alone index: Int,
         of requests: [ChangeRequest],
         _ context: RequestContext,
-        _ taken: TakenResources,
+        _ uncommitted: UncommittedResources,
         alwaysReads: Bool
     ) async throws -> PreparedChange {
         do {
-            return try await prepare(requests[index], context, taken, alwaysReads)
+            return try await prepare(requests[index], context, uncommitted, alwaysReads)
         } catch {
             throw rpcError(error).about(request: index)
         }
@@ -110,7 +111,7 @@ struct ResourceIngestor: Sendable {
     private func prepare(
         _ request: ChangeRequest,
         _ context: RequestContext,
-        _ taken: TakenResources,
+        _ uncommitted: UncommittedResources,
         _ alwaysReads: Bool
     ) async throws -> PreparedChange {
         switch request {
@@ -118,7 +119,7 @@ struct ResourceIngestor: Sendable {
             try check(create.resources)
             var resources: [PreparedResource] = []
             for resource in create.resources {
-                resources.append(try await ingest(resource, context, taken))
+                resources.append(try await ingest(resource, context, uncommitted))
             }
             if !alwaysReads, create.ifDuplicate == .useExisting,
                 let original = resources.first(where: \.type.isOriginal), original.wasPresent
@@ -128,30 +129,33 @@ struct ResourceIngestor: Sendable {
                 if isKnown { return PreparedChange(request, resources: resources) }
             }
             let isBurstFrame = create.burst != nil
-            for index in resources.indices { try await read(&resources[index], isBurstFrame: isBurstFrame, taken) }
+            for index in resources.indices {
+                try await read(&resources[index], isBurstFrame: isBurstFrame, uncommitted)
+            }
             try ResourceRules.resolve(&resources)
+            try addFactsOfRawFile(to: &resources, uncommitted)
             if let sidecar = create.sidecar, let index = resources.firstIndex(where: \.type.isOriginal) {
-                let facts = try await read(sidecar: sidecar, context)
-                let before = resources[index].facts?.textBytes ?? 0
-                resources[index].facts?.merge(facts)
+                let facts = try await read(sidecar: sidecar, beside: resources[index].facts, context)
+                let (digest, before) = (resources[index].digest, resources[index].facts?.textBytes ?? 0)
+                resources[index].facts?.merge(facts, of: digest)
                 let added = (resources[index].facts?.textBytes ?? 0) - before
-                try reserve(max(0, added), ofSidecarIn: taken)
+                try reserve(max(0, added), ofSidecarIn: uncommitted)
             }
             var change = PreparedChange(request, resources: resources)
             if let edit = create.edit {
-                change.render = try await ingest(render: edit.render, context, taken)
-                change.adjustment = try await ingest(edit.adjustmentData, context, taken)
+                change.render = try await ingest(render: edit.render, context, uncommitted)
+                change.adjustment = try await ingest(edit.adjustmentData, context, uncommitted)
             }
             return change
         case .editAsset(let edit):
-            var resources = [try await ingest(render: edit.render, context, taken)]
+            var resources = [try await ingest(render: edit.render, context, uncommitted)]
             if let pairedVideo = edit.pairedVideo {
-                resources.append(try await ingest(render: pairedVideo, context, taken, isPaired: true))
+                resources.append(try await ingest(render: pairedVideo, context, uncommitted, isPaired: true))
             }
             return PreparedChange(
                 request,
                 resources: resources,
-                adjustment: try await ingest(edit.adjustmentData, context, taken)
+                adjustment: try await ingest(edit.adjustmentData, context, uncommitted)
             )
         default: return PreparedChange(request)
         }
@@ -160,11 +164,11 @@ struct ResourceIngestor: Sendable {
     private func ingest(
         render resource: NewResource,
         _ context: RequestContext,
-        _ taken: TakenResources,
+        _ uncommitted: UncommittedResources,
         isPaired: Bool = false
     ) async throws -> PreparedResource {
-        var render = try await ingest(resource, context, taken)
-        try await read(&render, taken)
+        var render = try await ingest(resource, context, uncommitted)
+        try await read(&render, uncommitted)
         let video: ResourceType = isPaired ? .fullSizePairedVideo : .fullSizeVideo
         render.type = render.facts?.mediaType == .video ? video : .fullSizePhoto
         try Self.check(render)
@@ -200,14 +204,14 @@ struct ResourceIngestor: Sendable {
     func removeMoved(_ requests: [ChangeRequest], _ prepared: [PreparedChange], _ context: RequestContext) async {
         for index in requests.indices {
             guard case .createAsset(let create) = requests[index] else { continue }
-            for (resource, taken) in zip(create.resources, prepared[index].resources) {
-                guard resource.isMoved, let path = resource.path, let identity = taken.identity,
-                    let digest = ResourceDigest(taken.digest)
+            for (resource, uncommitted) in zip(create.resources, prepared[index].resources) {
+                guard resource.isMoved, let path = resource.path, let identity = uncommitted.identity,
+                    let digest = ResourceDigest(uncommitted.digest)
                 else { continue }
                 do {
                     try await removeMoved(path, identity, digest, context)
                 } catch {
-                    // A file that cannot be removed exists twice, which loses nothing.
+                    // A file that cannot be removed exists twice; no bytes are lost.
                     logger.error(
                         "the source of a moved file could not be removed",
                         metadata: ["file": "\(path)", "digest": "\(digest)", "error": "\(error)"]
@@ -243,7 +247,7 @@ struct ResourceIngestor: Sendable {
     private func ingest(
         _ resource: NewResource,
         _ context: RequestContext,
-        _ taken: TakenResources
+        _ uncommitted: UncommittedResources
     ) async throws -> PreparedResource {
         let (resources, source) = (resources, WorkSource(of: context))
         let staged: StagedResource
@@ -251,8 +255,9 @@ struct ResourceIngestor: Sendable {
         guard !resource.isReferenced || resource.path != nil else {
             throw ResourceError.referenceWithoutPath
         }
-        // The source of a move is removed, so the stored bytes must be verified first. Otherwise a client that must not
-        // find out what is there has none compared, because the time would show it; what it sends replaces them.
+        // The source of a move is removed, so the stored bytes must be verified first. For a client that must not find
+        // out which bytes are stored, they are otherwise not compared, because the time would reveal it: its bytes
+        // replace them.
         let compares = resource.verifies && !context.hidesStoredBytes || resource.isMoved
         var name = try resource.originalFilename.map {
             try storable($0, "originalFilename", maxBytes: TextLimit.filename)
@@ -311,7 +316,7 @@ struct ResourceIngestor: Sendable {
         case nil:
             throw ResourceError.noSource
         }
-        return prepared(resource, staged, name: name, identity: identity, taken)
+        return prepared(resource, staged, name: name, identity: identity, uncommitted)
     }
 
     /// Returns the file name in a path, as it is stored.
@@ -325,9 +330,9 @@ struct ResourceIngestor: Sendable {
         _ staged: StagedResource,
         name: String?,
         identity: FileIdentity? = nil,
-        _ taken: TakenResources
+        _ uncommitted: UncommittedResources
     ) -> PreparedResource {
-        taken.add(staged, upload: resource.upload)
+        uncommitted.add(staged, upload: resource.upload)
         if !staged.stored.wasPresent { throttle?.arrived(staged.stored.size) }
         return PreparedResource(
             type: resource.type,
@@ -364,7 +369,7 @@ struct ResourceIngestor: Sendable {
     private func ingest(
         _ data: AdjustmentData,
         _ context: RequestContext,
-        _ taken: TakenResources
+        _ uncommitted: UncommittedResources
     ) async throws -> PreparedResource {
         let bytes = try attachment(data.attachment, context)
         guard bytes.count <= AdjustmentData.maxBytes else {
@@ -374,7 +379,7 @@ struct ResourceIngestor: Sendable {
         let staged = try await blockingIO.run(for: WorkSource(of: context)) {
             try resources.stage(bytes: bytes, hidesPresence: context.hidesStoredBytes)
         }
-        taken.add(staged)
+        uncommitted.add(staged)
         return PreparedResource(type: .adjustmentData, digest: staged.stored.digest.text, size: staged.stored.size)
     }
 
@@ -388,7 +393,7 @@ struct ResourceIngestor: Sendable {
     private func read(
         _ resource: inout PreparedResource,
         isBurstFrame: Bool = false,
-        _ taken: TakenResources
+        _ uncommitted: UncommittedResources
     ) async throws {
         guard let digest = ResourceDigest(resource.digest) else { throw ResourceError.badDigest }
         let facts = try await extractor.facts(
@@ -397,7 +402,7 @@ struct ResourceIngestor: Sendable {
             type: resource.type,
             isBurstFrame: isBurstFrame && resource.type.isOriginal
         )
-        try taken.reserve(facts.textBytes)
+        try uncommitted.reserve(facts.textBytes)
         resource.facts = facts
     }
 }

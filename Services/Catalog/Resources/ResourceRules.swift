@@ -11,7 +11,7 @@ enum ResourceRules {
         SupportsResources.Result(isSupported: supports(request.types))
     }
 
-    /// Returns whether files of these types make an asset: exactly one original, each type at most once, and other
+    /// Returns true if files of these types make an asset: exactly one original, each type at most once, and other
     /// files only beside a photo (T-20).
     static func supports(_ types: [ResourceType]) -> Bool {
         let originals = types.filter(\.isOriginal)
@@ -63,8 +63,8 @@ enum ResourceRules {
         }
     }
 
-    /// Returns true if the capture times of an image and its raw file agree: the moments if both files have them, else
-    /// the times of the clock. Often only one of the files has a time zone, or the location from which it is derived.
+    /// Returns true if the capture times of an image and its raw file agree: the instants if both files have them, else
+    /// the local times. Often only one of the files has a time zone, or the location from which it is derived.
     private static func isSameShot(_ photo: ExtractedMetadata, _ raw: ExtractedMetadata) -> Bool {
         func isAbsolute(_ facts: ExtractedMetadata) -> Bool {
             facts.isMoment || (facts.creationOffset != nil && !facts.isOffsetDerived)
@@ -73,7 +73,7 @@ enum ResourceRules {
         func time(_ facts: ExtractedMetadata) -> Int64? {
             guard let date = facts.creationDate, !facts.isModificationDate else { return nil }
             if areMoments { return date }
-            // The clock of a moment without an offset is unknown.
+            // The local time of an instant without an offset is unknown.
             if facts.isMoment, facts.creationOffset == nil { return nil }
             return date + Int64(facts.creationOffset ?? 0) * 1_000_000
         }

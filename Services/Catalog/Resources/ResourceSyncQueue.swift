@@ -2,7 +2,7 @@ import Dispatch
 import Storage
 import Synchronization
 
-/// Makes staged resources durable in groups: what arrives during a sync is synced together by the next one.
+/// Makes staged resources durable in groups: those that arrive during a sync are synced together by the next one.
 final class ResourceSyncQueue: Sendable {
     private struct Waiting: Sendable {
         let staged: [StagedResource]

@@ -13,13 +13,13 @@ actor UploadRegistry {
     struct Limits: Sendable {
         /// The time without use after which an upload expires, in microseconds.
         var lease: Int64 = 600_000_000
-        /// Uploads per identity.
+        /// The maximum number of uploads per identity.
         var perIdentity = 64
-        /// Bytes per upload.
+        /// The maximum size of an upload in bytes.
         var bytes: Int64 = 8 << 30
-        /// Bytes of all uploads of one identity.
+        /// The maximum bytes of all uploads of one identity.
         var bytesPerIdentity: Int64 = 32 << 30
-        /// Uploads of all identities together.
+        /// The maximum number of uploads of all identities together.
         var all = 1024
     }
 
@@ -31,8 +31,8 @@ actor UploadRegistry {
         var size: Int64 = 0
         var finished: StoredResource?
         var isBusy = false
-        /// True if an asset has the bytes.
-        var isTaken = false
+        /// True if an asset has the bytes, or may have them.
+        var isCommitted = false
         var usedAt: Int64
     }
 
@@ -77,8 +77,8 @@ actor UploadRegistry {
     func begin(_ request: BeginUpload, identity: String) async throws -> BeginUpload.Result {
         await removeExpired()
         let allBeginning = beginning.values.reduce(0, +)
-        if uploads.count + allBeginning >= limits.all { uploads = uploads.filter { !$0.value.isTaken } }
-        let own = uploads.values.filter { $0.identity == identity && !$0.isTaken }
+        if uploads.count + allBeginning >= limits.all { uploads = uploads.filter { !$0.value.isCommitted } }
+        let own = uploads.values.filter { $0.identity == identity && !$0.isCommitted }
         let open = own.count + beginning[identity, default: 0]
         guard open < limits.perIdentity else {
             throw ResourceError.tooManyUploads(open: open, limit: limits.perIdentity)
@@ -134,7 +134,7 @@ actor UploadRegistry {
         if let announced = upload.announcedSize, end > announced {
             throw ResourceError.announcedSizeDiffers(received: end, announced: announced)
         }
-        let used = uploads.values.reduce(Int64(0)) { $1.identity == identity && !$1.isTaken ? $0 + $1.size : $0 }
+        let used = uploads.values.reduce(Int64(0)) { $1.identity == identity && !$1.isCommitted ? $0 + $1.size : $0 }
         guard Int64(bytes.count) <= limits.bytesPerIdentity - used else {
             throw ResourceError.tooManyUploadedBytes(identity: identity, limit: limits.bytesPerIdentity)
         }
@@ -152,8 +152,8 @@ actor UploadRegistry {
         return AppendUpload.Result(size: end)
     }
 
-    /// - Parameter hidesPresence: whether the client must not find out whether the library has the bytes already: it
-    ///   does not wait for what follows a repair
+    /// - Parameter hidesPresence: true if the client must not find out whether the library has the bytes already: it
+    ///   does not wait for the follow-up of a repair
     func finish(
         _ request: FinishUpload,
         identity: String,
@@ -201,7 +201,7 @@ actor UploadRegistry {
         )
     }
 
-    /// - Parameter hidesPresence: whether the client must not find out whether the library has the bytes besides: it
+    /// - Parameter hidesPresence: true if the client must not find out whether the library has the bytes otherwise: it
     ///   does not wait until they are removed
     func cancel(
         _ request: CancelUpload,
@@ -215,7 +215,7 @@ actor UploadRegistry {
     }
 
     /// Returns the bytes of a finished upload with a lease of the transaction's own: if the transaction is refused, the
-    /// upload keeps the bytes, and if the upload is cancelled meanwhile, the transaction does.
+    /// upload keeps the bytes, and if the upload is cancelled meanwhile, the transaction keeps them.
     func finished(_ name: String, identity: String) async throws -> StoredResource {
         let upload = try await open(name, identity)
         guard let finished = upload.finished else {
@@ -233,11 +233,11 @@ actor UploadRegistry {
     }
 
     /// Stops counting uploads against their identity, because assets now have their bytes.
-    func taken(_ names: [String], identity: String) {
-        for name in names where uploads[name]?.identity == identity { uploads[name]?.isTaken = true }
+    func noteCommitted(_ names: [String], identity: String) {
+        for name in names where uploads[name]?.identity == identity { uploads[name]?.isCommitted = true }
     }
 
-    /// Removes everything of an identity that may no longer add.
+    /// Removes all uploads of an identity that may no longer add.
     func removeAll(of identity: String) async {
         await remove(uploads.filter { !$0.value.isBusy && $0.value.identity == identity }.map(\.key))
     }
@@ -282,7 +282,7 @@ actor UploadRegistry {
             upload.writer.cancel()
             guard let finished = upload.finished else { continue }
             finished.lease.end()
-            if !upload.isTaken { digests.append(finished.digest) }
+            if !upload.isCommitted { digests.append(finished.digest) }
         }
         if !digests.isEmpty { await discard(digests) }
     }

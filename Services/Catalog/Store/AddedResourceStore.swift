@@ -4,7 +4,7 @@ import PhotoModel
 /// A client that may add to the library and read nothing of it.
 struct AddOnlyClient: Sendable, Hashable {
     let identity: String
-    /// The identity's public key, empty without one: what another key of the same name has added is not this client's.
+    /// The identity's public key, empty without one. Assets that another key of the same name has added do not count.
     let key: String
 
     init(identity: String, key: String?) {

@@ -23,8 +23,7 @@ struct AssetReader {
                 """ + dialect.listOrder()
             resources =
                 """
-                SELECT e.key, r.type, r.digest, r.size, r.content_type, r.original_filename, r.pixel_width,
-                    r.pixel_height, r.damage, r.duration, r.file_offset
+                SELECT e.key, \(resourceColumns)
                 FROM json_each(?) e CROSS JOIN resource r ON r.asset = e.atom
                 """ + dialect.listOrder(then: "r.position")
             keywords =
@@ -32,7 +31,7 @@ struct AssetReader {
                 + dialect.listOrder(then: "k.position")
             memberships =
                 """
-                SELECT e.key, c.id, m.order_key
+                SELECT e.key, \(membershipColumns)
                 FROM json_each(?) e CROSS JOIN membership m INDEXED BY membership_asset ON m.asset = e.atom
                     CROSS JOIN collection c ON c.row = m.collection
                 """ + dialect.listOrder(then: "c.id")
@@ -42,8 +41,8 @@ struct AssetReader {
     private static let statements = PerDialect(Statements.init)
     private static let keyColumn = Int32(AssetRowMapping.columns.count + 1)
 
-    /// The assets that are read at a time from PostgreSQL, whose answer is in memory as a whole: the texts of one may
-    /// have a megabyte.
+    /// The number of assets that are read at a time from PostgreSQL, whose results are in memory as a whole: the texts
+    /// of one asset may have a megabyte.
     private static let serverBatch = 100
 
     /// Calls a closure with each asset in the order of the row numbers; those that do not exist are left out.
@@ -59,7 +58,7 @@ struct AssetReader {
     }
 
     private func eachAtOnce(_ rows: some Collection<Int64>, _ visit: (Int64, Asset) throws -> Void) throws {
-        let list = Self.list(rows)
+        let list = jsonList(rows)
         let statements = Self.statements[database.dialect]
         let assets = try cursor(statements.assets, list)
         var resources = try projection.hasResources ? Parts(cursor(statements.resources, list)) : nil
@@ -82,20 +81,15 @@ struct AssetReader {
         }
     }
 
-    /// Returns a JSON list, which is one bound value: the same prepared statement serves any number of rows.
-    private static func list(_ rows: some Collection<Int64>) -> String {
-        var list = "["
-        list.reserveCapacity(rows.count * 8 + 2)
-        for row in rows {
-            if list.utf8.count > 1 { list += "," }
-            list += String(row)
-        }
-        return list + "]"
-    }
-
     private func cursor(_ sql: String, _ list: String) throws -> StatementCursor {
         try StatementCursor(sql, list, database)
     }
+
+    /// The columns of the table `resource r` that ``resource(_:)`` reads, after a first column.
+    static let resourceColumns = """
+        r.type, r.digest, r.size, r.content_type, r.original_filename, r.pixel_width, r.pixel_height, r.damage,
+            r.duration, r.file_offset
+        """
 
     static func resource(_ row: SQLRow) throws -> AssetResource {
         AssetResource(
@@ -111,6 +105,9 @@ struct AssetReader {
             damage: row.optionalText(8)
         )
     }
+
+    /// The columns of the tables `collection c` and `membership m` that ``membership(_:)`` reads, after a first column.
+    static let membershipColumns = "c.id, m.order_key"
 
     static func membership(_ row: SQLRow) throws -> Membership {
         Membership(
@@ -149,7 +146,7 @@ private struct Parts {
 private final class StatementCursor {
     private var statement: SQLStatement
 
-    /// - Parameter value: of the only placeholder
+    /// - Parameter value: the value of the only placeholder
     init(_ sql: String, _ value: some SQLBindable, _ database: SQLConnection) throws {
         statement = try SQLStatement(sql, database)
         value.bind(to: &statement)

@@ -32,7 +32,7 @@ extension AssetStore {
     /// Returns assets by identifier, read together; identifiers without an asset are left out.
     func stored(_ ids: [ObjectID]) throws -> [StoredAsset] {
         var statement = try SQLStatement(Self.selectionByIDs, database)
-        statement.bind(Self.list(ids))
+        statement.bind(jsonList(ids))
         var assets: [StoredAsset] = []
         assets.reserveCapacity(ids.count)
         var positions: [Int64: Int] = [:]
@@ -61,21 +61,10 @@ extension AssetStore {
             }
             try addParts(.ofRange, bind: bind, to: add)
         } else {
-            let list = "[" + rows.map(String.init).joined(separator: ",") + "]"
+            let list = jsonList(rows)
             try addParts(.ofMany, bind: { $0.bind(list) }, to: add)
         }
         return assets
-    }
-
-    private static func list(_ ids: [ObjectID]) -> String {
-        var list = "["
-        list.reserveCapacity(ids.count * (ObjectID.length + 3) + 2)
-        for id in ids {
-            list += list.utf8.count > 1 ? ",\"" : "\""
-            list += id.text
-            list += "\""
-        }
-        return list + "]"
     }
 
     /// The statements that read resources, keywords and memberships, which other tables hold.
@@ -90,13 +79,13 @@ extension AssetStore {
 
         init(_ among: String) {
             resources = """
-                SELECT asset, type, digest, size, content_type, original_filename, pixel_width, pixel_height, damage,
-                    duration, file_offset
-                FROM resource WHERE asset \(among) ORDER BY asset, position
+                SELECT r.asset, \(AssetReader.resourceColumns)
+                FROM resource r WHERE r.asset \(among) ORDER BY r.asset, r.position
                 """
             keywords = "SELECT asset, text FROM keyword WHERE asset \(among) ORDER BY asset, position"
             memberships = """
-                SELECT m.asset, c.id, m.order_key FROM membership m JOIN collection c ON c.row = m.collection
+                SELECT m.asset, \(AssetReader.membershipColumns)
+                FROM membership m JOIN collection c ON c.row = m.collection
                 WHERE m.asset \(among) ORDER BY m.asset, c.id
                 """
         }

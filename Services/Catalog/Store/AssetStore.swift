@@ -38,13 +38,6 @@ struct AssetStore {
     ///
     /// - Throws: ``DamagedRow`` if a row has no identifier
     func encodedIdentifiers(_ rows: ArraySlice<Int64>) throws -> Bytes {
-        var list = "["
-        list.reserveCapacity(rows.count * 8)
-        for row in rows {
-            if list.utf8.count > 1 { list += "," }
-            list += String(row)
-        }
-        list += "]"
         var text = Bytes()
         text.reserveCapacity(rows.count * (ObjectID.length + 10))
         try database.each(
@@ -52,7 +45,7 @@ struct AssetStore {
             SELECT coalesce(a.id, (SELECT d.id FROM departed d WHERE d.row = e.atom))
             FROM json_each(?) e LEFT JOIN asset a ON a.row = e.atom ORDER BY e.key
             """,
-            list
+            jsonList(rows)
         ) { row in
             guard !row.isNull(0) else { throw DamagedRow("a row has no identifier") }
             text += text.isEmpty ? Self.first : Self.next
@@ -67,7 +60,7 @@ struct AssetStore {
     func identifiersByRow(_ rows: Set<Int64>) throws -> [Int64: ObjectID] {
         var ids: [Int64: ObjectID] = [:]
         ids.reserveCapacity(rows.count)
-        let list = "[" + rows.map(String.init).joined(separator: ",") + "]"
+        let list = jsonList(rows)
         for table in ["asset", "departed"] {
             let sql = "SELECT row, id FROM \(table) WHERE row IN (SELECT atom FROM json_each(?))"
             try database.each(sql, list) { ids[$0.int64(0)] = try AssetRowMapping.identifier($0.text(1)) }
@@ -91,8 +84,8 @@ struct AssetStore {
         try assets(withOriginal: digest, limit: 1).first
     }
 
-    /// Returns the assets whose original has these bytes: first those that are not in the trash, of both kinds the
-    /// oldest import first. The photo of a pair is an original also while its RAW file is the one that is presented.
+    /// Returns the assets whose original has these bytes: first those that are not in the trash, then the others, each
+    /// in the order of import. The photo of a pair is an original also while its RAW file is the one that is presented.
     func assets(withOriginal digest: String, limit: Int) throws -> [ObjectID] {
         guard let bytes = [UInt8](hexadecimal: digest) else { return [] }
         return try database.all(
@@ -126,10 +119,9 @@ struct AssetStore {
         return found.prefix { $0.isPrimary == found[0].isPrimary }.map(\.id)
     }
 
-    /// Returns the same for several bytes and the list of a limited grant alone, by the hexadecimal text.
+    /// Returns the same for several digests, by digest, among the assets on the list of a limited grant.
     ///
-    /// It reads the whole list, whatever the bytes are: a look-up of the bytes would take longer if there are other assets
-    /// of them.
+    /// It reads the whole list: the time of a look-up by digest would reveal whether other assets have the bytes.
     func assets(
         withPrimaryOriginals digests: [String],
         listedFor identity: String,
@@ -181,11 +173,10 @@ struct AssetStore {
 
     /// Returns the assets of a list that are in the trash.
     func trashed(among ids: [ObjectID]) throws -> Set<ObjectID> {
-        let list = "[" + ids.map { "\"\($0.text)\"" }.joined(separator: ",") + "]"
-        return Set(
+        Set(
             try database.all(
                 "SELECT id FROM asset WHERE id IN (SELECT value FROM json_each(?)) AND trashed_date IS NOT NULL",
-                list
+                jsonList(ids)
             ) { $0.text(0) }.map(AssetRowMapping.identifier)
         )
     }
@@ -298,7 +289,7 @@ struct AssetStore {
         }
     }
 
-    /// Deletes the memberships that assets give up, before other assets of the same transaction are inserted with the
+    /// Deletes the memberships that assets lose, before other assets of the same transaction are inserted with the
     /// same order keys.
     private func deleteMemberships(_ changes: [EntityChange<Asset>]) throws {
         for index in changes.indices {

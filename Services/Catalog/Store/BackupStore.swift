@@ -9,7 +9,7 @@ import Storage
     import Foundation
 #endif
 
-/// A reader of the database copy in a backup, which says which resources belong to the backup.
+/// A reader of the database copy in a backup, which names the resources of the backup.
 struct BackupStore: Sendable {
     private let queue: DatabaseQueue
 
@@ -57,11 +57,24 @@ struct BackupStore: Sendable {
         }
     }
 
-    /// Returns whether the object store could be asked for the bytes when the copy was made.
+    /// Returns true if the object store had the bytes when the copy was made.
     func isRemote(_ digest: ResourceDigest) throws -> Bool {
         try queue.read { database in
             guard try database.tableExists("remote_object") else { return false }
             return try RemoteObjectStore(database: SQLConnection(database)).readableSize(of: digest) != nil
+        }
+    }
+
+    /// Returns an asset to which bytes belong, and the name of their file when it was imported.
+    func owner(of digest: ResourceDigest) throws -> (asset: ObjectID?, filename: String?) {
+        try queue.read { database -> (asset: ObjectID?, filename: String?) in
+            let sql = """
+                SELECT a.id, r.original_filename FROM resource r JOIN asset a ON a.row = r.asset WHERE r.digest = ?
+                ORDER BY r.asset, r.position LIMIT 1
+                """
+            let bytes = [UInt8](hexadecimal: digest.text).map { Data($0) }
+            guard let row = try Row.fetchOne(database, sql: sql, arguments: [bytes]) else { return (nil, nil) }
+            return (ObjectID(row[0] as String), row[1])
         }
     }
 
@@ -77,8 +90,8 @@ struct BackupStore: Sendable {
 
     /// Starts a new history in a database file, above every sequence number that its old history used.
     ///
-    /// The lost library may have gone on after the backup: `gap` sequence numbers are skipped so that no revision that
-    /// it assigned is assigned again.
+    /// The lost library may have made changes after the backup: `gap` sequence numbers are skipped so that no revision
+    /// that it assigned is assigned again.
     static func startNewHistory(path: String, history: String, gap: Int64) throws -> LibraryHead {
         let file = try DatabaseFile(path: path, migrator: CatalogSchema.migrator)
         let head = try file.pool.write { database in

@@ -86,7 +86,7 @@ enum CatalogSchema {
         }
         migrator.registerMigration("21 jobs of add-only clients") { database in
             try database.execute(sql: AddedResourceStore.schema)
-            try database.execute(sql: RemoteObjectStore.repetitions)
+            try database.execute(sql: RemoteObjectStore.addAgainColumn)
             try database.execute(sql: UploadJobStore.addOnlyKeys)
         }
         migrator.registerMigration("22 outcomes of records") { database in
@@ -112,7 +112,7 @@ enum CatalogSchema {
         """
 
     // AUTOINCREMENT: a row number is never reused, because cached results refer to assets by row number.
-    // `visible` is the first column of the usual indexes. An asset is visible if it is neither hidden nor in the trash,
+    // `visible` is the first column of most indexes. An asset is visible if it is neither hidden nor in the trash,
     // belongs to the user's own library and, in a burst, is the representative or a pick.
     private static let assets = """
         CREATE TABLE asset (
@@ -243,8 +243,8 @@ enum CatalogSchema {
         CREATE INDEX collection_created ON collection (type, subtype, creation_date, id);
         """
 
-    // The members of an album in album order. The columns after `asset` are copies of the asset's columns, for the
-    // usual sorts and filters inside an album. `shown`: neither hidden nor in the trash and, in a burst, the
+    // The members of an album in album order. The columns after `asset` are copies of the asset's columns, for
+    // common sort orders and filters in an album. `shown`: neither hidden nor in the trash and, in a burst, the
     // representative or a pick.
     private static let memberships = """
         CREATE TABLE membership (

@@ -13,22 +13,22 @@ struct CollectionFetchStore {
     /// Returns a page of collections, lists, or both mixed, in the order of the fetch.
     ///
     /// - Returns: nil if the object that the fetch refers to does not exist
-    func page(_ fetch: Fetch, _ window: FetchStore.Window) throws -> Page? {
+    func page(_ fetch: Fetch, _ range: FetchStore.PageRange) throws -> Page? {
         switch fetch.kind {
         case .assets: return nil
         case .collections, .collectionIDs, .collectionsContaining:
             guard let source = try collections(fetch) else { return nil }
-            return try page(fetch, window, source, .collection) { .collection(try CollectionStore.collection($0)) }
+            return try page(fetch, range, source, .collection) { .collection(try CollectionStore.collection($0)) }
         case .lists, .listIDs, .listsContaining:
             guard let source = try lists(fetch) else { return nil }
-            return try page(fetch, window, source, .list) { .list(try CollectionStore.list($0)) }
+            return try page(fetch, range, source, .list) { .list(try CollectionStore.list($0)) }
         case .children(let list):
             guard try CollectionStore(database: database).list(list) != nil else { return nil }
             guard MomentList(list) == nil else {
                 guard let source = try collections(fetch) else { return nil }
-                return try page(fetch, window, source, .collection) { .collection(try CollectionStore.collection($0)) }
+                return try page(fetch, range, source, .collection) { .collection(try CollectionStore.collection($0)) }
             }
-            return try children(fetch, of: list, window)
+            return try children(fetch, of: list, range)
         }
     }
 
@@ -40,7 +40,7 @@ struct CollectionFetchStore {
 
     private func page(
         _ fetch: Fetch,
-        _ window: FetchStore.Window,
+        _ range: FetchStore.PageRange,
         _ source: Source,
         _ table: PredicateTable,
         _ entity: (SQLRow) throws -> PhotoCollection
@@ -63,12 +63,12 @@ struct CollectionFetchStore {
         let page =
             "SELECT \(columns) FROM " + text + " ORDER BY "
             + (FetchStore.order(fetch.sort, table, id: id, dialect: database.dialect) ?? source.order)
-            + (filter == nil ? FetchStore.limit(fetch, window) : SQLFragment(""))
+            + (filter == nil ? FetchStore.limit(fetch, range) : SQLFragment(""))
         if let filter {
             let candidates = try database.all(page, read: entity)
-            return fetch.page(try filter.matching(candidates, database.checkCancellation), window)
+            return fetch.page(try filter.matching(candidates, database.checkCancellation), range)
         }
-        return Page(objects: try database.all(page, read: entity), count: fetch.windowed(all ?? 0))
+        return Page(objects: try database.all(page, read: entity), count: fetch.applyingOffsetAndLimit(to: all ?? 0))
     }
 
     // MARK: Sources
@@ -88,7 +88,7 @@ struct CollectionFetchStore {
             require("c.subtype = ?", subtype?.number)
             if type == .moment { source.order = "c.start_date, c.id" }
         case .collectionIDs(let list):
-            let ids = SQLValue(jsonList(list.ids.map(\.text)))
+            let ids = SQLValue(jsonList(list.ids))
             let tables = CollectionStore.collectionSource(on: "c.id = e.value")
             source.text = SQLFragment("json_each(?) e CROSS JOIN \(tables)", [ids])
             source.order = "e.key"
@@ -98,7 +98,7 @@ struct CollectionFetchStore {
             source.conditions.append(
                 SQLFragment(
                     "c.id IN (SELECT value FROM json_each(?))",
-                    [SQLValue(jsonList(asset.collections.map(\.text)))]
+                    [SQLValue(jsonList(asset.collections))]
                 )
             )
             require("c.type = ?", type?.number)
@@ -123,7 +123,7 @@ struct CollectionFetchStore {
             if let subtype { source.conditions.append(SQLFragment("l.subtype = ?", [SQLValue(subtype.number)])) }
             if type == .momentList { source.order = "l.start_date, l.id" }
         case .listIDs(let list):
-            let ids = SQLValue(jsonList(list.ids.map(\.text)))
+            let ids = SQLValue(jsonList(list.ids))
             let tables = CollectionStore.listSource(on: "l.id = e.value")
             source.text = SQLFragment("json_each(?) e CROSS JOIN \(tables)", [ids])
             source.order = "e.key"
@@ -136,7 +136,7 @@ struct CollectionFetchStore {
             source.conditions.append(
                 SQLFragment(
                     "l.id IN (SELECT value FROM json_each(?))",
-                    [SQLValue(jsonList(object.lists.map(\.text)))]
+                    [SQLValue(jsonList(object.lists))]
                 )
             )
         default: return nil
@@ -145,7 +145,7 @@ struct CollectionFetchStore {
     }
 
     /// Returns albums and folders of a folder. They come from two tables and are sorted here.
-    private func children(_ fetch: Fetch, of list: ObjectID, _ window: FetchStore.Window) throws -> Page {
+    private func children(_ fetch: Fetch, of list: ObjectID, _ range: FetchStore.PageRange) throws -> Page {
         var objects: [PhotoCollection] = []
         try database.each(
             "SELECT \(CollectionStore.collectionColumns) FROM \(CollectionStore.collectionSource) WHERE p.id = ?",
@@ -157,6 +157,18 @@ struct CollectionFetchStore {
         ) { objects.append(.list(try CollectionStore.list($0))) }
         if let predicate = fetch.predicate { objects = try predicate.matching(objects, database.checkCancellation) }
         objects.sort { fetch.areInIncreasingOrder($0, $1) }
-        return fetch.page(objects, window)
+        return fetch.page(objects, range)
+    }
+}
+
+extension Predicate {
+    /// Returns the objects that match.
+    ///
+    /// - Parameter check: called before each evaluation, which may take long; throws if the waiting task was cancelled
+    func matching(_ objects: [PhotoCollection], _ check: () throws -> Void) throws -> [PhotoCollection] {
+        try objects.filter { object in
+            try check()
+            return evaluate(object)
+        }
     }
 }

@@ -99,7 +99,7 @@ extension CollectionStore {
     ) throws -> Int64? {
         var rows = try SQLStatement(sql + " LIMIT ?", database)
         value.bind(to: &rows)
-        // Each excluded row comes before another one at most once.
+        // At most all excluded rows precede the first other one.
         rows.bind(excluded.count + 1)
         while try rows.step() {
             if !excluded.contains(try AssetRowMapping.identifier(rows.currentRow.text(1))) {

@@ -99,7 +99,7 @@ struct CollectionStore {
                 ON m.asset = a.row
             WHERE m.collection = (SELECT row FROM collection WHERE id = ?)
             """,
-            jsonList(ids.map(\.text)),
+            jsonList(ids),
             collection.text
         ) { $0.text(0) }
         return Set(try members.map(AssetRowMapping.identifier))
@@ -147,7 +147,7 @@ struct CollectionStore {
                 )
                 rows.bind(row)
                 rows.bind(shown)
-                // Each excluded one comes before another one at most once.
+                // At most all excluded members precede the first other one.
                 rows.bind(excluded.count + 1)
                 while try rows.step() {
                     if excluded.contains(try AssetRowMapping.identifier(rows.currentRow.text(1))) { continue }
@@ -162,7 +162,7 @@ struct CollectionStore {
 
     // MARK: Writing
 
-    /// Clears the order keys that albums and folders give up, before others of the same transaction are written with
+    /// Clears the order keys that albums and folders lose, before others of the same transaction are written with
     /// the same keys.
     func deleteMemberships(_ collections: [EntityChange<AssetCollection>], _ lists: [EntityChange<CollectionList>])
         throws

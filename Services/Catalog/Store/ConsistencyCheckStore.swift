@@ -62,7 +62,7 @@ struct ConsistencyCheckStore {
 
     // MARK: The database
 
-    /// The most problems that are named.
+    /// The maximum number of problems that are reported.
     private static let mostProblems = 5
 
     /// Returns the problems of the database, a few at most; empty if there are none.
@@ -93,12 +93,12 @@ struct ConsistencyCheckStore {
         return problems
     }
 
-    /// Has the server read every row of a table, also the parts of long values that are stored apart.
+    /// Makes the server read every row of a table, including the parts of long values that it stores separately.
     private func check(_ table: String, _ session: PostgreSQLSession) throws {
         try session.inReading { try $0.stream(SQLFragment("SELECT * FROM \(table)")) { _ in } }
     }
 
-    /// Checks that the change records are there without a gap, up to the newest sequence.
+    /// Checks that the change records have no gap, up to the newest sequence.
     private func checkHistory(_ database: SQLConnection) throws {
         guard let head = try HistoryStore(database: database).head() else {
             throw DamagedRow("library: it has no row")
@@ -149,8 +149,8 @@ struct ConsistencyCheckStore {
         try read { try $0.first("SELECT count(DISTINCT digest) FROM resource") { $0.int(0) } ?? 0 }
     }
 
-    /// Calls `visit` once for each digest that an asset refers to, ordered by digest, with whether the object store can
-    /// be asked for the bytes.
+    /// Calls `visit` once for each digest that an asset refers to, ordered by digest. `isRemote` is true if the bytes
+    /// can be read from the object store.
     func forEachResource(_ visit: (ResourceDigest, _ size: Int64, _ isRemote: Bool) throws -> Void) throws {
         try read { database in
             let isRemote = try Self.has("remote_object", database) ? RemoteObjectStore.isResourceReadable : "0"

@@ -1,10 +1,10 @@
 import JSONValue
 import PhotoModel
 
-/// The records that one read undoes object by object. A record may hold a thousand objects: it is decoded once, however
-/// many of them are asked for.
+/// The records that one read of the database undoes, object by object. A record may have a thousand objects and is
+/// decoded once for all of them.
 ///
-/// It is used on the thread of the read only.
+/// It is used only on the thread of the read.
 final class DecodedRecords {
     /// The change of one object in a transaction.
     private struct Change {
@@ -12,13 +12,13 @@ final class DecodedRecords {
         let before: JSON?
     }
 
-    /// The bytes of the records that are kept decoded; the others are decoded again if they are needed again.
+    /// The maximum size of the records that stay decoded, in bytes; others are decoded again when they are needed.
     static let keptBytes = 32 << 20
 
     private let history: HistoryStore
     private var records: [Int64: [String: Change]] = [:]
     private var bytes = 0
-    /// How many times a record was decoded.
+    /// The number of times that a record was decoded.
     private(set) var decodedCount = 0
 
     init(_ history: HistoryStore) { self.history = history }

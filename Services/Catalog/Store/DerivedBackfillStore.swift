@@ -1,6 +1,6 @@
 import PhotoModel
 
-/// Adds smart albums and moments to a library of an earlier version, or computes the members of smart albums again whose
+/// Adds smart albums and moments to a library of an earlier version, or recomputes the members of smart albums whose
 /// rules have changed since.
 ///
 /// No change record mentions them, so the library begins a new history afterwards and its clients fetch again.
@@ -18,7 +18,7 @@ struct DerivedBackfillStore {
     /// The name under which the version of the rules is stored.
     private static let rules = "smart.rules"
 
-    /// Notes that the members of smart albums follow the rules of this version.
+    /// Records that the members of smart albums follow the rules of this version.
     func noteRules() throws { try CounterChanges.set(Int64(SmartAlbum.rulesVersion), as: Self.rules, database) }
 
     private func missing() throws -> [SmartAlbum] {

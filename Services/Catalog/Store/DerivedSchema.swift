@@ -1,7 +1,7 @@
 import PhotoModel
 
 /// The columns and indexes of derived collections: for each asset its smart albums and its moment, for each moment the
-/// lists that contain it, and an index for each usual order.
+/// lists that contain it, and an index for each order by date.
 enum DerivedSchema {
     // `smart` holds the bits of `SmartAlbum.mask(of:)` except that of the favorites, `moment` the key of `Asset.moment`;
     // both are written with the asset.
@@ -25,7 +25,7 @@ enum DerivedSchema {
     /// True if a smart album has indexes of its own. Albums with much of the library use the indexes of the table.
     static func hasIndexes(_ album: SmartAlbum) -> Bool { album != .userLibrary && album != .generic }
 
-    /// One small index for each smart album that has indexes, and usual order; those of the favorites are part of
+    /// A small index for each smart album with indexes and each order by date; those of the favorites are part of
     /// ``favorites``.
     static var indexes: String {
         SmartAlbum.allCases.filter { hasIndexes($0) && $0 != .favorites }.map(indexes).joined(separator: "\n")
@@ -80,7 +80,7 @@ enum DerivedSchema {
     /// Returns the condition of a smart album. Queries and partial indexes must use identical text: only then does
     /// SQLite recognize that the index applies.
     ///
-    /// - Parameter column: the column of all albums, with which that of the favorites begins too
+    /// - Parameter column: the column of all albums; the name of the column of favorites begins with it
     static func condition(_ album: SmartAlbum, _ column: String = "a.smart") -> String {
         "(\(column)\(album == .favorites ? "_favorites" : "") & \(album.bit)) <> 0"
     }

@@ -8,24 +8,24 @@ struct FetchKeyStore {
     /// The number of rows whose keys are read by one statement.
     private static let batch = 5000
 
-    /// Calls `take` with each key in the order of the fetch, ignoring its offset and limit.
+    /// Calls `visit` with each key in the order of the fetch, ignoring its offset and limit.
     ///
-    /// - Parameter take: called with each key; throws to stop
+    /// - Parameter visit: called with each key; throws to stop
     /// - Returns: false if the collection that the fetch refers to does not exist
-    func each(_ fetch: Fetch, _ take: (ResultKey) throws -> Void) throws -> Bool {
-        let whole = fetch.window(offset: 0, limit: 0)
-        guard case .assets(let source) = whole.kind else { return try eachCollection(whole, take) }
+    func each(_ fetch: Fetch, _ visit: (ResultKey) throws -> Void) throws -> Bool {
+        let whole = fetch.whole
+        guard case .assets(let source) = whole.kind else { return try eachCollection(whole, visit) }
         guard let rows = try FetchStore(database: database).assetRows(whole, .init()) else { return false }
-        try each(rows, of: whole, source) { try take($1) }
+        try each(rows, of: whole, source) { try visit($1) }
         return true
     }
 
-    /// Calls `take` with each of the rows, which are of a result of assets, and its key.
+    /// Calls `visit` with each of the rows of a result of assets and its key.
     func each(
         _ rows: [Int64],
         of fetch: Fetch,
         _ source: FetchKind.AssetSource,
-        _ take: (Int64, ResultKey) throws -> Void
+        _ visit: (Int64, ResultKey) throws -> Void
     ) throws {
         for start in stride(from: 0, to: rows.count, by: Self.batch) {
             try database.checkCancellation()
@@ -33,7 +33,7 @@ struct FetchKeyStore {
             let keys = try keys(of: part, fetch, source)
             for row in part {
                 guard let key = keys[row] else { throw DamagedRow("row \(row) has no key") }
-                try take(row, key)
+                try visit(row, key)
             }
         }
     }
@@ -63,7 +63,7 @@ struct FetchKeyStore {
     private static let sortable = AssetProjection(members: ["metadata"])
 
     private func keys(of rows: [Int64], _ fetch: Fetch, _ source: FetchKind.AssetSource) throws -> [Int64: ResultKey] {
-        let list = "[" + rows.map(String.init).joined(separator: ",") + "]"
+        let list = jsonList(rows)
         let among = "IN (SELECT atom FROM json_each(?))"
         switch (fetch.orderValues, source) {
         case (.sorted(let sort), _) where sort.allSatisfy({ !$0.key.isText }):
@@ -86,7 +86,7 @@ struct FetchKeyStore {
                 """
             return try keys(sql, [.integer(collection), .text(list)], fetch)
         default:
-            // A text column may not return its text unchanged, so these keys come from the assets; nothing is sorted by
+            // A text column may not return its text unchanged, so these keys come from the assets; no order is by
             // files, keywords or albums.
             var keys: [Int64: ResultKey] = [:]
             keys.reserveCapacity(rows.count)
@@ -97,9 +97,9 @@ struct FetchKeyStore {
         }
     }
 
-    private func eachCollection(_ fetch: Fetch, _ take: (ResultKey) throws -> Void) throws -> Bool {
+    private func eachCollection(_ fetch: Fetch, _ visit: (ResultKey) throws -> Void) throws -> Bool {
         guard let found = try CollectionFetchStore(database: database).page(fetch, .init()) else { return false }
-        for object in found.objects { try take(fetch.resultKey(of: object)) }
+        for object in found.objects { try visit(fetch.resultKey(of: object)) }
         return true
     }
 }

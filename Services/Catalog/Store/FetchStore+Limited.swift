@@ -7,9 +7,9 @@ extension FetchStore {
     func listedRows(_ granted: GrantedAssets) throws -> String {
         let rows = try database.all(
             "SELECT row FROM asset WHERE id IN (SELECT value FROM json_each(?)) ORDER BY row",
-            jsonList(granted.ids.map(\.text))
+            jsonList(granted.ids)
         ) { $0.int64(0) }
-        return Self.numberList(rows)
+        return jsonList(rows)
     }
 
     /// Returns the condition that a listed asset is in a moment of a list of moments. Only the moments of listed
@@ -18,11 +18,7 @@ extension FetchStore {
         let sql = "SELECT DISTINCT a.moment FROM json_each(?) g CROSS JOIN asset a ON a.row = g.atom"
         let moments = try database.all(sql + " WHERE a.moment IS NOT NULL", rows) { $0.int64(0) }
             .filter { Moment(key: $0)?.lists.contains(list) == true }
-        return SQLFragment("a.moment IN (SELECT atom FROM json_each(?))", [SQLValue(Self.numberList(moments))])
-    }
-
-    private static func numberList(_ numbers: [Int64]) -> String {
-        "[" + numbers.map(String.init).joined(separator: ",") + "]"
+        return SQLFragment("a.moment IN (SELECT atom FROM json_each(?))", [SQLValue(jsonList(moments))])
     }
 
     /// Returns the table of assets of a limited grant. All conditions are tested for these alone, and no index is used

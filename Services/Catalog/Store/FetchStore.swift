@@ -9,24 +9,26 @@ struct FetchStore {
     /// Returns row numbers in the order of the fetch.
     ///
     /// - Returns: nil if the collection that the fetch refers to does not exist
-    func assetRows(_ fetch: Fetch, _ window: Window) throws -> [Int64]? {
-        if let predicate = filter(of: fetch) { return try filteredRows(fetch, predicate)?.page(fetch, window) }
-        let approach = try QueryStrategy(fetch, window, database)
-        if approach == .inOrder, let query = try assetQuery(fetch, approach),
-            let rows = try LibraryOrderStore(database: database).rows(fetch, window, query.conditions)
+    func assetRows(_ fetch: Fetch, _ range: PageRange) throws -> [Int64]? {
+        if database.dialect == .postgresql, let predicate = predicateInMemory(of: fetch) {
+            return try filteredRows(fetch, predicate)?.page(fetch, range)
+        }
+        let approach = try QueryStrategy(fetch, range, database)
+        if approach == .bySortOrder, let query = try assetQuery(fetch, approach),
+            let rows = try LibraryOrderStore(database: database).rows(fetch, range, query.conditions)
         {
             return rows
         }
-        guard let piece = try pageQuery(fetch, window, approach) else { return nil }
+        guard let piece = try pageQuery(fetch, range, approach) else { return nil }
         return try database.all(piece) { $0.int64(0) }
     }
 
     /// Returns the number of assets after offset and limit; nil if the collection does not exist.
     func assetCount(_ fetch: Fetch) throws -> Int? {
-        if let predicate = filter(of: fetch) {
-            return try filteredRows(fetch, predicate).map { fetch.windowed($0.count) }
+        if database.dialect == .postgresql, let predicate = predicateInMemory(of: fetch) {
+            return try filteredRows(fetch, predicate).map { fetch.applyingOffsetAndLimit(to: $0.count) }
         }
-        guard let query = try assetQuery(fetch, .narrow) else { return nil }
+        guard let query = try assetQuery(fetch, .byCondition) else { return nil }
         let all: Int
         if let name = fetch.counter {
             all = try CounterChanges.value(of: name, database)
@@ -34,17 +36,19 @@ struct FetchStore {
             let piece = "SELECT count(*) FROM " + query.counted
             all = try database.first(piece) { $0.int(0) } ?? 0
         }
-        return fetch.windowed(all)
+        return fetch.applyingOffsetAndLimit(to: all)
     }
 
     /// Returns the number of assets of each media type after offset and limit; nil if the collection does not exist.
     func mediaCounts(_ fetch: Fetch) throws -> [MediaType: Int]? {
-        if let predicate = filter(of: fetch) { return try filteredMediaCounts(fetch, predicate) }
-        guard let query = try assetQuery(fetch, .narrow) else { return nil }
-        let isWindowed = fetch.limit > 0 || fetch.offset > 0
+        if database.dialect == .postgresql, let predicate = predicateInMemory(of: fetch) {
+            return try filteredMediaCounts(fetch, predicate)
+        }
+        guard let query = try assetQuery(fetch, .byCondition) else { return nil }
+        let hasOffsetOrLimit = fetch.limit > 0 || fetch.offset > 0
         let inner =
             "SELECT a.media_type AS kind FROM " + query.source
-            + (isWindowed ? query.order + Self.limit(fetch, Window()) : SQLFragment(""))
+            + (hasOffsetOrLimit ? query.order + Self.limit(fetch, PageRange()) : SQLFragment(""))
         let piece = "SELECT kind, count(*) FROM (" + inner + ") found GROUP BY kind"
         var counts: [MediaType: Int] = [:]
         try database.each(piece) { counts[try AssetRowMapping.named($0.int(0))] = $0.int(1) }
@@ -52,9 +56,13 @@ struct FetchStore {
     }
 
     /// Returns the SQL of a page. Tests inspect its query plan.
-    func pageQuery(_ fetch: Fetch, _ window: Window, _ approach: QueryStrategy = .narrow) throws -> SQLFragment? {
+    func pageQuery(
+        _ fetch: Fetch,
+        _ range: PageRange,
+        _ approach: QueryStrategy = .byCondition
+    ) throws -> SQLFragment? {
         guard let query = try assetQuery(fetch, approach) else { return nil }
-        return "SELECT a.row FROM " + query.source + query.order + Self.limit(fetch, window)
+        return "SELECT a.row FROM " + query.source + query.order + Self.limit(fetch, range)
     }
 
     private struct Query {
@@ -83,8 +91,10 @@ struct FetchStore {
         var predicate = fetch.predicate?.root
         switch kind {
         case .library:
-            guard approach == .narrow, fetch.countsAsVisible, let split = predicate?.splitKeywordSearch else {
-                if approach == .narrow, fetch.countsAsVisible, !fetch.hasUsualOrder, let album = predicate?.smartAlbum {
+            guard approach == .byCondition, fetch.countsAsVisible, let split = predicate?.splitKeywordSearch else {
+                if approach == .byCondition, fetch.countsAsVisible, !fetch.sortsByDate,
+                    let album = predicate?.smartAlbum
+                {
                     source = SQLFragment("asset a " + DerivedSchema.hint(album, fetch))
                 }
                 break
@@ -102,7 +112,7 @@ struct FetchStore {
             let ids = fetch.granted.map { granted in list.ids.filter(granted.contains) } ?? list.ids
             source = SQLFragment(
                 "json_each(?) e CROSS JOIN asset a ON a.id = e.value",
-                [SQLValue(jsonList(ids.map(\.text)))]
+                [SQLValue(jsonList(ids))]
             )
             order = "e.key"
         case .collection(let id):
@@ -121,10 +131,10 @@ struct FetchStore {
         case .smartAlbum(let album):
             // A visible asset always belongs to the user's own library, and a hidden asset is never visible.
             if album != .userLibrary || !fetch.countsAsVisible {
-                let isInside = approach == .inOrder ? DerivedSchema.isInside(album) : DerivedSchema.condition(album)
+                let isInside = approach == .bySortOrder ? DerivedSchema.isInside(album) : DerivedSchema.condition(album)
                 conditions.append(SQLFragment(isInside))
                 // With further conditions SQLite may prefer another index, and it then rejects the INDEXED BY clause.
-                if approach == .narrow, fetch.countsAsVisible, !fetch.hasUsualOrder, DerivedSchema.hasIndexes(album),
+                if approach == .byCondition, fetch.countsAsVisible, !fetch.sortsByDate, DerivedSchema.hasIndexes(album),
                     predicate == nil
                 {
                     source = SQLFragment("asset a " + DerivedSchema.hint(album, fetch))
@@ -159,7 +169,7 @@ struct FetchStore {
         } else {
             conditions.append(SQLFragment("a.trashed_date IS \(fetch.inTrash ? "NOT " : "")NULL"))
             if !fetch.includeHidden { conditions.append(SQLFragment("a.is_hidden = 0")) }
-            if !fetch.includeAllBurstAssets, !fetch.inTrash {
+            if !fetch.includeAllBurstAssets {
                 conditions.append(
                     SQLFragment(
                         """
@@ -174,17 +184,17 @@ struct FetchStore {
             }
         }
         if let type = fetch.mediaType {
-            if type == .video, approach == .narrow {
+            if type == .video, approach == .byCondition {
                 // The text must be identical to that of the partial index that has the orders of videos.
                 conditions.append(SQLFragment(DerivedSchema.condition(.videos)))
             } else {
-                let column = approach == .inOrder ? "+a.media_type" : "a.media_type"
+                let column = approach == .bySortOrder ? "+a.media_type" : "a.media_type"
                 conditions.append(SQLFragment("\(column) = ?", [SQLValue(type.number)]))
             }
         }
         if let predicate {
-            var lowering = PredicateLowering(table: .asset, isRowByRow: approach == .inOrder || leading != nil)
-            lowering.isInOrder = approach == .inOrder
+            var lowering = PredicateLowering(table: .asset, isRowByRow: approach == .bySortOrder || leading != nil)
+            lowering.isBySortOrder = approach == .bySortOrder
             lowering.isListed = rows != nil
             lowering.dialect = database.dialect
             conditions.append(
@@ -212,7 +222,7 @@ struct FetchStore {
                 SELECT m.asset FROM json_each(?) e JOIN collection c ON c.id = e.value
                     JOIN membership m ON m.collection = c.row)
             """,
-            [SQLValue(jsonList(collections.map(\.text)))]
+            [SQLValue(jsonList(collections))]
         )
     }
 
@@ -246,17 +256,17 @@ struct FetchStore {
         guard !sort.isEmpty else { return nil }
         let keys = sort.map { descriptor in
             var column = table.column(descriptor.key)
-            if let dates, descriptor.key.isUsualOrder { column = dates + column.dropFirst() }
+            if let dates, descriptor.key.isIndexedDate { column = dates + column.dropFirst() }
             return "\(column) \(descriptor.ascending ? "ASC" : "DESC")"
                 + (descriptor.key.isOptional ? dialect.missingLast(ascending: descriptor.ascending) : "")
         }
         return (keys + [id]).joined(separator: ", ")
     }
 
-    static func limit(_ fetch: Fetch, _ window: Window) -> SQLFragment {
-        let (from, overflow) = fetch.offset.addingReportingOverflow(window.from)
-        var count = window.count ?? Int.max
-        if fetch.limit > 0 { count = min(count, max(0, fetch.limit - window.from)) }
+    static func limit(_ fetch: Fetch, _ range: PageRange) -> SQLFragment {
+        let (from, overflow) = fetch.offset.addingReportingOverflow(range.from)
+        var count = range.count ?? Int.max
+        if fetch.limit > 0 { count = min(count, max(0, fetch.limit - range.from)) }
         if overflow { count = 0 }
         return SQLFragment(
             " LIMIT ? OFFSET ?",
@@ -314,11 +324,11 @@ extension PredicateNode {
     }
 }
 
-// MARK: - Windows
+// MARK: - Pages
 
 extension FetchStore {
     /// A part of a result, counted after the fetch's own offset and limit.
-    struct Window {
+    struct PageRange {
         var from = 0
         /// The number of rows; nil reads to the end.
         var count: Int?
@@ -326,26 +336,23 @@ extension FetchStore {
 }
 
 extension Fetch {
-    /// The fetch without offset and limit.
-    var whole: Fetch { window(offset: 0, limit: 0) }
-
     /// Returns a count after applying offset and limit.
-    func windowed(_ all: Int) -> Int {
+    func applyingOffsetAndLimit(to all: Int) -> Int {
         let left = max(0, all - min(offset, all))
         return limit > 0 ? min(limit, left) : left
     }
 
     /// Returns the part of a whole result that offset and limit select.
-    func windowed(_ rows: [Int64]) -> ArraySlice<Int64> {
+    func applyingOffsetAndLimit(to rows: [Int64]) -> ArraySlice<Int64> {
         let rest = rows.dropFirst(offset)
         return limit > 0 ? rest.prefix(limit) : rest
     }
 
     /// Returns a page of a complete result to which offset and limit have not been applied yet.
-    func page(_ objects: [PhotoCollection], _ window: FetchStore.Window) -> CollectionFetchStore.Page {
-        let count = windowed(objects.count)
-        let from = min(window.from, count)
-        let end = from + min(window.count ?? count, count - from)
+    func page(_ objects: [PhotoCollection], _ range: FetchStore.PageRange) -> CollectionFetchStore.Page {
+        let count = applyingOffsetAndLimit(to: objects.count)
+        let from = min(range.from, count)
+        let end = from + min(range.count ?? count, count - from)
         return CollectionFetchStore.Page(
             objects: (from..<end).map { objects[offset + $0] },
             count: count
@@ -355,10 +362,10 @@ extension Fetch {
 
 extension [Int64] {
     /// Returns a page of a complete result to which offset and limit have not been applied yet.
-    func page(_ fetch: Fetch, _ window: FetchStore.Window) -> [Int64] {
-        let count = fetch.windowed(count)
-        let from = Swift.min(window.from, count)
-        let end = from + Swift.min(window.count ?? count, count - from)
+    func page(_ fetch: Fetch, _ range: FetchStore.PageRange) -> [Int64] {
+        let count = fetch.applyingOffsetAndLimit(to: count)
+        let from = Swift.min(range.from, count)
+        let end = from + Swift.min(range.count ?? count, count - from)
         return Array(dropFirst(fetch.offset).dropFirst(from).prefix(end - from))
     }
 }
@@ -368,30 +375,31 @@ extension [Int64] {
 /// A way to search the library for a page.
 enum QueryStrategy {
     /// Uses the index of the condition; if the sort order differs, everything found is sorted.
-    case narrow
+    case byCondition
     /// Scans the index of the sort order and skips what does not match. If much of the library matches, a page is full
     /// long before everything found would have been sorted.
-    case inOrder
+    case bySortOrder
 
     /// Chooses the cheaper approach by the library's counters.
-    init(_ fetch: Fetch, _ window: FetchStore.Window, _ database: SQLConnection) throws {
-        self = .narrow
-        guard database.dialect == .sqlite, fetch.countsAsVisible, let count = window.count, let name = fetch.counter,
+    init(_ fetch: Fetch, _ range: FetchStore.PageRange, _ database: SQLConnection) throws {
+        self = .byCondition
+        guard database.dialect == .sqlite, fetch.countsAsVisible, let count = range.count, let name = fetch.counter,
             !fetch.isOfVideosByDuration,
-            !fetch.hasUsualOrder || (fetch.isOfOneMedium && fetch.sort.first?.key != .creationDate)
+            !fetch.sortsByDate || (fetch.isOfOneMedium && fetch.sort.first?.key != .creationDate)
         else { return }
-        let (end, isFar) = (fetch.offset + min(window.from, .max / 2)).addingReportingOverflow(count)
-        guard !isFar else { return }
+        let (end, overflows) = (fetch.offset + min(range.from, .max / 2)).addingReportingOverflow(count)
+        guard !overflows else { return }
         let found = Double(try CounterChanges.value(of: name, database))
         let all = Double(try CounterChanges.value(of: "visible", database))
         // A page is full after about `end * all / found` rows of the order.
-        if found * found > Double(end) * all { self = .inOrder }
+        if found * found > Double(end) * all { self = .bySortOrder }
     }
 }
 
 extension Fetch {
-    /// True if the indexes of smart albums and keywords have the sort order.
-    var hasUsualOrder: Bool { sort.first?.key.isUsualOrder ?? true }
+    /// True for the orders that the indexes of smart albums and keywords have: by capture date, and by the date of
+    /// arrival, which is the default.
+    var sortsByDate: Bool { sort.first?.key.isIndexedDate ?? true }
 
     /// True for a fetch of videos by duration. Only videos have a duration, so the distribution over the whole library
     /// says nothing about their positions in its order.
@@ -422,5 +430,6 @@ extension Fetch {
 }
 
 extension PredicateKey {
-    var isUsualOrder: Bool { self == .creationDate || self == .addedDate }
+    /// True for the dates by which the indexes of smart albums and keywords are ordered.
+    var isIndexedDate: Bool { self == .creationDate || self == .addedDate }
 }

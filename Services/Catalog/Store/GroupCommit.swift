@@ -41,8 +41,8 @@ struct GroupCommit {
     /// Performs requests and commits them together.
     ///
     /// - Parameter isOfTheDisk: returns true for an error of the database or its disk, which fails the whole batch
-    /// - Throws: the error that made the whole batch fail; a lost connection or a failed disk leaves open if it was
-    ///   committed
+    /// - Throws: the error that made the whole batch fail; after a lost connection or a failure of the disk it may
+    ///   have been committed
     func commit(_ requests: [WriteRequest], isOfTheDisk: (any Error) -> Bool) throws -> Committed {
         do {
             return try commit(requests, inSavepoints: false, isOfTheDisk)
@@ -73,9 +73,9 @@ struct GroupCommit {
                 var work = Work()
                 do {
                     if inSavepoints {
-                        try database.inSavepoint { try perform(request, head, &work) }
+                        try database.inSavepoint { try apply(request, head, &work) }
                     } else {
-                        try perform(request, head, &work)
+                        try apply(request, head, &work)
                     }
                 } catch  where !isOfTheDisk(error) {
                     guard inSavepoints || !(work.isWriting || database.mustRollBack) else { throw PartialWriteError() }
@@ -97,7 +97,7 @@ struct GroupCommit {
         return (outcomes, head)
     }
 
-    /// The state of one request while it is performed.
+    /// The state of one request while it is applied.
     private struct Work {
         var performed = PerformedWrite()
         /// True once the request may have changed the database.
@@ -150,7 +150,8 @@ struct GroupCommit {
         }
     }
 
-    /// Records what a client has added that may not read the library, and has it uploaded like new bytes.
+    /// Records the assets that a client without access to the library has added, and registers their bytes for upload
+    /// like new ones.
     private func noteAdded(_ changes: [EntityChange<Asset>], _ request: WriteRequest) throws {
         guard request.addOnly != nil || request.uploadsAgain else { return }
         let assets = changes.compactMap { $0.isInsertion ? $0.after : nil }
@@ -162,7 +163,8 @@ struct GroupCommit {
         try RemoteObjectStore(database: database).uploadAgain(digests)
     }
 
-    private func perform(_ request: WriteRequest, _ head: LibraryHead, _ work: inout Work) throws {
+    /// Applies one request: its outcome is repeated if it is known, else its changes and their record are written.
+    private func apply(_ request: WriteRequest, _ head: LibraryHead, _ work: inout Work) throws {
         let history = HistoryStore(database: database)
         if let key = request.key, let known = try history.outcome(key) {
             work.performed = PerformedWrite(reply: try known.reply(for: request.digest, key), isRepeat: true)

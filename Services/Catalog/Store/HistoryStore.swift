@@ -1,6 +1,16 @@
 import JSONValue
 import PhotoModel
 
+/// The head of the library: its history, the newest sequence, and the sequence after which the history is complete.
+struct LibraryHead: Sendable, Equatable {
+    var library: String
+    var sequence: Int64
+    var oldest: Int64
+
+    var token: ChangeToken { ChangeToken(library: library, sequence: sequence) }
+    var oldestToken: ChangeToken { ChangeToken(library: library, sequence: oldest) }
+}
+
 /// A committed transaction, as the bytes of its record.
 struct StoredRecord: Sendable, Equatable {
     let sequence: Int64
@@ -21,8 +31,8 @@ struct HistoryStore {
     // MARK: Head
 
     /// The newest sequence, as an expression in a statement `FROM library`: that of the newest record. `library.head` is
-    /// written only if there may be no such record, because a history begins or records are deleted: a commit need not
-    /// write that row.
+    /// written only if there may be no record, when a history begins or records are deleted, so a commit does not write
+    /// that row.
     static let newestSequence = "max(head, coalesce((SELECT max(sequence) FROM change), 0))"
 
     /// The query of the newest sequence alone.
@@ -69,7 +79,7 @@ struct HistoryStore {
             topics.bind(record.sequence)
             try topics.run()
         }
-        try KeptAdjustmentStore(database: database).keep(record)
+        if record.changesResources { try KeptAdjustmentStore(database: database).keep(record) }
         counters.add(bytes.count, to: Self.bytesCounter)
     }
 
@@ -106,7 +116,7 @@ struct HistoryStore {
         }
     }
 
-    /// Returns the records that fulfil a condition on the table `c`.
+    /// Returns the records that satisfy a condition on the table `c`.
     ///
     /// - Parameter bind: binds the values of the condition, of which the given sequence is that of the last record
     private func page(
@@ -290,5 +300,14 @@ struct HistoryStore {
     }
 }
 
-/// Returns texts as one bound value, for `json_each`.
-func jsonList(_ texts: [String]) -> String { JSON(texts).text }
+extension ChangeRecord {
+    /// True if an asset has other resources than before.
+    fileprivate var changesResources: Bool {
+        assets.indices.contains { index in
+            guard let before = assets[index].before?.resources, let after = assets[index].after?.resources else {
+                return false
+            }
+            return before != after
+        }
+    }
+}

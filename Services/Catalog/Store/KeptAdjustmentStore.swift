@@ -5,7 +5,7 @@ import PhotoModel
 /// The adjustment data of earlier edits that the history still mentions, and the images of other programs' edits, so that
 /// an edit can be undone step by step.
 ///
-/// No asset refers to these bytes any more; without this table they would be garbage-collected.
+/// No asset refers to these bytes any more, so they would be garbage-collected without this table.
 struct KeptAdjustmentStore {
     let database: SQLConnection
 
@@ -36,7 +36,7 @@ struct KeptAdjustmentStore {
         }
     }
 
-    /// Deletes entries that only the history up to a sequence needed.
+    /// Deletes the entries of the records up to a sequence.
     func trim(through sequence: Int64) throws {
         try database.run("DELETE FROM kept_adjustment WHERE sequence <= ?", sequence)
     }
@@ -48,7 +48,7 @@ struct KeptAdjustmentStore {
             let record = try ChangeRecord(json: JSON(parsing: row.bytes(0)))
             for change in record.assets {
                 guard let before = change.before, let after = change.after else { continue }
-                // The images of edits before this table have been collected.
+                // Images of edits that are older than this table were garbage-collected.
                 try keep(before.adjustmentDataForUndo(after: after), record.sequence)
             }
         }
@@ -67,7 +67,7 @@ extension Asset {
     /// The digests that `edits.undo` needs to bring this version back.
     ///
     /// The editor renders its own lists again from the original. An edit of another program, and a list on top of one,
-    /// need their images. While one program goes on editing, only its last image is kept.
+    /// need their images. While one program continues to edit, only its last image is kept.
     fileprivate func keptForUndo(after: Asset) -> [String] {
         var digests = adjustmentDataForUndo(after: after)
         let base = resource(.adjustmentBasePhoto)

@@ -15,7 +15,7 @@ enum KeywordSearch: Hashable {
         }
     }
 
-    /// Returns whether a counter is that of a keyword.
+    /// Returns true if a counter is that of a keyword.
     static func isCounter(_ name: String) -> Bool { name.hasPrefix("keyword=") || name.hasPrefix("keyword~") }
 
     /// The column that is compared.
@@ -42,7 +42,7 @@ enum KeywordSearch: Hashable {
 }
 
 extension PredicateNode {
-    /// The keyword search that this condition is; nil if it is something else.
+    /// The condition as a keyword search; nil if it is another condition.
     var keywordSearch: KeywordSearch? {
         let search: KeywordSearch? =
             switch self {

@@ -4,8 +4,8 @@ import Storage
 
 /// Creates a library from complete change records, without the service and its rules; for tools that make libraries.
 package struct LibraryBuilder: Sendable {
-    /// The history of the new library.
-    package let history: String
+    /// The identifier of the history of the new library.
+    package let historyID: String
     /// The root folder of the new library.
     package let root: CollectionList
     private let store: LibraryStore
@@ -17,23 +17,23 @@ package struct LibraryBuilder: Sendable {
     ///   - folder: created if it does not exist
     ///   - server: the address of the database on PostgreSQL; nil for a file in the folder
     ///   - now: microseconds since 1970, the date of the library
-    ///   - newHistory: 32 hexadecimal digits that were never used before
+    ///   - newHistoryID: 32 hexadecimal digits that were never used before
     /// - Throws: an error if the folder contains a library or cannot be used
-    package init(folder: String, server: String? = nil, now: Int64, newHistory: String) async throws {
+    package init(folder: String, server: String? = nil, now: Int64, newHistoryID: String) async throws {
         try LibraryFolder.make(folder)
         lock = try LibraryFolder.lock(folder)
         store = try LibraryStore(
             folder: folder,
             server: server,
             now: now,
-            newHistory: newHistory,
+            newHistoryID: newHistoryID,
             logger: Logger(label: "builder") { _ in SwiftLogNoOpLogHandler() }
         )
         let (head, root) = try await store.read { (try $0.head(), try $0.collections.list(.root)) }
         guard head.sequence == 0, let root else {
             throw StorageError.invalid("\(folder) already contains a library; choose an empty folder with --library")
         }
-        history = head.library
+        historyID = head.library
         self.root = root
     }
 

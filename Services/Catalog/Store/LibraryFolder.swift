@@ -24,7 +24,7 @@ enum LibraryFolder {
         }
     }
 
-    /// The ending of a database that was moved to a server.
+    /// The extension of a database file that was moved to a server.
     static let movedEnding = ".moved"
 
     /// Refuses a folder whose database was moved to a server, if no server is named.
@@ -49,8 +49,8 @@ enum LibraryFolder {
         try LockFile(path: path + "/lock", program: "catalog", using: path, advice: advice)
     }
 
-    /// Remembers that a library is in its folder. A state folder that cannot be written does not keep the library away
-    /// from its users: a warning names the consequence.
+    /// Remembers that a library is in its folder. If the state folder cannot be written, the library is used anyway,
+    /// and a warning names the consequence.
     static func remember(_ path: String, _ history: String, in known: KnownLibraries?, _ logger: Logger) {
         guard let known else { return }
         do throws(StorageError) {

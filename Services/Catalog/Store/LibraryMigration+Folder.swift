@@ -57,7 +57,7 @@ extension LibraryMigration {
             return Outcome(token: head.token, rows: try migration.toServer(verifies: verifies))
         }
         try file.close()
-        // A catalog that is started without --store must not go on with the file.
+        // A catalog that is started without --store must not use the file.
         guard rename(path, path + LibraryFolder.movedEnding) == 0 else {
             throw StorageError.io("\(path) cannot be renamed")
         }
@@ -78,7 +78,7 @@ extension LibraryMigration {
         let changed = StorageError.inUse("the library was changed meanwhile; stop all catalogs and try again")
         let election = WriterElection(address)
         defer { election.close() }
-        // The date of this writer is not renewed, and the copy may take longer than a writer may stand still.
+        // This writer does not renew its date, and the copy may take longer than the expiry of a writer.
         let head = try election.open(renews: false) { database, isWriter -> LibraryHead in
             guard isWriter else { throw StorageError.inUse("a catalog uses the database; stop all of them") }
             guard let head = try HistoryStore(database: database).head() else {
@@ -89,7 +89,7 @@ extension LibraryMigration {
         let partial = folder + "/library-new.sqlite"
         func removePartial() { for ending in ["", "-wal", "-shm"] { unlink(partial + ending) } }
         removePartial()
-        // After an error it may have filled the disk.
+        // After an error, a partial file may have filled the disk.
         defer { removePartial() }
         let file = try DatabaseFile(path: partial, migrator: CatalogSchema.migrator)
         let session = PostgreSQLSession(address)
@@ -123,7 +123,7 @@ extension LibraryMigration {
         return outcome
     }
 
-    /// Has the server read rows in the order of an index, instead of sorting a whole table before the first one.
+    /// Makes the server read rows in the order of an index, instead of sorting a whole table before the first row.
     private static func readInOrder(_ session: PostgreSQLSession) throws {
         try session.connect().execute(script: "SET enable_sort = off")
     }

@@ -1,7 +1,7 @@
 import PostgreSQL
 import Storage
 
-/// Copies all tables of a library between a file of SQLite and PostgreSQL: records, outcomes and tokens stay what they are.
+/// Copies all tables of a library between a file of SQLite and PostgreSQL: records, outcomes and tokens stay the same.
 struct LibraryMigration {
     /// A table in the order in which tables refer to each other.
     struct Table: Equatable {
@@ -13,7 +13,7 @@ struct LibraryMigration {
         var list: String { columns.map { "\"\($0)\"" }.joined(separator: ", ") }
     }
 
-    /// The number of rows between two reports of the progress.
+    /// The number of rows between two progress reports.
     private static let step = 5000
 
     /// The tables that both databases have, in the order in which they refer to each other.
@@ -30,7 +30,7 @@ struct LibraryMigration {
     let file: SQLConnection
     /// The connection to PostgreSQL.
     let server: PostgreSQLSession
-    /// Called with a table and the number of its rows that are copied.
+    /// Called with a table and the number of its rows that were copied so far.
     var progress: (_ table: String, _ rows: Int) -> Void = { _, _ in }
 
     /// Returns the tables, which both databases have.

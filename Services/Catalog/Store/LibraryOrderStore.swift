@@ -11,14 +11,14 @@ struct LibraryOrderStore {
     ///
     /// - Parameter conditions: the condition on table `a`, written so that it does not make SQLite choose another index
     /// - Returns: nil if the sort order is not of this kind
-    func rows(_ fetch: Fetch, _ window: FetchStore.Window, _ conditions: SQLFragment) throws -> [Int64]? {
+    func rows(_ fetch: Fetch, _ range: FetchStore.PageRange, _ conditions: SQLFragment) throws -> [Int64]? {
         guard fetch.sort.count == 1, let sort = fetch.sort.first, var runs = Runs(sort, fetch, database) else {
             return nil
         }
-        let (from, isFar) = fetch.offset.addingReportingOverflow(window.from)
-        var count = window.count ?? .max
-        if fetch.limit > 0 { count = min(count, max(0, fetch.limit - window.from)) }
-        guard !isFar, count > 0 else { return [] }
+        let (from, overflows) = fetch.offset.addingReportingOverflow(range.from)
+        var count = range.count ?? .max
+        if fetch.limit > 0 { count = min(count, max(0, fetch.limit - range.from)) }
+        guard !overflows, count > 0 else { return [] }
         let end = from.addingReportingOverflow(count).overflow ? .max : from + count
         var rows: [Int64] = []
         while rows.count < end, let run = try runs.next() {

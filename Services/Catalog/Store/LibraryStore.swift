@@ -1,5 +1,4 @@
 import Contracts
-import GRDB
 import Hosting
 import JSONValue
 import Logging
@@ -16,22 +15,22 @@ final class LibraryStore: Sendable {
     let headFile: HeadFile
     /// The folder of the library.
     let folder: String
-    /// The file that belongs to the library and is always there: the database, or else the head file.
+    /// The file that belongs to the library and always exists: the database, or else the head file.
     let path: String
-    /// The history of the library since this start.
-    let history: String
+    /// The identifier of the history that the library has since this start.
+    let historyID: String
     /// The newest sequence at this start.
     let startSequence: Int64
-    /// The newest sequence that this catalog has acknowledged before this start, or that the database has shown then.
+    /// The newest sequence that this catalog has acknowledged before this start, or that the database had then.
     let acknowledgedSequence: Int64
     /// Serializes every write that is not part of a group of transactions.
     private let writes = WriteSerializer()
-    /// As many reads at a time as there are connections for them, those of one client not on all.
+    /// Limits the reads to the number of connections for them, and those of one client to fewer.
     private let readPermits: FairSemaphore<WorkSource>
     private let remoteResources: RemoteResources
 
-    /// The files of a library with remote storage; nil without, where all bytes are on this machine.
-    private final class RemoteResources: Sendable {
+    /// The files of a library with remote storage; the value is nil without, where all bytes are on this machine.
+    final class RemoteResources: Sendable {
         private let store = Mutex<ResourceStore?>(nil)
 
         var value: ResourceStore? {
@@ -40,206 +39,44 @@ final class LibraryStore: Sendable {
         }
     }
 
-    /// Has fetches look into the files for what is on this machine.
+    /// Makes fetches look for the files of resources on this machine.
     func useLocalFiles(of resources: ResourceStore) { remoteResources.value = resources }
 
-    /// Opens or creates the library in a folder whose lock the caller holds.
-    ///
-    /// The head file detects copies that were restored or moved: the database is behind the head file, or the files are
-    /// not those that the head file was written for. The library then gets a new history that continues above the
-    /// numbers used before, so that no revision is assigned twice.
+    /// Opens or creates the library in a folder whose lock the caller holds; see ``LibraryOpening``.
     ///
     /// - Parameters:
     ///   - server: the address of the database on PostgreSQL; nil for a file in the folder
     ///   - replica: the address of a replica for reads; nil to read at `server`
     ///   - now: microseconds since 1970, the date of a new library
-    ///   - newHistory: 32 hexadecimal digits that were never used before
+    ///   - newHistoryID: 32 hexadecimal digits that were never used before
     init(
         folder: String,
         server: String? = nil,
         replica: String? = nil,
         options: Options = Options(),
         now: Int64,
-        newHistory: String,
+        newHistoryID: String,
         logger: Logger
     ) throws {
-        readPermits = FairSemaphore(permits: options.readers, permitsPerSource: max(1, options.readers - 1))
-        let remoteResources = RemoteResources()
-        let head: LibraryHead
-        let reason: NewHistory?
-        let remembered: HeadFile.Head?
-        if let server {
-            let library = try PostgreSQLLibraryDatabase(server, replica: replica, readers: options.readers) { digest in
-                remoteResources.value?.isLocal(digest) ?? true
-            }
-            let headFile = try HeadFile(path: "\(folder)/head")
-            remembered = try headFile.load()
-            (head, reason) = try library.open { [remembered] connection, isWriter in
-                let store = HistoryStore(database: connection)
-                guard !isWriter else {
-                    return try Self.beginOnServer(store, remembered, folder, newHistory: newHistory, now: now)
-                }
-                guard let head = try store.head() else {
-                    throw StorageError.busy("another catalog is just creating the library; start again")
-                }
-                return (head, nil)
-            }
-            // A replica may show less than this catalog has acknowledged before.
-            let before = remembered.flatMap { $0.library == head.library ? $0.sequence : nil } ?? 0
-            let newest = max(head.sequence, before)
-            try headFile.store(library: head.library, sequence: newest)
-            library.noteCommitted(head.sequence)
-            (database, self.headFile, path) = (library, headFile, headFile.path)
-            acknowledgedSequence = newest
-        } else {
-            var options = options
-            options.prepare = { database in
-                database.add(function: FetchFunctions.isLocal { remoteResources.value })
-                database.add(function: FetchFunctions.match)
-                database.add(function: FetchFunctions.distance)
-            }
-            let file = try DatabaseFile(
-                path: "\(folder)/library.sqlite",
-                migrator: CatalogSchema.migrator,
-                options: options
-            )
-            let remembering = try HeadFile(path: "\(folder)/head", database: file.path)
-            remembered = try remembering.load()
-            let origin = try remembering.origin()
-            (head, reason) = try file.pool.write { [remembered] database in
-                let store = HistoryStore(database: SQLConnection(database))
-                return try Self.begin(store, remembered, origin, folder, newHistory: newHistory, now: now)
-            }
-            let headFile = try remembering.renew(library: head.library, sequence: head.sequence)
-            (database, self.headFile, path) = (SQLiteLibraryDatabase(file: file), headFile, file.path)
-            acknowledgedSequence = head.sequence
-        }
-        if let reason {
-            logger.warning(
-                "the library begins a new history; clients will fetch again",
-                metadata: [
-                    "reason": "\(reason.rawValue)", "library.old": "\(remembered?.library ?? "unknown")",
-                    "library.new": "\(head.library)", "sequence": "\(head.sequence)",
-                ]
-            )
-        }
-        self.remoteResources = remoteResources
-        self.folder = folder
-        self.history = head.library
-        self.startSequence = head.sequence
-    }
-
-    /// Begins the library on a server, or a new history if the server has lost commits that were acknowledged, or if a
-    /// dump was loaded. Another catalog may have gone on, so a head file that is behind means nothing. Other catalogs
-    /// may have shown more than the head file says, so sequences are skipped.
-    private static func beginOnServer(
-        _ store: HistoryStore,
-        _ remembered: HeadFile.Head?,
-        _ folder: String,
-        newHistory: String,
-        now: Int64
-    ) throws -> (head: LibraryHead, reason: NewHistory?) {
-        try WriterElection.requireNotMoved(store.database)
-        let isRestored = try PostgreSQLSchema.noteOrigin(store.database)
-        guard let head = try store.head() else {
-            return try begin(store, remembered, .unknown, folder, newHistory: newHistory, now: now)
-        }
-        let isBehind = remembered?.library == head.library && (remembered?.sequence ?? 0) > head.sequence
-        let skipped = isRestored || isBehind ? LibraryRestore.gap : 0
-        let sequence = max(remembered?.sequence ?? 0, head.sequence) + skipped
-        let backfill = DerivedBackfillStore(database: store.database)
-        if try backfill.isNeeded() {
-            try backfill.run(date: now, sequence: head.sequence)
-            try store.startNewHistory(library: newHistory, sequence: sequence)
-            if skipped > 0 { try noteLostChanges(store, folder, now) }
-            return (LibraryHead(library: newHistory, sequence: sequence, oldest: sequence), .backfill)
-        }
-        guard isRestored || isBehind else {
-            // The history of another catalog, or the database of another library: the files may be of either.
-            if remembered?.library != head.library, try ResourceStore.hasFiles(root: folder + "/resources") {
-                try keepStoredBytes(store, folder, now)
-            }
-            return (head, nil)
-        }
-        try store.startNewHistory(library: newHistory, sequence: sequence)
-        try noteLostChanges(store, folder, now)
-        let reason = isBehind ? NewHistory.olderDatabase : .loadedDump
-        return (LibraryHead(library: newHistory, sequence: sequence, oldest: sequence), reason)
-    }
-
-    /// The reason why a library begins a new history.
-    private enum NewHistory: String {
-        case olderDatabase = "the database is older than the head file: a copy of it was restored"
-        case otherDatabase = "the database is another file: the folder was moved to another disk, copied or restored"
-        case otherHead = "the head file is another one: the folder was moved to another disk, copied or restored"
-        case noHead = "the head file is missing"
-        case loadedDump = "the database is at another place: a dump was loaded"
-        case backfill = "the database was written by an earlier version, with other smart albums or without moments"
-    }
-
-    /// Decides whether the database continues its history, and begins a new one if it does not.
-    ///
-    /// A copy of the folder does not know what the library did after the copy was made. Sequences are therefore
-    /// skipped, so that no revision is assigned twice.
-    private static func begin(
-        _ store: HistoryStore,
-        _ remembered: HeadFile.Head?,
-        _ origin: HeadFile.Origin,
-        _ folder: String,
-        newHistory: String,
-        now: Int64
-    ) throws -> (head: LibraryHead, reason: NewHistory?) {
-        guard let head = try store.head() else {
-            try requireNoLibrary(in: folder, remembered)
-            try store.createLibrary(history: newHistory, sequence: 0, date: now)
-            return (LibraryHead(library: newHistory, sequence: 0, oldest: 0), nil)
-        }
-        var sequence = max(remembered?.sequence ?? 0, head.sequence)
-        let isOther = origin == .otherDatabase || origin == .otherHead
-        let isOlder = remembered.map { $0.library != head.library || $0.sequence > head.sequence } ?? true
-        let backfill = DerivedBackfillStore(database: store.database)
-        let reason: NewHistory
-        if try backfill.isNeeded() {
-            try backfill.run(date: now, sequence: head.sequence)
-            reason = .backfill
-        } else if isOther {
-            reason = origin == .otherDatabase ? .otherDatabase : .otherHead
-        } else {
-            guard isOlder else { return (head, nil) }
-            reason = remembered == nil ? .noHead : .olderDatabase
-        }
-        if isOther || reason == .noHead { sequence += LibraryRestore.gap }
-        try store.startNewHistory(library: newHistory, sequence: sequence)
-        if isOther || isOlder { try noteLostChanges(store, folder, now) }
-        return (LibraryHead(library: newHistory, sequence: sequence, oldest: sequence), reason)
-    }
-
-    /// Refuses to begin a library in a folder that has the files of one: its database is lost or is another one, and a new
-    /// library, which refers to none of the files, would have them removed.
-    private static func requireNoLibrary(in folder: String, _ remembered: HeadFile.Head?) throws {
-        guard try remembered != nil || ResourceStore.hasFiles(root: folder + "/resources") else { return }
-        throw StorageError.corrupt(
-            "\(folder) has the files of a library, but the database is empty. Nothing was begun, and the files are kept. "
-                + "If the library's database is on a server, name it with --store. If it is lost, restore a backup with "
-                + "`safelight restore` into another folder. To begin a new library here, move `head` and `resources` away"
+        remoteResources = RemoteResources()
+        let library = try LibraryOpening(
+            folder: folder,
+            server: server,
+            replica: replica,
+            options: options,
+            remoteResources: remoteResources,
+            now: now,
+            newHistoryID: newHistoryID,
+            logger: logger
         )
-    }
-
-    /// Prepares for a database that may lack changes which the library has had: files of theirs stay, and the object
-    /// store may have deleted since what the database says that it has.
-    private static func noteLostChanges(_ store: HistoryStore, _ folder: String, _ now: Int64) throws {
-        try keepStoredBytes(store, folder, now)
-        try RemoteObjectStore(database: store.database).confirmAgain()
-    }
-
-    /// Notes that bytes stored before now may be those of changes that the database has lost, so that the collector
-    /// keeps those to which nothing refers in its first round. After a power failure the clock may be behind, so the
-    /// time of the last stored file counts too.
-    private static func keepStoredBytes(_ store: HistoryStore, _ folder: String, _ now: Int64) throws {
-        let last = try ResourceStore.lastStored(root: folder + "/resources") ?? 0
-        // Files that were to stay before still do.
-        let before = Int64(try CounterChanges.value(of: ResourceCollector.keptCounter, store.database))
-        try CounterChanges.set(max(before, now, last), as: ResourceCollector.keptCounter, store.database)
+        readPermits = FairSemaphore(permits: options.readers, permitsPerSource: max(1, options.readers - 1))
+        database = library.database
+        headFile = library.headFile
+        path = library.path
+        historyID = library.head.library
+        startSequence = library.head.sequence
+        acknowledgedSequence = library.acknowledgedSequence
+        self.folder = folder
     }
 
     /// Reads from one snapshot of the database, when it is the turn of the client for which the task works.
@@ -320,7 +157,7 @@ final class LibraryStore: Sendable {
         try await write { try CounterChanges.set(value, as: counter, $0) }
     }
 
-    /// Reads and writes a little, in the database and where files are stored.
+    /// Reads and writes a small value in the database, and a small file where resources are stored.
     ///
     /// - Throws: ``StorageError`` if that fails
     func probe(_ resources: ResourceStore) async throws {
@@ -341,7 +178,7 @@ final class LibraryStore: Sendable {
     /// The election of the writer among several catalogs; nil for a file, whose folder only one catalog can open.
     var election: WriterElection? { (database as? PostgreSQLLibraryDatabase)?.election }
 
-    /// The part of this catalog in the writing, and the number of the present writer if there may be several catalogs.
+    /// The role of this catalog, and the epoch of the present writer if there may be several catalogs.
     var role: (CatalogRole, epoch: Int64?) {
         guard let election else { return (.writer, nil) }
         return (election.refusal == nil ? .writer : .standby, election.epoch)
@@ -379,7 +216,7 @@ struct LibraryReader {
 
     /// Called by long work between its statements; each statement calls it itself.
     ///
-    /// - Throws: `CancellationError` if nobody waits for the read any more
+    /// - Throws: `CancellationError` if the task that waits was cancelled
     func checkCancellation() throws { try database.checkCancellation() }
 
     var fetches: FetchStore { FetchStore(database: database) }
@@ -412,7 +249,7 @@ struct LibraryReader {
 
     func counter(_ name: String) throws -> Int { try CounterChanges.value(of: name, database) }
 
-    /// Returns the usual counts of the library.
+    /// Returns the counts of the library for the method `figures`.
     func metrics() throws -> JSONObject {
         let head = try head()
         var counts = JSONObject()

@@ -3,7 +3,7 @@ import PhotoModel
 
 /// Reads and writes ``AssetMetadata``, in a table of its own that has rows only for assets with metadata.
 ///
-/// The row of an asset stays small, and a change that does not concern the metadata does not rewrite them.
+/// The row of an asset stays small, and a change of other properties does not rewrite the metadata.
 struct MetadataStore {
     let database: SQLConnection
 
@@ -33,7 +33,7 @@ struct MetadataStore {
             """
     }
 
-    /// Lets all files be read again.
+    /// Marks all files to be read again.
     static var rereadAll: String {
         """
         INSERT OR REPLACE INTO counter SELECT '\(rereadEnd)', coalesce(max(row), 0) FROM asset;
@@ -134,7 +134,7 @@ struct MetadataStore {
 
     // MARK: Reading files again
 
-    /// Returns how many assets were imported before this table existed, and how many of them are at or before a row.
+    /// Returns the number of assets that were imported before this table existed, and of those at or before a row.
     func unread(after row: Int64) throws -> (done: Int, total: Int) {
         let end = try CounterChanges.value(of: Self.rereadEnd, database)
         let sql = "SELECT count(*), count(*) FILTER (WHERE row <= ?) FROM asset WHERE row <= ?"

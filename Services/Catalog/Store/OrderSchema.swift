@@ -1,7 +1,7 @@
 import PhotoModel
 
 /// The indexes that keep the cost of a first page independent of the library's size for each documented sort: one for
-/// each sort key, and keywords with copies of the columns that the usual sorts need.
+/// each sort key, and keywords with copies of the columns that common sort orders need.
 enum OrderSchema {
     // A key of few values needs no second index for the other direction: it is read value by value. The media type,
     // which is usually combined with the size, is part of the index too, so that other types are skipped without
@@ -17,8 +17,8 @@ enum OrderSchema {
         WHERE \(DerivedSchema.condition(.videos, "smart"));
         """
 
-    // In a burst hardly more than the representative is visible, so there is little to skip. `is_favorite` costs little
-    // here, since few assets belong to a burst.
+    // Few frames of a burst besides the representative are visible, so there is little to skip. `is_favorite` costs
+    // little here, since few assets belong to a burst.
     static let bursts = """
         CREATE INDEX asset_visible_burst ON asset (burst_identifier, id, is_favorite)
         WHERE visible = 1 AND burst_identifier IS NOT NULL;

@@ -6,8 +6,8 @@ struct PredicateLowering {
     /// True if rows are scanned in the order of another index: conditions are written so that SQLite does not choose an
     /// index for them.
     var isRowByRow = false
-    /// True if that index is of visible assets, whose rows need not be read.
-    var isInOrder = false
+    /// True if that index has only visible assets, whose rows need not be read.
+    var isBySortOrder = false
     /// True if the rows are those of a limited grant: keywords are looked up for each of them, never by an index that
     /// has those of other assets.
     var isListed = false
@@ -23,7 +23,7 @@ struct PredicateLowering {
         // The text must be identical to that of the partial index.
         if table == .asset, let album = node.smartAlbum {
             let condition =
-                isInOrder
+                isBySortOrder
                 ? DerivedSchema.isInside(album) : DerivedSchema.condition(album, isRowByRow ? "+a.smart" : "a.smart")
             return SQLFragment("(" + condition + ")")
         }
@@ -237,8 +237,8 @@ enum PredicateTable {
 // MARK: - Candidates for a database without the functions
 
 extension PredicateNode {
-    /// True if a part of the condition cannot be tested by PostgreSQL: SQLite has functions for it from this program, and
-    /// no text of PostgreSQL has a zero byte.
+    /// True if PostgreSQL cannot test a part of the condition: for SQLite this program defines functions, and no text
+    /// of PostgreSQL has a zero byte.
     func needsFunctions(_ table: PredicateTable) -> Bool {
         switch self {
         case .constant, .bits, .inside: false
@@ -254,10 +254,10 @@ extension PredicateNode {
         }
     }
 
-    /// Returns a condition without such parts that everything passes that passes this one, and perhaps more.
+    /// Returns a condition without such parts that every entity satisfies that satisfies this one, and perhaps others.
     func candidates(_ table: PredicateTable) -> PredicateNode { weakened(true, table) }
 
-    /// - Parameter isWider: true for a condition that more passes; false, below a NOT, for one that less passes
+    /// - Parameter isWider: true for a condition that more entities satisfy; false, below a NOT, for one that fewer do
     private func weakened(_ isWider: Bool, _ table: PredicateTable) -> PredicateNode {
         guard needsFunctions(table) else { return self }
         return switch self {

@@ -42,7 +42,7 @@ struct QuarantineStore {
         )
     }
 
-    /// Returns every entry with at least so many failures, the latest first.
+    /// Returns every entry with at least a number of failures, the latest first.
     func entries(atLeast failures: Int) throws -> [QuarantinedResource] {
         try database.all(
             """

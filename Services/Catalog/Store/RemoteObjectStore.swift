@@ -9,7 +9,7 @@ struct RemoteObjectStore {
     /// The jobs that wait for the bytes.
     var jobs: UploadJobStore { UploadJobStore(database: database) }
 
-    // The states have the numbers of PHAssetResourceUploadJobState; 6 is its own.
+    // States 1 to 5 have the numbers of PHAssetResourceUploadJobState; 6 exists only here.
     static let schema = """
         CREATE TABLE remote_object (
             digest BLOB PRIMARY KEY NOT NULL CHECK (length(digest) = 32),
@@ -29,14 +29,14 @@ struct RemoteObjectStore {
         """
 
     /// A mark on bytes that are to be sent although the store may have them.
-    static let repetitions =
+    static let addAgainColumn =
         "ALTER TABLE remote_object ADD COLUMN again INTEGER NOT NULL DEFAULT 0 CHECK (again IN (0, 1))"
 
     /// The state of the upload of some bytes.
     enum State: Int {
         case registered = 1
         case pending, failed, succeeded, cancelled
-        /// No resource refers to the bytes any more; they are being deleted at the store.
+        /// No resource refers to the bytes; they are being deleted at the store.
         case deleting
     }
 
@@ -69,14 +69,14 @@ struct RemoteObjectStore {
         )
     }
 
-    /// Has the next ``begin(_:)`` confirm all bytes again, as for another bucket: the store may have deleted some of
-    /// them by changes that the database lacks. Until then they can be read.
+    /// Makes the next ``begin(_:)`` confirm all objects again, as for another bucket: the store may have deleted some
+    /// because of changes that the database lacks. Until then they can be read.
     func confirmAgain() throws { try database.run("DELETE FROM remote_store") }
 
     /// Ends the registration of uploads; the states of earlier ones stay.
     func end() throws { try database.run(once: database.dialect.dropUploadTrigger) }
 
-    /// Returns bytes that are registered for upload, in the order of their digests after one.
+    /// Returns the digests of objects that are registered for upload, in ascending order, after a digest.
     func registered(after last: ResourceDigest?, limit: Int) throws -> [ResourceDigest] {
         try database.all(
             "SELECT digest FROM remote_object WHERE state = 1 AND digest > ? ORDER BY digest LIMIT ?",
@@ -85,10 +85,10 @@ struct RemoteObjectStore {
         ) { $0.bytes(0) }.compactMap { ResourceDigest($0.hexadecimal) }
     }
 
-    /// Registers bytes that were registered before for another upload, in which they are sent like new ones.
+    /// Registers bytes again that were registered before: they are sent like new ones.
     ///
     /// A client that may not read the library adds them, and must not learn from the time that its upload takes whether
-    /// the store had them. The local files must be there; they stay until the store has the bytes again.
+    /// the store had them. The local files must exist; they stay until the store has the bytes again.
     func uploadAgain(_ digests: [ResourceDigest]) throws {
         for digest in digests {
             try database.run(
@@ -98,7 +98,7 @@ struct RemoteObjectStore {
         }
     }
 
-    /// Returns those of some bytes that are to be sent although the store may have them.
+    /// Returns those of some digests whose bytes are to be sent although the store may have them.
     func repeated(_ digests: [ResourceDigest]) throws -> Set<ResourceDigest> {
         Set(
             try digests.filter {
@@ -157,25 +157,25 @@ struct RemoteObjectStore {
         try database.runCounting("UPDATE remote_object SET state = 1, attempts = 0 WHERE state = 3")
     }
 
-    /// The condition that the store can be asked for the bytes of a row. It has confirmed them, also if they were
-    /// registered again since: for another bucket to which all objects were copied, that takes a while.
+    /// The condition that an object can be read from the store: the store has confirmed it, now or before the upload
+    /// was registered again. Confirming the objects of another bucket takes a while.
     private static let isReadable = "(state = 4 OR state IN (1, 2) AND size > 0)"
 
-    /// Returns the size of bytes for which the store can be asked; nil if it never had them.
+    /// Returns the size of an object that can be read from the store; nil if the store never had it.
     func readableSize(of digest: ResourceDigest) throws -> Int64? {
         let sql = "SELECT size FROM remote_object WHERE digest = ? AND \(Self.isReadable)"
         return try database.first(sql, digest.bytes) { $0.int64(0) }
     }
 
-    /// Returns the size of bytes that the store has; nil if it does not have them, or has to confirm them again.
+    /// Returns the size of an object in the store; nil if the store does not have it, or has to confirm it again.
     func remoteSize(of digest: ResourceDigest) throws -> Int64? {
         try database.first("SELECT size FROM remote_object WHERE digest = ? AND state = 4", digest.bytes) {
             $0.int64(0)
         }
     }
 
-    /// Returns whether local bytes may be given up: the store has them, nobody keeps them here, and they are not the data
-    /// of an edit, which is small and often read.
+    /// Returns true if a local file may be removed: the store has the bytes, they are not to be kept on this machine,
+    /// and they are not the data of an edit, which is small and often read.
     func isReleasable(_ digest: ResourceDigest) throws -> Bool {
         try database.first(
             """
@@ -187,7 +187,7 @@ struct RemoteObjectStore {
         ) { $0.flag(0) } ?? false
     }
 
-    /// Sets whether local bytes are kept here.
+    /// Sets whether the local files of some bytes are kept.
     func keep(_ isKept: Bool, _ digests: [ResourceDigest]) throws {
         for digest in digests {
             try database.run(
@@ -201,7 +201,7 @@ struct RemoteObjectStore {
         }
     }
 
-    /// The condition that the store can be asked for the bytes of a row of `resource`.
+    /// The condition that the object of a row of `resource` can be read from the store.
     static let isResourceReadable =
         "EXISTS (SELECT 1 FROM remote_object o WHERE o.digest = resource.digest AND \(isReadable))"
 
@@ -212,8 +212,8 @@ struct RemoteObjectStore {
             AND NOT EXISTS (SELECT 1 FROM kept_adjustment k WHERE k.digest = remote_object.digest)
         """
 
-    /// Returns bytes that nothing refers to, those with the smallest digests: the same ones each time, until they are
-    /// deleted.
+    /// Returns the digests of objects that nothing refers to, the smallest first: the same ones each time, until they
+    /// are deleted.
     func unreferenced(limit: Int) throws -> [ResourceDigest] {
         try database.all(
             "SELECT digest FROM remote_object WHERE \(Self.unreferenced) ORDER BY digest LIMIT ?",
@@ -223,7 +223,7 @@ struct RemoteObjectStore {
 
     /// Marks bytes for deletion at the store unless something refers to them.
     ///
-    /// - Returns: whether they are to be deleted
+    /// - Returns: true if they are to be deleted
     func beginDeleting(_ digest: ResourceDigest) throws -> Bool {
         try database.runCounting(
             "UPDATE remote_object SET state = 6 WHERE digest = ? AND \(Self.unreferenced)",
@@ -231,7 +231,8 @@ struct RemoteObjectStore {
         ) > 0
     }
 
-    /// Forgets bytes that were deleted at the store. If something refers to them again, they are uploaded again.
+    /// Removes the row of an object that was deleted from the store. If something refers to it again, it is uploaded
+    /// again.
     func endDeleting(_ digest: ResourceDigest) throws {
         try database.run(
             "DELETE FROM remote_object WHERE state = 6 AND digest = ? AND \(Self.unreferenced)",
@@ -243,7 +244,7 @@ struct RemoteObjectStore {
         )
     }
 
-    /// Registers bytes for upload whose deletion was interrupted and to which something refers again. The store may
+    /// Registers objects for upload whose deletion was interrupted and to which something refers again. The store may
     /// have them or not.
     ///
     /// - Returns: their number
@@ -257,7 +258,7 @@ struct RemoteObjectStore {
 
     // MARK: Facts
 
-    /// The numbers of bytes in each state.
+    /// The number of objects in each state, and the bytes of those in the store.
     struct Counts: Sendable {
         var remote = 0
         var remoteBytes: Int64 = 0
@@ -292,7 +293,7 @@ struct RemoteObjectStore {
         ) { ($0[0] ?? "", $0[1] ?? "", $0[2]) }
     }
 
-    /// Returns bytes that the store has, with their sizes, in the order of their digests after one.
+    /// Returns the digests and sizes of objects in the store, in ascending order, after a digest.
     func remote(after last: ResourceDigest?, limit: Int) throws -> [(digest: ResourceDigest, size: Int64)] {
         try database.all(
             "SELECT digest, size FROM remote_object WHERE state = 4 AND digest > ? ORDER BY digest LIMIT ?",

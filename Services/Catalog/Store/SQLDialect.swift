@@ -1,4 +1,4 @@
-/// The differences between the databases in single statements. ``PostgreSQLDialect`` translates those of all alike.
+/// The differences between the databases in single statements. ``PostgreSQLDialect`` translates those that concern all.
 enum SQLDialect: Sendable {
     case sqlite, postgresql
 

@@ -14,7 +14,7 @@ struct SQLStatement: ~Copyable {
     private let owner: AnyObject
     private var placeholder: Int32 = 0
 
-    /// Prepares a statement, or takes the prepared one of the connection.
+    /// Prepares a statement, or uses the prepared one of the connection.
     init(_ sql: String, _ connection: SQLConnection) throws {
         try connection.checkCancellation()
         switch connection.engine {
@@ -73,7 +73,7 @@ struct SQLStatement: ~Copyable {
         placeholder += 1
         var text = text
         text.withUTF8 { bytes in
-            // SQLite takes a missing pointer for NULL.
+            // SQLite stores NULL for a missing pointer.
             guard let start = bytes.baseAddress else {
                 sqlite3_bind_text(pointer, placeholder, "", 0, Self.copied)
                 return
@@ -228,8 +228,8 @@ enum StatementEngine {
 
 // MARK: - Rows
 
-/// A statement's current row: its columns by index from 0, read straight from the database, because a page reads fifty
-/// columns of each of a thousand rows, and a value in between costs more than the column.
+/// A statement's current row: its columns by index from 0, read directly from the database, because a page reads fifty
+/// columns of each of a thousand rows, and an intermediate value costs more than the column.
 ///
 /// The types are those of the schema, whose tables are STRICT: a column holds its own type or NULL.
 struct SQLRow {

@@ -1,3 +1,5 @@
+import JSONValue
+import PhotoModel
 import PostgreSQL
 
 /// A value of a column, of one of the types that tables have.
@@ -129,3 +131,33 @@ extension SQLRow {
     /// A column as the type that the caller expects; a NULL is nil, or 0 or empty if the type is not optional.
     subscript<Value: SQLReadable>(_ index: Int32) -> Value { Value(self, index) }
 }
+
+// MARK: - Lists
+
+// A list is one bound value, which `json_each` reads: the same prepared statement serves any number of elements.
+
+/// Returns numbers as a JSON list, for `json_each`.
+func jsonList(_ numbers: some Collection<Int64>) -> String {
+    var list = "["
+    list.reserveCapacity(numbers.count * 8 + 2)
+    for number in numbers {
+        if list.utf8.count > 1 { list += "," }
+        list += String(number)
+    }
+    return list + "]"
+}
+
+/// Returns identifiers as a JSON list, for `json_each`.
+func jsonList(_ ids: some Collection<ObjectID>) -> String {
+    var list = "["
+    list.reserveCapacity(ids.count * (ObjectID.length + 3) + 2)
+    for id in ids {
+        list += list.utf8.count > 1 ? ",\"" : "\""
+        list += id.text
+        list += "\""
+    }
+    return list + "]"
+}
+
+/// Returns texts as a JSON list, for `json_each`.
+func jsonList(_ texts: [String]) -> String { JSON(texts).text }

@@ -1,7 +1,9 @@
 import PhotoModel
 
-/// The library state that the rules of a transaction read, taken from the database within the write transaction, which
-/// also writes their result.
+/// The library state that the rules of a transaction read from the database, within the write transaction that also
+/// writes their result.
+///
+/// Most functions only forward to a store, so that the rules need no SQL and tests can replace the database.
 struct StoredLibraryState: LibraryState {
     let assets: AssetStore
     let collections: CollectionStore
@@ -33,7 +35,7 @@ struct StoredLibraryState: LibraryState {
     }
 
     /// The number of assets that are read together, and the bytes of their texts after which none are read ahead: one
-    /// asset may have megabytes, and the transaction may be refused before it comes to it.
+    /// asset may have megabytes, and the transaction may be refused before it needs the asset.
     private static let prefetched = (assets: 50, textBytes: 8 << 20)
 
     func prefetch(_ ids: [ObjectID]) throws {

@@ -73,7 +73,7 @@ struct UploadJobStore {
         let asset: ObjectID
         let resourceType: ResourceType
         let digest: ResourceDigest
-        /// True if there is nothing left to do.
+        /// True if the job has no work left.
         let isDone: Bool
     }
 
@@ -199,7 +199,7 @@ struct UploadJobStore {
 
     // MARK: Uploads
 
-    /// Notes that the uploads of some bytes run, or with false that they do not run any more.
+    /// Records that the uploads of some bytes run, or with false that they have ended.
     func setUploading(_ isUploading: Bool, _ digests: [ResourceDigest], date: Int64) throws {
         for digest in digests {
             try database.run(
@@ -212,7 +212,7 @@ struct UploadJobStore {
         }
     }
 
-    /// Returns whether there are jobs for some bytes that have not ended.
+    /// Returns true if there are jobs for some bytes that have not ended.
     func areAwaited(_ digests: [ResourceDigest]) throws -> Bool {
         try digests.contains { digest in
             try database.first(
@@ -251,7 +251,7 @@ struct UploadJobStore {
     /// Registers transfers again that were running when the catalog ended.
     func begin() throws { try database.run("UPDATE upload_job SET state = 1 WHERE state = 2") }
 
-    /// Returns the oldest download that is registered, and notes that it runs.
+    /// Returns the oldest download that is registered, and records that it runs.
     func nextDownload(date: Int64) throws -> UploadJob? {
         let sql = "SELECT \(Self.columns) FROM upload_job WHERE state = 1 AND kind = 1 ORDER BY id LIMIT 1"
         guard let job = try database.first(sql, read: Self.job).flatMap({ $0 }) else { return nil }
@@ -259,7 +259,7 @@ struct UploadJobStore {
         return job
     }
 
-    /// Notes the outcome of a download that was not cancelled meanwhile.
+    /// Records the outcome of a download that was not cancelled meanwhile.
     func end(_ id: Int64, _ state: UploadJob.State, problem: String? = nil, message: String? = nil, date: Int64) throws
     {
         try database.run(

@@ -10,13 +10,13 @@ final class WriteSerializer: Sendable {
     static let limit = 1024
 
     private struct State {
-        var isTaken = false
+        var isWriting = false
         var waiting: Deque<CheckedContinuation<Bool, Never>> = []
     }
 
     private let state = Mutex(State())
 
-    /// Runs a write after the ones before it are done.
+    /// Runs a write after all earlier ones have ended.
     ///
     /// - Throws: ``CatalogError/tooManyWrites(limit:)``; the errors of `write`
     func run<Value>(_ write: () async throws -> Value) async throws -> Value {
@@ -29,8 +29,8 @@ final class WriteSerializer: Sendable {
         let isTurn: Bool = await withCheckedContinuation { continuation in
             enum Outcome { case now, later, never }
             let outcome = state.withLock { state -> Outcome in
-                guard state.isTaken else {
-                    state.isTaken = true
+                guard state.isWriting else {
+                    state.isWriting = true
                     return .now
                 }
                 guard state.waiting.count < Self.limit else { return .never }
@@ -49,7 +49,7 @@ final class WriteSerializer: Sendable {
     private func end() {
         let next = state.withLock { state in
             let next = state.waiting.popFirst()
-            if next == nil { state.isTaken = false }
+            if next == nil { state.isWriting = false }
             return next
         }
         next?.resume(returning: true)

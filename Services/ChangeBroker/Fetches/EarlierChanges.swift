@@ -7,7 +7,7 @@ struct EarlierChanges: Sendable {
     private(set) var changes = NetChanges()
     /// The encoded bytes of the records read.
     private(set) var bytes = 0
-    /// How long the evaluation of the records has taken.
+    /// The time that the evaluation of the records has taken.
     private(set) var evaluationTime = Duration.zero
 
     init(after token: ChangeToken) { self.token = token }
@@ -20,7 +20,7 @@ struct EarlierChanges: Sendable {
         advance(to: sequence)
     }
 
-    /// Notes that there are no further changes up to a sequence.
+    /// Records that there are no further changes up to a sequence.
     mutating func advance(to sequence: Int64) {
         token = ChangeToken(library: token.library, sequence: max(token.sequence, sequence))
     }

@@ -16,7 +16,7 @@ struct EntityStates<Entity: Sendable>: Sendable {
         states = (before.map(State.init), after.map(State.init))
     }
 
-    /// True if the transaction deleted the entity; false if it created it, nil if it was there before and after.
+    /// True if the transaction deleted the entity, false if it created the entity, nil if it changed the entity.
     var isDeleted: Bool? {
         if states.after == nil { return true }
         return states.before == nil ? false : nil
@@ -28,7 +28,7 @@ struct EntityStates<Entity: Sendable>: Sendable {
         if let after = states.after { body(after.entity) }
     }
 
-    /// Returns what a closure makes of the entity as it was and as it is.
+    /// Returns the results of a closure for the entity as it was and as it is.
     func both<Value>(_ value: (Entity) -> Value) -> (before: Value?, after: Value?) {
         (states.before.map { value($0.entity) }, states.after.map { value($0.entity) })
     }

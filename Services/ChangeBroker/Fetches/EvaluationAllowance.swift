@@ -1,14 +1,14 @@
-/// How much time the long evaluations of each identity may take: a counter by identity that goes down as time passes.
+/// The time that the long evaluations of each identity may take: a counter for each identity that decreases with time.
 ///
 /// A limit for each record would end searches with one large batch, and would not end those that take almost as long
 /// with each of many records.
 struct EvaluationAllowance {
-    /// Of the time that passes, one part in so many comes back.
+    /// The divisor of the elapsed time that gives the decrease of the counter.
     private static let share = 10
 
-    /// The most time that may be used at once.
+    /// The maximum time that may be used at once.
     let limit: Duration
-    /// By identity the time that it had used at a moment.
+    /// The time that each identity had used at a moment.
     private var used: [String: (time: Duration, at: ContinuousClock.Instant)] = [:]
 
     init(limit: Duration) { self.limit = limit }

@@ -4,10 +4,10 @@ import PhotoModel
 enum ScopeChange: Hashable {
     case none
     case to(Set<ObjectID>)
-    /// Entities that the record does not have came or went, for instance the assets of an album that was moved: the
-    /// result has to be read again.
+    /// Entities that are not in the record entered or left the result, for example the assets of an album that was
+    /// moved: the result has to be read again.
     case unknown
-    /// The access of the view's identity is not limited any more, or is that of another key.
+    /// The access of the view's identity is no longer limited, or is that of another key.
     case ended
 }
 
@@ -42,11 +42,13 @@ extension Fetch {
             return .none
         }
         guard grant.status == .limited, grant.key == granted.key else { return .ended }
-        let after = granted.ids.subtracting(grant.removed).union(grant.added)
-        guard after != granted.ids else { return .none }
+        let (gone, added) = (grant.removed.filter(granted.contains), grant.added.filter { !granted.contains($0) })
+        guard !gone.isEmpty || !added.isEmpty else { return .none }
+        // A record has the properties of assets that entered or left the list only if it contains the assets
+        // themselves.
         let touched = Set(record.assets.map(\.id))
-        // A record tells the facts of those that came or went only if it has the assets themselves.
-        return after.symmetricDifference(granted.ids).isSubset(of: touched) ? .to(after) : .unknown
+        guard gone.allSatisfy(touched.contains), added.allSatisfy(touched.contains) else { return .unknown }
+        return .to(granted.ids.subtracting(gone).union(added))
     }
 
     private static func scopeChange(
@@ -73,7 +75,7 @@ extension Fetch {
             let (before, now) = (change.before?.parent, change.after?.parent)
             add(change.id, wasThere: change.before != nil, isThere: change.after != nil, before, now)
         }
-        // A folder may be created together with what is in it.
+        // A folder may be created together with its content.
         var isGrowing = true
         while isGrowing {
             isGrowing = false

@@ -36,7 +36,7 @@ struct Holdings {
         if byIdentity[identity]?.isEmpty == true { byIdentity[identity] = nil }
     }
 
-    /// Removes and returns what a connection holds.
+    /// Removes and returns the observations that a connection holds.
     mutating func removeAll(of connection: ConnectionID) -> [(identity: String, number: Int)] {
         let held = byConnection.removeValue(forKey: connection) ?? []
         for holding in held { release(holding.identity, holding.number) }

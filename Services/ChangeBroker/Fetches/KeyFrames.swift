@@ -9,7 +9,7 @@ struct KeyFrames: Sendable {
     private var ends: [Int] = []
 
     var count: Int { ends.count }
-    /// Bytes of all keys.
+    /// The bytes of all keys.
     var byteCount: Int { bytes.count }
 
     /// Appends a frame.

@@ -8,7 +8,7 @@ struct LoadedKeys: Sendable {
     let keys: KeyFrames
     let token: ChangeToken
     /// The scope of the fetch at that moment, or the list of its limited grant; nil if it needs none.
-    let scope: Set<ObjectID>?
+    var scope: Set<ObjectID>?
     /// The assets that are in the moments of the view, for results that depend on these (`Fetch.dependsOnViewMoments`).
     let members: [ObjectID: MomentMember]?
     /// True if the object of the fetch is deleted.
@@ -34,7 +34,7 @@ struct KeyLoader: Sendable {
         since: ChangeToken? = nil
     ) async throws(RPCError) -> LoadedKeys {
         let request = FetchKeys(
-            fetch: fetch.window(offset: 0, limit: 0).wireForm,
+            fetch: fetch.whole.wireForm,
             maxCount: capacity.rows,
             token: token,
             since: since,
@@ -50,7 +50,7 @@ struct KeyLoader: Sendable {
                     guard keys.byteCount <= capacity.bytes else {
                         throw RPCError.resultsTooLarge(limit: configuration.maxFetchBytes)
                     }
-                case .answer(let answer):
+                case .reply(let answer):
                     let granted = answer.attachments.first.flatMap(ObjectID.list)
                     end = (answer.result, granted, answer.attachments.dropFirst().first.flatMap(MomentMember.list))
                 }

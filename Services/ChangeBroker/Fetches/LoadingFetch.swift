@@ -19,15 +19,15 @@ struct LoadingFetch {
     /// The sequence after which the log is complete.
     let oldestComplete: Int64
     private(set) var log: [Entry] = []
-    /// Memory for the log, about.
+    /// The approximate memory of the log in bytes.
     private(set) var bytes = 0
-    /// The steps that the evaluation of all records may take, which are evaluated together when the keys have arrived.
+    /// The steps that the evaluation of all records may take; they are evaluated together when the keys have arrived.
     private var steps = 0
     private var isGivenUp = false
 
-    /// The maximum memory for the log of one fetch, about.
+    /// The approximate maximum memory of the log of one fetch, in bytes.
     static let maxBytes = 4 << 20
-    /// The most steps of the evaluations when the keys arrive, for which everything else waits: about ten
+    /// The maximum number of steps of the evaluations when the keys arrive, for which all other work waits: about ten
     /// milliseconds.
     static let maxSteps = 8 << 20
 
@@ -36,7 +36,7 @@ struct LoadingFetch {
         self.oldestComplete = oldestComplete
     }
 
-    /// Returns whether the log has all changes after a sequence.
+    /// Returns true if the log has all changes after a sequence.
     ///
     /// - Parameter newest: the newest record that the results have been, or are being, updated with. Until it is in the
     ///   log of a fetch with a scope it may be applied in part, and the rest would be looked up without the scope.
@@ -47,8 +47,8 @@ struct LoadingFetch {
 
     /// Appends the effect of one record.
     ///
-    /// - Parameter recordBytes: memory for the whole record, if the entry has it
-    /// - Returns: the bytes by which the log has grown; negative if it is given up because it has grown too long
+    /// - Parameter recordBytes: the memory of the whole record, if the entry has it
+    /// - Returns: the bytes by which the log has grown; negative if it was discarded because it was too long
     mutating func append(_ entry: Entry, recordBytes: Int = 0) -> Int {
         guard !isGivenUp else { return 0 }
         let added = entry.changes.reduce(64 + recordBytes) { $0 + $1.bytes }
@@ -59,7 +59,7 @@ struct LoadingFetch {
         return added
     }
 
-    /// Forgets the log: the keys have to be loaded again.
+    /// Discards the log: the keys have to be loaded again.
     ///
     /// - Returns: the bytes that it took
     mutating func giveUp() -> Int {

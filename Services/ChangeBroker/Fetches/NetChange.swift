@@ -7,10 +7,10 @@ struct NetChange: Sendable, Hashable {
     var before: ResultKey?
     var after: ResultKey?
     /// True if a transaction has changed the entity itself, not only the scope of the fetch: with a folder that was moved,
-    /// or a list of assets that a client may see, entities leave the result and come back as they were.
+    /// or a list of assets that a client may see, entities leave the result and enter it again unchanged.
     var isTouched = false
 
-    /// Memory for it, about: itself, the text of the identifier and the keys, each an object of its own.
+    /// The approximate memory in bytes: the value, the text of the identifier and the keys, each an object of its own.
     var bytes: Int {
         MemoryLayout<NetChange>.stride + 64 + (before.map { $0.bytes.count + 32 } ?? 0)
             + (after.map { $0.bytes.count + 32 } ?? 0)
@@ -32,14 +32,14 @@ struct NetChanges: Sendable {
 
     mutating func add(_ changes: some Sequence<NetChange>) { for change in changes { add(change) } }
 
-    /// Notes that a transaction has changed an entity itself.
+    /// Records that a transaction has changed an entity itself.
     mutating func touch(_ id: ObjectID) { changes[id, default: NetChange(id: id)].isTouched = true }
 
     /// Sets the change of one entity.
     mutating func replace(_ change: NetChange) { changes[change.id] = change }
 
     var count: Int { changes.count }
-    /// The changes without those of entities that left the result and are back unchanged.
+    /// The changes without those of entities that left the result and entered it again unchanged.
     var all: [NetChange] { changes.values.filter { $0.isTouched || $0.before != $0.after } }
 }
 

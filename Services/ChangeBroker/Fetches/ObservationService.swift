@@ -70,7 +70,7 @@ struct ObservationService: Sendable {
 
     func details(_ request: FetchDetails, _ context: RequestContext) async throws(RPCError) -> FetchDetailsResult {
         if let view = try await history.view(of: context) {
-            // Observations of others are not there.
+            // Observations of other clients are reported as missing.
             let granted = await feed.fetch(of: request.observation)?.granted
             guard let granted, view == LimitedClient(granted) else {
                 throw RPCError.unknownObservation(request.observation)
@@ -80,7 +80,12 @@ struct ObservationService: Sendable {
         try await catchUpWithCatalog(request.observation, nil, context)
         for _ in 0..<5 {
             let time = clock.nowMicroseconds()
-            guard try await feed.addHolder(request.observation, by: context.holder, at: time) else { break }
+            guard try await feed.addHolder(request.observation, by: context.holder, at: time) else {
+                guard let fetch = await feed.fetch(of: request.observation), let library = await feed.token?.library
+                else { break }
+                try await load(fetch, since: request.token, library)
+                continue
+            }
             let result = try await result(
                 request.observation,
                 since: request.token,
@@ -115,7 +120,7 @@ struct ObservationService: Sendable {
         return hash.finalize().prefix(16).hexadecimal
     }
 
-    /// Waits until the feed has come to a moment that the client has seen at the catalog.
+    /// Waits until the feed has reached a token that the client has received from the catalog.
     private func catchUp(
         with token: ChangeToken,
         _ observation: String,
@@ -141,12 +146,12 @@ struct ObservationService: Sendable {
         throw .feedBehind(token, head: await feed.token ?? token)
     }
 
-    /// Waits until the feed has come to what the catalog has committed by now. The result, which is read from memory,
-    /// then has every change whose reply the client has received.
+    /// Waits until the feed has reached the present head of the catalog. The result, which is read from memory, then
+    /// has every change whose reply the client has received.
     ///
-    /// While the catalog is away nothing is committed, and results are served as they are.
+    /// While the catalog is not running, no transaction is committed, and results are served as they are.
     ///
-    /// - Throws: `unavailable` if the catalog is there and does not answer in time
+    /// - Throws: `unavailable` if the catalog is running and does not answer in time
     private func catchUpWithCatalog(
         _ observation: String,
         _ fetch: Fetch?,
@@ -155,11 +160,11 @@ struct ObservationService: Sendable {
         guard await feed.problems.isEmpty else { return }
         let head: ChangeToken
         do throws(RPCError) {
-            head = try await history.questions.ask(CurrentToken(), deadline: .seconds(2)).result.token
+            head = try await history.catalogForStatus.ask(CurrentToken(), deadline: .seconds(2)).result.token
         } catch {
-            // A catalog that is slow may have committed something.
+            // A catalog that is slow may have committed a transaction.
             let isSlow = error.errorCode == .busy || error.errorCode == .deadlineExceeded
-            guard isSlow, history.questions.isConnected, await feed.problems.isEmpty else { return }
+            guard isSlow, history.catalogForStatus.isConnected, await feed.problems.isEmpty else { return }
             throw .catalogUnreachable(has: "newest changes")
         }
         guard await feed.token?.library == head.library else { throw RPCError.brokerNotReady }
@@ -172,7 +177,7 @@ struct ObservationService: Sendable {
     ///
     /// - Parameter token: the client's token: if the object of the fetch has been deleted since, the result is empty
     private func load(_ fetch: Fetch, since token: ChangeToken?, _ library: String) async throws(RPCError) {
-        let whole = fetch.window(offset: 0, limit: 0)
+        let whole = fetch.whole
         let name = Self.observation(of: whole, library)
         do throws(RPCError) {
             try await load(name, whole, since: nil)
@@ -183,7 +188,8 @@ struct ObservationService: Sendable {
     }
 
     private func load(_ name: String, _ fetch: Fetch, since token: ChangeToken?) async throws(RPCError) {
-        let capacity = try await feed.fetchCapacity(ofView: fetch.granted?.identity)
+        let isResumed = await feed.isSuspended(fetch)
+        let capacity = try await feed.fetchCapacity(ofView: fetch.granted?.identity, isResumed: isResumed)
         do {
             try await feed.load(name) { [self] in
                 for _ in 0..<5 {
@@ -209,7 +215,13 @@ struct ObservationService: Sendable {
         let isLoaded: Bool
         do throws(RPCError) {
             let loader = KeyLoader(history: history, configuration: configuration)
-            let loaded = try await loader.keys(of: fetch, capacity, since: token)
+            var loaded = try await loader.keys(of: fetch, capacity, since: token)
+            // All results of a limited view have the same list, which is in memory once.
+            if let granted = fetch.granted, let known = await feed.list(of: LimitedClient(granted)),
+                known == loaded.scope
+            {
+                loaded.scope = known
+            }
             isLoaded = try await feed.install(number, loaded.keys.tree(), loaded)
         } catch {
             await feed.cancelLoading(number)
@@ -234,7 +246,7 @@ struct ObservationService: Sendable {
         if let token, let state = try await reread(observation, since: token, isIncremental, for: source) {
             moment = state
         }
-        // While earlier records are read, the log may forget more of its beginning.
+        // While earlier records are read, more of the oldest changes may be removed from the log.
         for _ in 0..<4 where isKnown && moment == nil {
             guard let range = await feed.detailsRange(of: observation) else { return nil }
             if let token, token.sequence < min(range.oldestComplete, range.lastChange), var begun = earlier {
@@ -316,7 +328,7 @@ struct ObservationService: Sendable {
             throw .catalogUnreachable(has: "older history")
         }
         if state.details?.hasIncrementalChanges == false, state.ids == nil {
-            // Too many: the list as it is now, if that is still the same moment.
+            // Too many entries: the present list instead, if it is still at the same token.
             let now = await feed.state(of: observation, after: nil, wantsIDs: FetchDetailsResult.maxIDs)
             if now?.token == state.token { state.ids = now?.ids }
         }
@@ -339,7 +351,7 @@ struct ObservationService: Sendable {
         of observation: String,
         for source: WorkSource
     ) async throws(RPCError) -> Bool {
-        // Records before the log do not tell how the scope of a fetch was then.
+        // Records before the log do not contain the scope of a fetch at that time.
         guard let fetch = await feed.fetch(of: observation), !fetch.needsScope else { return false }
         if let bytes = await feed.recordBytes(after: earlier.token), bytes > Self.maxRecordBytes { return false }
         while earlier.token.sequence < end {
@@ -398,7 +410,7 @@ struct ObservationService: Sendable {
 }
 
 extension Fetch {
-    /// Why a result cannot be updated with change records, in words; nil if they can.
+    /// The reason why a result cannot be updated with change records, as text; nil if it can.
     var notObservableReason: String? {
         if dependsOnLocalFiles { return Self.localFilesReason }
         return kind.isFollowable

@@ -7,10 +7,11 @@ import PhotoModel
 ///
 /// Offset and limit are applied to the whole result at the very end, so that details are exact under them (P-04).
 final class ObservedFetch {
-    /// One who observes the fetch.
+    /// An observer of the fetch.
     struct Holder: Hashable {
         let identity: String
-        /// Nil for a connection that has ended: another connection of the identity may take over or end what it held.
+        /// Nil for a connection that has ended: another connection of the identity may take over or end its
+        /// observations.
         let connection: ConnectionID?
     }
 
@@ -18,7 +19,7 @@ final class ObservedFetch {
     let topic: String
     let fetch: Fetch
     let number: Int
-    let result: ObservedResult
+    private(set) var result: ObservedResult
     /// The last sequence at which the topic carried a message; initially the sequence of the result.
     var previous: Int64
     /// The observers, with the time of their last request in microseconds.
@@ -31,6 +32,12 @@ final class ObservedFetch {
         self.number = number
         self.result = result
         self.previous = max(sequence, result.sequence)
+    }
+
+    /// Moves to another result of the same fetch, whose log does not have earlier changes.
+    func move(to other: ObservedResult) {
+        result = other
+        previous = max(previous, other.sequence)
     }
 
     /// The identities of the observers.

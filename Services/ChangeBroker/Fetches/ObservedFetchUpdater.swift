@@ -4,8 +4,8 @@ import JSONValue
 import PhotoClient
 import PhotoModel
 
-/// Updates the observed results with the records that the feed has published: a cursor in the history like any other
-/// reader, so that records wait in the history and nowhere else, and `changes` never waits for it.
+/// Updates the observed results with the records that the feed has published. It is a cursor in the history like any
+/// other reader, so that records wait only in the history, and the topic `changes` never waits for it.
 struct ObservedFetchUpdater: Sendable {
     let history: ChangeHistory
     let configuration: ChangeBrokerConfiguration
@@ -19,9 +19,12 @@ struct ObservedFetchUpdater: Sendable {
     private var feed: RecordFeed { history.feed }
     private var loader: KeyLoader { KeyLoader(history: history, configuration: configuration) }
 
-    /// Records that are read at a time, and their bytes; a larger one comes alone.
+    /// The number of records that are read at a time, and their bytes; a larger record is read alone.
     private static let pageRecords = 100
     private static let pageBytes = 1 << 20
+    /// The time after which no further result is read again for a record. Other records wait, so the observations of
+    /// the remaining results are ended; their clients observe them again in turn.
+    private static let reloadTime = Duration.seconds(5)
 
     /// Runs until cancelled.
     func run() async {
@@ -30,9 +33,9 @@ struct ObservedFetchUpdater: Sendable {
         }
     }
 
-    /// Updates the results with one record, and reads those again that the record alone does not decide.
+    /// Updates the results with one record, and reads those again that the record does not determine.
     ///
-    /// - Returns: false if the record is not the next one any more
+    /// - Returns: false if the record is no longer the next one
     private func update(with change: ChangeRecord, _ bytes: Bytes) async throws(RPCError) -> Bool {
         var reloaded: [Int: LoadedKeys] = [:]
         while true {
@@ -40,7 +43,13 @@ struct ObservedFetchUpdater: Sendable {
             case .done: return true
             case .stopped: return false
             case .reload(let missing):
+                let end = ContinuousClock.now + Self.reloadTime
+                var late: [Int] = []
                 for (number, fetch) in missing {
+                    guard ContinuousClock.now < end else {
+                        late.append(number)
+                        continue
+                    }
                     do throws(RPCError) {
                         reloaded[number] = try await loader.keys(
                             of: fetch,
@@ -50,9 +59,10 @@ struct ObservedFetchUpdater: Sendable {
                         )
                     } catch {
                         if error.isTransient { throw error }
-                        await feed.giveUpFetches(ofResult: number, error.message)
+                        await feed.giveUpFetches(ofResults: [number], error.message)
                     }
                 }
+                await feed.giveUpFetches(ofResults: late, "reading them again takes too long")
             }
         }
     }

@@ -4,7 +4,7 @@ extension ObservedFetches {
     /// The maximum number of fetches listed.
     private static let listed = 100
 
-    /// - Parameter behind: records that they have yet to be updated with
+    /// - Parameter behind: the number of records with which they have yet to be updated
     func metrics(behind: Int64) -> JSONObject {
         let list = fetches.values.sorted { $0.number < $1.number }.prefix(Self.listed).map { observed -> JSON in
             [
@@ -20,6 +20,7 @@ extension ObservedFetches {
             "records": JSON(counts.records), "candidates": JSON(counts.candidates),
             "predicatesEvaluated": JSON(counts.predicates), "messages": JSON(counts.messages),
             "dropped": JSON(counts.dropped), "broken": JSON(counts.broken), "reloaded": JSON(counts.reloaded),
+            "suspended": JSON(counts.suspended),
             "longEvaluations": JSON(counts.long), "tooLong": JSON(counts.tooLong),
             "behind": .int(behind), "list": .array(list),
         ]

@@ -9,21 +9,72 @@ extension ObservedFetches {
             .reduce(into: scoped) { $0.formUnion(limited[$1] ?? []) }
     }
 
-    /// Returns the results of limited views that end with a record, because their identity's access is another kind.
-    func ended(by record: ChangeRecord) -> [Int] {
-        guard !limited.isEmpty, !record.grants.isEmpty else { return [] }
-        return dependent(on: record).filter { results[$0]?.fetch.scopeChange(by: record) == .ended }
+    /// The effects of a record on the scopes of results, found in steps so that other work does not wait for all of
+    /// them.
+    struct ScopeWork {
+        let record: ChangeRecord
+        /// The remaining results.
+        fileprivate var left: [Int]
+        fileprivate var seen: Set<Int> = []
+        /// All results of a limited client have the same list, so that the effect on it is found once.
+        fileprivate var lists: [LimitedClient: ScopeChange] = [:]
+        /// The results that have to be read again at the record, because entities that are not in it entered or left
+        /// them.
+        fileprivate(set) var reloads: [(number: Int, fetch: Fetch)] = []
+        /// The fetches with another scope after the record.
+        fileprivate(set) var after: [Int: Fetch] = [:]
+        fileprivate(set) var circumstances: [Int: ObservedResult.Circumstances] = [:]
+
+        var isDone: Bool { left.isEmpty }
     }
 
-    /// Returns the results that have to be read again at a record, because entities that are not in it came or went.
-    func reloads(for record: ChangeRecord) -> [(number: Int, fetch: Fetch)] {
-        dependent(on: record).compactMap { number in
-            guard let result = results[number], result.sequence < record.sequence,
-                result.fetch.scopeChange(by: record) == .unknown
-            else { return nil }
-            return (number, result.fetch)
+    func scopeWork(on record: ChangeRecord) -> ScopeWork {
+        ScopeWork(record: record, left: Array(dependent(on: record)))
+    }
+
+    /// Finds the effect on one result. A result of a limited view whose access has ended is removed, and one whose list
+    /// changes by assets that are not in the record is suspended: reading all results of a view again would delay all
+    /// other clients, and the client of a view has no live feed but asks for details.
+    mutating func step(_ work: inout ScopeWork) {
+        guard let number = work.left.popLast() else { return }
+        // A result that is still loading may be installed before the last step, and is looked at again then.
+        guard let result = results[number], result.sequence < work.record.sequence else { return }
+        work.seen.insert(number)
+        switch Self.scopeChange(of: result.fetch, &work) {
+        case .none: break
+        case .to(let scope):
+            work.after[number] = result.fetch.with(scope, at: work.record.sequence)
+            work.circumstances[number] = .init(scope: scope)
+        case .unknown where result.fetch.granted != nil: suspend(number)
+        case .unknown: work.reloads.append((number, result.fetch))
+        case .ended: _ = removeResult(number)
         }
     }
+
+    /// Finds the remaining effects, also on results that were loaded since the first step.
+    mutating func finish(_ work: inout ScopeWork) {
+        work.left += dependent(on: work.record).subtracting(work.seen).subtracting(work.left)
+        while !work.isDone { step(&work) }
+    }
+
+    /// Finds all effects of a record at once.
+    mutating func finishedScopes(of record: ChangeRecord) -> ScopeWork {
+        var work = scopeWork(on: record)
+        finish(&work)
+        return work
+    }
+
+    private static func scopeChange(of fetch: Fetch, _ work: inout ScopeWork) -> ScopeChange {
+        guard let granted = fetch.granted else { return fetch.scopeChange(by: work.record) }
+        let client = LimitedClient(granted)
+        if let known = work.lists[client] { return known }
+        let change = fetch.scopeChange(by: work.record)
+        work.lists[client] = change
+        return change
+    }
+
+    /// Returns true if the result of an observation has no keys at present (``suspend(_:)``).
+    func isSuspended(_ observed: ObservedFetch) -> Bool { results[observed.result.number] !== observed.result }
 
     // MARK: Shares of limited views
 
@@ -33,13 +84,42 @@ extension ObservedFetches {
     /// Returns the identity whose limited view a result, loading or not, is of; nil for the whole library.
     func view(of number: Int) -> String? { limited.first { $0.value.contains(number) }?.key }
 
-    /// Returns the objects in all results of a limited view, and the memory of these.
-    func usage(ofView identity: String) -> (rows: Int, bytes: Int) { viewUsage[identity] ?? (0, 0) }
+    /// Returns the objects in all results of a limited view, and the memory of these and of its list.
+    func usage(ofView identity: String) -> (rows: Int, bytes: Int) {
+        let used = viewUsage[identity] ?? (0, 0)
+        return (used.rows, used.bytes + lists.bytes(of: identity))
+    }
+
+    /// Returns the list that the results of a limited view have; nil if there are none.
+    func list(of client: LimitedClient) -> Set<ObjectID>? {
+        let granted = limited[client.identity]?.lazy.compactMap { results[$0]?.fetch.granted }
+        return granted?.first { LimitedClient($0) == client }?.ids
+    }
 
     /// The largest result: of a limited view that has more than its share, if there is one.
     var largest: ObservedResult? {
-        let view = viewUsage.first { $0.value.bytes > maxBytes / Self.viewShare }?.key
-        let numbers = view.flatMap { limited[$0] } ?? Set(results.keys)
+        let numbers =
+            limited.first { view in
+                usage(ofView: view.key).bytes > maxBytes / Self.viewShare
+                    && view.value.contains { results[$0] != nil }
+            }?.value ?? Set(results.keys)
         return numbers.compactMap { results[$0] }.max { $0.resultBytes < $1.resultBytes }
     }
+}
+
+/// The approximate memory of the lists of limited views.
+struct ListMemory {
+    static let assetBytes = 64
+
+    private var byIdentity: [String: Int] = [:]
+    private(set) var bytes = 0
+
+    func bytes(of identity: String) -> Int { byIdentity[identity] ?? 0 }
+
+    mutating func set(_ identity: String, assets: Int) {
+        let size = assets * Self.assetBytes
+        bytes += size - (byIdentity.updateValue(size, forKey: identity) ?? 0)
+    }
+
+    mutating func remove(_ identity: String) { bytes -= byIdentity.removeValue(forKey: identity) ?? 0 }
 }

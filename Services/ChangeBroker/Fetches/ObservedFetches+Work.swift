@@ -13,14 +13,14 @@ extension ObservedFetches {
     /// The effects of one transaction.
     struct Outcome {
         var messages: [Message] = []
-        /// The fetches that the transaction does not fit; they were removed.
+        /// The fetches whose results the transaction does not fit; they were removed.
         var broken: [String] = []
-        /// Fetches that were given up because all together are too large.
+        /// Fetches that were removed because all results together are too large.
         var tooLarge: [String] = []
     }
 
     /// An evaluation of a fetch that may take long, because its predicate has many tests of texts and the record is
-    /// large. It is not made on the feed's actor, which has others to serve.
+    /// large. It does not run on the feed's actor, which serves other clients.
     struct LongEvaluation: Sendable {
         let number: Int
         let entity: RecordEntity
@@ -32,23 +32,23 @@ extension ObservedFetches {
         var change: NetChange? { fetch.netChange(entity, after: after) }
     }
 
-    /// A record on its way over the fetches, done in steps so that nobody waits for all of it.
+    /// The application of a record to the fetches, done in steps so that other work does not wait for all of it.
     struct Work {
         let record: ChangeRecord
         let recordBytes: Int
         /// The next entity to look up, in the order assets, collections, lists.
         var entity = 0
-        /// The entity that was looked up last, with the fetches that are left to evaluate.
+        /// The entity that was looked up last, with the fetches that have yet to be evaluated.
         var open: (entity: RecordEntity, candidates: [Int], textSizes: [PredicateKey: TextSize])?
-        /// By the number of a result its net changes.
+        /// The net changes of each result, by its number.
         var changes: [Int: [NetChange]] = [:]
         var circumstances: [Int: ObservedResult.Circumstances] = [:]
         /// The fetches with another scope after the record.
         var after: [Int: Fetch] = [:]
         var reloaded: [Int: LoadedKeys] = [:]
-        /// The results that are left, the next one last; nil: not all entities have been looked up.
+        /// The remaining results, the next one last; nil if not all entities have been looked up.
         var left: [Int]?
-        /// The messages that are left.
+        /// The remaining messages.
         var messages: [(observed: ObservedFetch, previous: Int64, builder: ChangeDetailsBuilder?)] = []
 
         init(record: ChangeRecord, recordBytes: Int) {
@@ -73,7 +73,7 @@ extension ObservedFetches {
 // MARK: - Long evaluations
 
 extension ObservedFetches {
-    /// Returns true if the next step is an evaluation that may take long, which ``longEvaluation(_:)`` takes out.
+    /// Returns true if the next step is an evaluation that may take long, which ``longEvaluation(_:)`` returns.
     func isNextLong(_ work: Work) -> Bool { nextLong(work) != nil }
 
     private func nextLong(_ work: Work) -> ObservedResult? {
@@ -84,8 +84,8 @@ extension ObservedFetches {
         return result
     }
 
-    /// Takes the next step out of the work if it is an evaluation that may take long; nil if ``step(_:isHeard:)`` may
-    /// do it.
+    /// Removes the next step from the work and returns it, if it is an evaluation that may take long; nil if
+    /// ``step(_:isHeard:)`` may do it.
     mutating func longEvaluation(_ work: inout Work) -> LongEvaluation? {
         guard let result = nextLong(work), let entity = work.open?.entity else { return nil }
         work.open?.candidates.removeLast()
@@ -94,7 +94,7 @@ extension ObservedFetches {
         return LongEvaluation(number: result.number, entity: entity, fetch: result.fetch, after: after)
     }
 
-    /// Adds what an evaluation has found, and counts its time for those who observe the result.
+    /// Adds the net change that an evaluation has found, and counts its time for the observers of the result.
     ///
     /// - Returns: as ``isInTime(_:now:)``
     mutating func finish(
@@ -104,7 +104,7 @@ extension ObservedFetches {
         _ work: inout Work,
         now: ContinuousClock.Instant = .now
     ) -> Bool {
-        // It may have been given up meanwhile.
+        // The result may have been removed meanwhile.
         guard let result = results[evaluation.number] else { return true }
         counts.predicates += 1
         work.add(change, of: evaluation.entity.id, to: result)
@@ -112,9 +112,8 @@ extension ObservedFetches {
         return isInTime(evaluation, now: now)
     }
 
-    /// Returns false if the evaluations of each of those who observe the result have taken too long of late.
-    /// The result is then to be given up, without this evaluation: one who observes many such fetches would delay all
-    /// others by the sum.
+    /// Returns false if the recent evaluations of each observer of the result have taken too long. The result is then
+    /// to be removed without this evaluation: an observer of many such fetches would delay all others by the sum.
     mutating func isInTime(_ evaluation: LongEvaluation, now: ContinuousClock.Instant = .now) -> Bool {
         guard let result = results[evaluation.number], !allowance.isWithin(observers(of: result), now: now) else {
             return true
@@ -129,15 +128,15 @@ extension ObservedFetches {
 }
 
 extension Fetch {
-    /// The steps of an evaluation above which it may take longer than others can wait: about a millisecond.
+    /// The steps above which an evaluation takes longer than others can wait: about a millisecond.
     private static let longSteps = 1 << 20
 
-    /// Returns about how many steps an evaluation takes at most.
+    /// Returns the approximate maximum number of steps of an evaluation.
     ///
     /// - Parameter sizes: the texts of the entity
     func steps(for sizes: [PredicateKey: TextSize]) -> Int { predicate?.steps(for: sizes) ?? 0 }
 
-    /// Returns about how many steps an evaluation with a whole record takes at most.
+    /// Returns the approximate maximum number of steps of an evaluation with a whole record.
     func steps(for record: ChangeRecord) -> Int {
         guard predicate?.testsTexts == true else { return 0 }
         return (0..<record.entityCount).reduce(0) { $0 + steps(for: record.entity(at: $1).textSizes) }

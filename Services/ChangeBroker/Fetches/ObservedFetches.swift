@@ -11,11 +11,13 @@ struct ObservedFetches {
     private var loading: [Int: LoadingFetch] = [:]
     /// The numbers of results by fetches without offset and limit.
     private var shared: [Fetch: Int] = [:]
+    /// The results that ``suspend(_:)`` has emptied, by fetches without offset and limit.
+    private var suspended: [Fetch: ObservedResult] = [:]
     /// The results, loading or not, whose fetches refer to an object.
     private var byObject: [ObjectID: Set<Int>] = [:]
     /// The results, loading or not, whose fetches need a scope.
     private(set) var scoped: Set<Int> = []
-    /// By identity the results, loading or not, of its limited view.
+    /// The results, loading or not, of the limited view of each identity.
     private(set) var limited: [String: Set<Int>] = [:]
     /// The results, loading or not, that depend on the moments of a limited view.
     private var viewed: Set<Int> = []
@@ -25,12 +27,14 @@ struct ObservedFetches {
     private var lastNumber = 0
     /// The sequence of the newest record that the results have been, or are being, updated with.
     private var newest: Int64 = 0
-    private var holdings = Holdings()
+    var holdings = Holdings()
     private(set) var rows = 0
-    /// Memory for all results, and for all logs, about.
+    /// The approximate memory of all results, and of all logs, in bytes.
     private(set) var resultBytes = 0
-    /// By identity the objects in all results of its limited view, and the memory for these.
+    /// The number of objects in all results of the limited view of each identity, and their memory.
     private(set) var viewUsage: [String: (rows: Int, bytes: Int)] = [:]
+    /// The lists of limited views, each of which all results of its identity share.
+    private(set) var lists = ListMemory()
     private(set) var logBytes = 0
     let maxBytes: Int
     let maxLogBytes: Int
@@ -38,32 +42,32 @@ struct ObservedFetches {
     var allowance: EvaluationAllowance
     var counts = (
         records: 0, candidates: 0, predicates: 0, messages: 0, dropped: 0, broken: 0, shortened: 0, reloaded: 0,
-        long: 0, tooLong: 0
+        long: 0, tooLong: 0, suspended: 0
     )
 
     /// - Parameters:
-    ///   - maxBytes: memory for all results and logs
-    ///   - maxLogBytes: memory for the logs alone
-    ///   - maxEvaluationTime: the most time that the long evaluations of one identity may take at once
+    ///   - maxBytes: the memory of all results and logs
+    ///   - maxLogBytes: the memory of the logs alone
+    ///   - maxEvaluationTime: the maximum time that the long evaluations of one identity may take at once
     init(maxBytes: Int = .max, maxLogBytes: Int = .max, maxEvaluationTime: Duration = .seconds(10)) {
         self.maxBytes = maxBytes
         self.maxLogBytes = maxLogBytes
         allowance = EvaluationAllowance(limit: maxEvaluationTime)
     }
 
-    /// True if no record matters to any fetch.
+    /// True if there are no fetches that a record could affect.
     var isEmpty: Bool { results.isEmpty && loading.isEmpty }
 
     subscript(observation: String) -> ObservedFetch? { numbers[observation].flatMap { fetches[$0] } }
 
-    /// Returns the result that a fetch shows a part of; nil if it is not kept current.
+    /// Returns the whole result of a fetch; nil if it is not kept current.
     func result(of fetch: Fetch) -> ObservedResult? {
-        shared[fetch.window(offset: 0, limit: 0).unscoped].flatMap { results[$0] }
+        shared[fetch.whole.unscoped].flatMap { results[$0] }
     }
 
     // MARK: Loading
 
-    /// Begins to collect the changes of a result whose keys are about to be asked for.
+    /// Begins to collect the changes of a result whose keys are about to be requested.
     ///
     /// - Parameter head: the newest sequence that the broker has; the keys are at least as new
     /// - Returns: the number of the result, for ``finishLoading(_:_:at:scope:members:isDeleted:)`` or ``cancelLoading(_:)``
@@ -71,9 +75,9 @@ struct ObservedFetches {
         lastNumber += 1
         // Another history begins with lower sequences.
         newest = min(newest, head)
-        let whole = fetch.window(offset: 0, limit: 0).unscoped
+        let whole = fetch.whole.unscoped
         loading[lastNumber] = LoadingFetch(fetch: whole, oldestComplete: head)
-        // Records have the moments and lists of the whole library, and those of a view are others.
+        // Records have the moments and lists of the whole library, which differ from those of a view.
         let isViewed = whole.dependsOnViewMoments
         if isViewed { viewed.insert(lastNumber) }
         if !isViewed || whole.kind.entityClass == .asset { index.insert(whole, number: lastNumber) }
@@ -89,7 +93,10 @@ struct ObservedFetches {
         scoped.remove(number)
         if let identity = fetch.granted?.identity {
             limited[identity]?.remove(number)
-            if limited[identity]?.isEmpty == true { (limited[identity], viewUsage[identity]) = (nil, nil) }
+            if limited[identity]?.isEmpty == true {
+                (limited[identity], viewUsage[identity]) = (nil, nil)
+                lists.remove(identity)
+            }
         }
         if let object = fetch.kind.object {
             byObject[object]?.remove(number)
@@ -97,7 +104,7 @@ struct ObservedFetches {
         }
     }
 
-    /// Forgets a result that is being loaded; does nothing if its loading has finished.
+    /// Removes a result that is being loaded; has no effect if its loading has finished.
     mutating func cancelLoading(_ number: Int) {
         guard let pending = loading.removeValue(forKey: number) else { return }
         forget(number, pending.fetch)
@@ -106,7 +113,7 @@ struct ObservedFetches {
 
     /// Adds a loaded result, which is kept current from now on. Call ``bound()`` after it.
     ///
-    /// - Returns: false if the changes since the keys are not known, so that the keys have to be loaded again
+    /// - Returns: false if the changes since the keys were read are not known, so that the keys have to be loaded again
     /// - Throws: an error if these changes do not fit the keys
     mutating func finishLoading(
         _ number: Int,
@@ -148,7 +155,31 @@ struct ObservedFetches {
         results[number] = result
         shared[pending.fetch] = number
         count(result, 1)
+        if let empty = suspended.removeValue(forKey: pending.fetch) { moveWindows(of: empty, to: result) }
         return true
+    }
+
+    /// Removes the keys of a result. Its observations stay: the first request for one of them loads the result again.
+    mutating func suspend(_ number: Int) {
+        guard let result = results[number] else { return }
+        let fetch = result.fetch.unscoped
+        let empty = ObservedResult(fetch, number: number, tree: KeyTree(), at: result.sequence)
+        moveWindows(of: result, to: empty)
+        remove(result)
+        guard !empty.windows.isEmpty else { return }
+        suspended[fetch] = empty
+        counts.suspended += 1
+    }
+
+    /// Returns true if a fetch has observations, but no keys (``suspend(_:)``).
+    func isSuspended(_ fetch: Fetch) -> Bool { suspended[fetch.whole.unscoped] != nil }
+
+    /// Returns true if a result that is being loaded is that of observations without keys.
+    func isResumed(_ number: Int) -> Bool { loading[number].map { isSuspended($0.fetch) } ?? false }
+
+    private func moveWindows(of result: ObservedResult, to other: ObservedResult) {
+        (other.windows, result.windows) = (result.windows, [])
+        for number in other.windows { fetches[number]?.move(to: other) }
     }
 
     // MARK: Observers
@@ -168,38 +199,7 @@ struct ObservedFetches {
         return observed
     }
 
-    /// Returns the number of fetches that an identity observes.
-    func count(heldBy identity: String) -> Int { holdings.count(of: identity) }
-
-    /// Returns the fetches that an identity observes.
-    func held(by identity: String) -> [ObservedFetch] { holdings.numbers(of: identity).compactMap { fetches[$0] } }
-
-    /// Notes that somebody observes a fetch, or renews the lease.
-    mutating func addHolder(_ observed: ObservedFetch, _ holder: ObservedFetch.Holder, at time: Int64) {
-        if observed.holders.updateValue(time, forKey: holder) == nil { holdings.insert(holder, observed.number) }
-    }
-
-    /// - Returns: whether the holder observed the fetch
-    mutating func removeHolder(_ observed: ObservedFetch, _ holder: ObservedFetch.Holder) -> Bool {
-        guard observed.holders.removeValue(forKey: holder) != nil else { return false }
-        holdings.remove(holder, observed.number)
-        return true
-    }
-
-    /// Notes the end of a connection: what it held is kept for its identity until the lease expires.
-    mutating func connectionEnded(_ connection: ConnectionID) {
-        for (identity, number) in holdings.removeAll(of: connection) {
-            guard let observed = fetches[number],
-                let time = observed.holders.removeValue(forKey: .init(identity: identity, connection: connection))
-            else { continue }
-            let heir = ObservedFetch.Holder(identity: identity, connection: nil)
-            let isNew = observed.holders[heir] == nil
-            observed.holders[heir] = max(time, observed.holders[heir] ?? time)
-            if isNew { holdings.insert(heir, number) }
-        }
-    }
-
-    /// Ends an observation; its result goes with the last one.
+    /// Ends an observation; the result is removed with its last observation.
     mutating func remove(_ observation: String) {
         guard let number = numbers.removeValue(forKey: observation),
             let observed = fetches.removeValue(forKey: number)
@@ -216,11 +216,16 @@ struct ObservedFetches {
     @discardableResult
     mutating func remove(_ result: ObservedResult) -> [String] {
         let observations = result.windows.compactMap { fetches[$0]?.observation }
-        guard results[result.number] === result else { return [] }
-        results[result.number] = nil
-        shared[result.fetch.unscoped] = nil
-        count(result, -1)
-        forget(result.number, result.fetch)
+        let fetch = result.fetch.unscoped
+        if results[result.number] === result {
+            (results[result.number], shared[fetch]) = (nil, nil)
+            count(result, -1)
+            forget(result.number, result.fetch)
+        } else if suspended[fetch] === result {
+            suspended[fetch] = nil
+        } else {
+            return []
+        }
         for observation in observations { remove(observation) }
         return observations
     }
@@ -231,27 +236,30 @@ struct ObservedFetches {
     ///
     /// - Parameters:
     ///   - bytes: the encoded size of the record
-    ///   - reloaded: the keys at this record of the results that ``reloads(for:)`` returns
-    mutating func work(on record: ChangeRecord, bytes: Int = 0, reloaded: [Int: LoadedKeys] = [:]) -> Work {
+    ///   - reloaded: the keys at this record of the results in ``ScopeWork/reloads``
+    ///   - scopes: the effects of the record on the scopes; nil to find them now
+    mutating func work(
+        on record: ChangeRecord,
+        bytes: Int = 0,
+        reloaded: [Int: LoadedKeys] = [:],
+        _ scopes: ScopeWork? = nil
+    ) -> Work {
         counts.records += 1
         newest = record.sequence
+        let scopes = scopes ?? finishedScopes(of: record)
         var work = Work(record: record, recordBytes: bytes)
-        for number in dependent(on: record) {
+        (work.after, work.circumstances) = (scopes.after, scopes.circumstances)
+        for (number, keys) in reloaded {
             guard let result = results[number], result.sequence < record.sequence else { continue }
-            if let keys = reloaded[number] {
-                work.reloaded[number] = keys
-                work.circumstances[number] = .init(scope: keys.scope, isDeleted: keys.isDeleted)
-            } else if case .to(let scope) = result.fetch.scopeChange(by: record) {
-                work.after[number] = result.fetch.with(scope, at: record.sequence)
-                work.circumstances[number] = .init(scope: scope)
-            }
+            work.reloaded[number] = keys
+            work.circumstances[number] = .init(scope: keys.scope, isDeleted: keys.isDeleted)
         }
         return work
     }
 
     /// Looks up one entity, evaluates one fetch with it, updates one result with the record, or builds one message.
     ///
-    /// - Parameter isHeard: returns whether a topic has a subscriber; messages of other topics are not built
+    /// - Parameter isHeard: returns true if a topic has a subscriber; messages of other topics are not built
     mutating func step(_ work: inout Work, isHeard: (String) -> Bool = { _ in true }) -> Outcome {
         var outcome = Outcome()
         if let next = work.messages.popLast() {
@@ -303,7 +311,7 @@ struct ObservedFetches {
 
     /// Evaluates one fetch with an entity of the record.
     private mutating func evaluate(_ number: Int, with entity: RecordEntity, _ work: inout Work) {
-        // The records that the keys were loaded with are not applied again.
+        // Records that the loaded keys contain are not applied again.
         if let result = results[number] {
             guard result.sequence < work.record.sequence, work.reloaded[number] == nil else { return }
             counts.predicates += 1
@@ -328,7 +336,7 @@ struct ObservedFetches {
         _ outcome: inout Outcome
     ) {
         let record = work.record
-        // It may have been given up since its entities were looked up.
+        // The result may have been removed since its entities were looked up.
         if let result = results[number] {
             guard result.sequence < record.sequence else { return }
             // Counted again by `advance`: the memory of its moments changes before that.
@@ -391,26 +399,27 @@ struct ObservedFetches {
         rows += sign * result.rows
         resultBytes += sign * result.resultBytes
         logBytes += sign * result.logBytes
-        guard let identity = result.fetch.granted?.identity else { return }
-        viewUsage[identity, default: (0, 0)].rows += sign * result.rows
-        viewUsage[identity, default: (0, 0)].bytes += sign * result.resultBytes
+        guard let granted = result.fetch.granted else { return }
+        viewUsage[granted.identity, default: (0, 0)].rows += sign * result.rows
+        viewUsage[granted.identity, default: (0, 0)].bytes += sign * result.resultBytes
+        if sign > 0 { lists.set(granted.identity, assets: granted.ids.count) }
     }
 
-    /// Keeps to the bounds: the longest logs are shortened, and if the results alone are too large, the
-    /// ``largest`` goes.
+    /// Applies the limits of memory: the longest logs are shortened, and if the results alone are too large, the
+    /// ``largest`` is removed.
     ///
-    /// - Returns: the observations that were given up
+    /// - Returns: the observations that were ended
     mutating func bound() -> [String] {
         var tooLarge: [String] = []
-        while resultBytes > maxBytes, let largest { tooLarge += remove(largest) }
-        let capacity = min(maxLogBytes, maxBytes - resultBytes)
+        while resultBytes + lists.bytes > maxBytes, let largest { tooLarge += remove(largest) }
+        let capacity = min(maxLogBytes, maxBytes - resultBytes - lists.bytes)
         guard logBytes > capacity else { return tooLarge }
         for number in loading.keys { logBytes -= loading[number]?.giveUp() ?? 0 }
         shortenLogs(to: capacity / 8 * 7)
         return tooLarge
     }
 
-    /// Shortens the longest logs to one length, so that all logs together take no more than so many bytes.
+    /// Shortens the longest logs to one length, so that all logs together take at most a number of bytes.
     private mutating func shortenLogs(to bytes: Int) {
         counts.shortened += 1
         let sizes = results.values.map(\.logBytes).sorted()
@@ -431,7 +440,7 @@ struct ObservedFetches {
     }
 
     mutating func removeAll() {
-        for result in Array(results.values) { remove(result) }
+        for result in Array(results.values) + Array(suspended.values) { remove(result) }
         for number in Array(loading.keys) { cancelLoading(number) }
     }
 }

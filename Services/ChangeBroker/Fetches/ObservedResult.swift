@@ -14,20 +14,20 @@ final class ObservedResult {
     private(set) var oldestComplete: Int64
     /// True if the object to which the fetch refers is deleted.
     private(set) var isDeleted: Bool
-    /// The numbers of the fetches that show parts of it.
+    /// The numbers of the fetches that show parts of the result.
     var windows: Set<Int> = []
     let tree: KeyTree
     /// The moments of a limited view, for the results that depend on them (`Fetch.dependsOnViewMoments`).
     private(set) var moments: ViewMoments?
     private var log: Deque<(sequence: Int64, changes: [NetChange], bytes: Int)> = []
     private var logged = 0
-    /// Memory for the log, about.
+    /// The approximate memory of the log in bytes.
     private(set) var logBytes = 0
-    /// The entities that left the result untouched according to the log, each with the sequence at which it did. One
-    /// that a transaction has changed since is not among them.
-    private var away: [ObjectID: Int64] = [:]
-    /// The moments and lists of moments that are away, as they were in the result.
-    private var awayFacts: [ObjectID: PhotoCollection] = [:]
+    /// The entities that left the result unchanged according to the log, each with the sequence at which it did,
+    /// without those that a transaction has changed since.
+    private var departed: [ObjectID: Int64] = [:]
+    /// The moments and lists of moments in ``departed``, as they were in the result.
+    private var departedFacts: [ObjectID: PhotoCollection] = [:]
 
     /// The maximum number of entity changes in the log.
     static let maxLogged = 1000
@@ -51,16 +51,16 @@ final class ObservedResult {
 
     /// The number of objects.
     var rows: Int { tree.count }
-    /// Memory for them, about.
+    /// The approximate memory of the objects in bytes.
     var resultBytes: Int { tree.bytes + tree.count * 6 + (moments?.bytes ?? 0) }
-    /// Memory for them and for the log, about.
+    /// The approximate memory of the objects and of the log in bytes.
     var bytes: Int { resultBytes + logBytes }
 
-    /// The effect of a transaction besides its net changes.
+    /// The effects of a transaction besides its net changes.
     struct Circumstances {
-        /// The scope after it; nil if it is the same.
+        /// The scope after the transaction; nil if it is the same.
         var scope: Set<ObjectID>?
-        /// True if the object of the fetch is deleted; nil if that is as before.
+        /// True if the object of the fetch is deleted; nil if that has not changed.
         var isDeleted: Bool?
     }
 
@@ -93,17 +93,17 @@ final class ObservedResult {
         return ChangeDetailsBuilder(changes, tree)
     }
 
-    /// Keeps track of the entities that are away.
+    /// Updates ``departed``.
     ///
-    /// - Returns: the number of those that have left
+    /// - Returns: the number of entities that have left
     private func noteDepartures(_ changes: [NetChange]) -> Int {
         var count = 0
         for change in changes {
             if !change.isTouched, change.before != nil, change.after == nil {
-                away[change.id] = sequence
+                departed[change.id] = sequence
                 count += 1
-            } else if !away.isEmpty {
-                away[change.id] = nil
+            } else if !departed.isEmpty {
+                departed[change.id] = nil
             }
         }
         return count
@@ -111,13 +111,14 @@ final class ObservedResult {
 
     // MARK: Changes
 
-    /// Returns the change of an entity that is away, which belongs to the result neither before nor after it; nil for
-    /// any other. If the entity comes back under the same key, it is not as it was.
+    /// Returns the change of an entity that has left the result, and belongs to it neither before nor after the change;
+    /// nil for other entities. If the entity enters the result again with the same key, it has changed.
     func changeWhileAway(of id: ObjectID) -> NetChange? {
-        away.isEmpty || away[id] == nil ? nil : NetChange(id: id, isTouched: true)
+        departed.isEmpty || departed[id] == nil ? nil : NetChange(id: id, isTouched: true)
     }
 
-    /// Returns the changes of a result that was read again: what came and went, and what the record changed in place.
+    /// Returns the changes of a result that was read again: the entities that entered and left it, and those that the
+    /// record changed in place.
     func reload(_ keys: LoadedKeys, at record: ChangeRecord, _ circumstances: inout Circumstances) -> [NetChange] {
         if let members = keys.members {
             let made = replaceMoments(members, &circumstances)
@@ -126,11 +127,11 @@ final class ObservedResult {
         var changes = keys.keys.changes(since: tree)
         for position in 0..<record.entityCount {
             let entity = record.entity(at: position)
-            guard changes.changes[entity.id] == nil, away[entity.id] == nil else {
+            guard changes.changes[entity.id] == nil, departed[entity.id] == nil else {
                 changes.touch(entity.id)
                 continue
             }
-            // The keys say what is in the result, so that the predicate, which may take long, is not evaluated.
+            // The keys decide what is in the result, so that the predicate, which may take long, is not evaluated.
             let (before, after) = fetch.keys(of: entity)
             guard let before, before == after, tree.contains(before.bytes) else { continue }
             changes.add(NetChange(id: entity.id, before: before, after: after, isTouched: true))
@@ -142,8 +143,8 @@ final class ObservedResult {
     ///
     /// - Parameters:
     ///   - after: the fetch with the list after the transaction; nil if it is the same
-    ///   - circumstances: `isDeleted` is set if the view loses or gets the moment, or the list of moments, that the fetch
-    ///     names
+    ///   - circumstances: `isDeleted` is set if the moment, or the list of moments, that the fetch names leaves or
+    ///     enters the view
     /// - Returns: the net changes of a result of collections or lists; none for one of assets
     func momentChanges(by record: ChangeRecord, after: Fetch?, _ circumstances: inout Circumstances) -> [NetChange] {
         let granted = (after ?? fetch).granted?.ids ?? []
@@ -165,12 +166,12 @@ final class ObservedResult {
         }
         return entities.compactMap { entity in
             guard var change = fetch.netChange(entity) else { return nil }
-            // A moment leaves the view with its last asset, and may come back as it was.
+            // A moment leaves the view with its last asset, and may enter it again unchanged.
             if change.after == nil {
-                awayFacts[change.id] = entity.facts.before
+                departedFacts[change.id] = entity.facts.before
                 change.isTouched = false
             } else if change.before == nil {
-                change.isTouched = awayFacts.removeValue(forKey: change.id) != entity.facts.after
+                change.isTouched = departedFacts.removeValue(forKey: change.id) != entity.facts.after
             }
             return change
         }
@@ -178,7 +179,8 @@ final class ObservedResult {
 
     // MARK: Log
 
-    /// Forgets the oldest changes until the log takes no more than so many bytes: what came before is asked of history.
+    /// Removes the oldest changes until the log takes at most a number of bytes; earlier changes are read from the
+    /// history.
     func shortenLog(to bytes: Int) { while logBytes > bytes, !log.isEmpty { forgetOldest() } }
 
     private func forgetOldest() {
@@ -186,9 +188,9 @@ final class ObservedResult {
         oldestComplete = oldest.sequence
         logged -= oldest.changes.count
         logBytes -= oldest.bytes
-        guard !away.isEmpty else { return }
-        for change in oldest.changes where away[change.id] == oldest.sequence {
-            (away[change.id], awayFacts[change.id]) = (nil, nil)
+        guard !departed.isEmpty else { return }
+        for change in oldest.changes where departed[change.id] == oldest.sequence {
+            (departed[change.id], departedFacts[change.id]) = (nil, nil)
         }
     }
 

@@ -33,7 +33,7 @@ enum ReadTerm: Hashable, Sendable {
 }
 
 extension Fetch {
-    /// Terms of which at least one is true for every entity of the fetch; nil if there are none worth indexing.
+    /// Terms of which at least one is true for every entity of the fetch; nil if none is worth indexing.
     var readTerms: [ReadTerm]? {
         switch kind {
         case .assets(.ids(let list)), .collectionIDs(let list), .listIDs(let list): return list.ids.map(ReadTerm.id)

@@ -5,14 +5,14 @@ import PhotoModel
 
 /// Decodes change records, and evaluates fetches with them, on one thread of its own.
 ///
-/// A record of a thousand entities takes long, and so does a predicate with many tests of long texts. Several requests
-/// at once would take every thread of Swift's pool, and all other requests would wait for them.
+/// Decoding a record of a thousand entities takes long, and so does a predicate with many tests of long texts. Several
+/// such requests at once would occupy every thread of Swift's pool, and all other requests would wait for them.
 final class RecordDecoder: Sendable {
     private let queue: DispatchQueue
 
-    /// - Parameter name: The purpose, for the name of the thread.
+    /// - Parameter name: the purpose, for the name of the thread
     init(_ name: String) {
-        // Below the threads that receive and publish.
+        // A lower priority than that of the threads that receive and publish.
         queue = DispatchQueue(label: "records.\(name)", qos: .utility)
     }
 
@@ -29,7 +29,7 @@ final class RecordDecoder: Sendable {
 
     /// Returns the result of a function of the record, which is called on the decoder's thread.
     ///
-    /// - Returns: An error if the bytes are not a record of this version.
+    /// - Returns: an error if the bytes are not a record of this version
     func decode<Value: Sendable>(
         _ bytes: Bytes,
         _ body: @escaping @Sendable (ChangeRecord) -> Value

@@ -32,7 +32,7 @@ enum RecordEntity: Sendable {
         }
     }
 
-    /// By key the texts that predicates can test, before and after the transaction together.
+    /// The texts that predicates can test, by key, before and after the transaction together.
     var textSizes: [PredicateKey: TextSize] {
         var sizes: [PredicateKey: TextSize] = [:]
         switch self {

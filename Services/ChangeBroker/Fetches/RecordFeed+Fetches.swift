@@ -20,16 +20,16 @@ struct ObservationState: Sendable {
 /// The result of ``RecordFeed/updateFetches(with:_:_:on:)``.
 enum UpdateProgress: Sendable {
     case done
-    /// The record is not the next one any more.
+    /// The record is no longer the next one.
     case stopped
-    /// These results have to be read again as they are at the record; nothing has been done.
+    /// These results have to be read again at the sequence of the record; no result has been updated.
     case reload([(number: Int, fetch: Fetch)])
 }
 
 extension RecordFeed {
     // MARK: From the catalog
 
-    /// The moment after which there are records that the observed results have yet to be updated with; nil: there are
+    /// The token after which there are records with which the observed results have yet to be updated; nil if there are
     /// none.
     func updateStart() -> ChangeToken? {
         guard let ring, updatedThrough < ring.head else { return nil }
@@ -40,15 +40,15 @@ extension RecordFeed {
         return ChangeToken(library: ring.library, sequence: updatedThrough)
     }
 
-    /// How long the work for observed results may keep everything else waiting.
+    /// The time for which the work for observed results may delay all other work.
     private static let updateTime = Duration.milliseconds(2)
 
-    /// Updates the observed results with the next record and publishes what it does to them, before the head that names
-    /// it. In between it gives way to whoever waits for the feed.
+    /// Updates the observed results with the next record and publishes their changes, before the head that names the
+    /// record. In between it lets other callers of the feed run.
     ///
     /// - Parameters:
-    ///   - reloaded: the keys of the results that an earlier call has asked for
-    ///   - decoder: makes the evaluations that may take long
+    ///   - reloaded: the keys of the results that an earlier call has requested
+    ///   - decoder: runs the evaluations that may take long
     func updateFetches(
         with change: ChangeRecord,
         _ bytes: Bytes,
@@ -57,11 +57,19 @@ extension RecordFeed {
     ) async -> UpdateProgress {
         guard change.library == ring?.library else { return .stopped }
         guard change.sequence > updatedThrough else { return .done }
-        for number in fetches.ended(by: change) { _ = fetches.removeResult(number) }
-        let missing = fetches.reloads(for: change).filter { reloaded[$0.number] == nil }
-        guard missing.isEmpty else { return .reload(missing) }
         let generation = fetchGeneration
-        var work = fetches.work(on: change, bytes: bytes.count, reloaded: reloaded)
+        var scopes = fetches.scopeWork(on: change)
+        while !scopes.isDone {
+            let end = ContinuousClock.now + Self.updateTime
+            repeat { fetches.step(&scopes) } while !scopes.isDone && ContinuousClock.now < end
+            guard !scopes.isDone else { break }
+            await Task.yield()
+            guard generation == fetchGeneration, !Task.isCancelled else { return .stopped }
+        }
+        fetches.finish(&scopes)
+        let missing = scopes.reloads.filter { reloaded[$0.number] == nil }
+        guard missing.isEmpty else { return .reload(missing) }
+        var work = fetches.work(on: change, bytes: bytes.count, reloaded: reloaded, scopes)
         var record: BrokerRecord?
         var (broken, tooLarge, tooSlow): ([String], [String], [String]) = ([], [], [])
         while !work.isDone {
@@ -119,7 +127,7 @@ extension RecordFeed {
         if !broken.isEmpty || !tooLarge.isEmpty { renewInstance() }
     }
 
-    /// Gives up the observations of a result whose evaluation with a record takes too long. For a while it cannot be
+    /// Ends the observations of a result whose evaluation with a record takes too long. For a while it cannot be
     /// observed again.
     ///
     /// - Returns: the observations
@@ -131,9 +139,9 @@ extension RecordFeed {
         return observations
     }
 
-    /// Gives the observations of a result up that could not be read again.
-    func giveUpFetches(ofResult number: Int, _ reason: String) {
-        let observations = fetches.removeResult(number)
+    /// Ends the observations of results that could not be read again.
+    func giveUpFetches(ofResults numbers: [Int], _ reason: String) {
+        let observations = numbers.flatMap { fetches.removeResult($0) }
         guard !observations.isEmpty else { return }
         logger.error(
             "observed fetches are given up",
@@ -142,7 +150,7 @@ extension RecordFeed {
         renewInstance()
     }
 
-    /// Gives every observation up, unless another history has begun since a moment.
+    /// Ends every observation, unless another history has begun since a token.
     func giveUpFetches(_ reason: String, after token: ChangeToken) {
         guard ring?.library == token.library else { return }
         logger.error("observed fetches are given up", metadata: ["error": "\(reason)", "after": "\(token)"])
@@ -155,7 +163,7 @@ extension RecordFeed {
         updatedThrough = ring?.head ?? 0
         for task in loading.values { task.cancel() }
         loading = [:]
-        guard !fetches.isEmpty else { return }
+        guard !fetches.isEmpty || fetches.count > 0 else { return }
         fetches.removeAll()
         renewInstance()
     }
@@ -164,9 +172,10 @@ extension RecordFeed {
 
     /// Adds a client to the observers of a fetch whose result is already kept current.
     ///
-    /// - Parameter fetch: begins the observation if there is none; nil: there has to be one
-    /// - Returns: false if there is no observation, or if the keys have to be loaded first
-    /// - Throws: `limit_exceeded`; `unavailable` if the request has ended, so that nobody could end the observation
+    /// - Parameter fetch: begins the observation if there is none; nil if there has to be one
+    /// - Returns: false if there is no observation, or if its keys have to be loaded first
+    /// - Throws: `limit_exceeded`; `unavailable` if the request has ended, because its client could not end the
+    ///   observation
     func addHolder(
         _ observation: String,
         _ fetch: Fetch? = nil,
@@ -175,7 +184,7 @@ extension RecordFeed {
     ) throws(RPCError) -> Bool {
         guard !Task.isCancelled else { throw .observationEnded }
         let known = fetches[observation]
-        guard known != nil || fetch.flatMap(fetches.result) != nil else {
+        guard known.map({ !fetches.isSuspended($0) }) ?? (fetch.flatMap(fetches.result) != nil) else {
             if let fetch, slowFetches.contains(fetch, now: .now) { throw .fetchTooSlow }
             return false
         }
@@ -193,21 +202,23 @@ extension RecordFeed {
         return true
     }
 
-    /// How many keys another fetch may have, and how many bytes of them.
+    /// Returns the maximum number of keys of another fetch, and of their bytes.
     ///
     /// - Parameters:
-    ///   - identity: that of a limited view, which has a share; nil for the whole library
-    ///   - loading: those under way that are not counted
+    ///   - identity: the identity of a limited view, which has a share; nil for the whole library
+    ///   - loading: the loading results that are not counted
+    ///   - isResumed: true for keys of observations that exist already
     /// - Throws: `limit_exceeded` if there is no capacity for another
     func fetchCapacity(
         ofView identity: String? = nil,
-        besides loading: Int = 0
+        besides loading: Int = 0,
+        isResumed: Bool = false
     ) throws(RPCError) -> (rows: Int, bytes: Int) {
-        guard fetches.count + self.loading.count - loading < configuration.maxFetches else {
+        guard isResumed || fetches.count + self.loading.count - loading < configuration.maxFetches else {
             throw .tooManyFetches(limit: configuration.maxFetches)
         }
         var rows = configuration.maxFetchRows - fetches.rows
-        var bytes = configuration.maxFetchBytes - fetches.resultBytes
+        var bytes = configuration.maxFetchBytes - fetches.resultBytes - fetches.lists.bytes
         if let identity {
             let used = fetches.usage(ofView: identity)
             rows = min(rows, configuration.maxFetchRows / ObservedFetches.viewShare - used.rows)
@@ -236,7 +247,7 @@ extension RecordFeed {
         }
     }
 
-    /// Begins to collect the changes of a result whose keys are about to be asked for.
+    /// Begins to collect the changes of a result whose keys are about to be requested.
     ///
     /// - Returns: the number of the result for ``install(_:_:_:)`` or ``cancelLoading(_:)``; nil before the first
     ///   contact with the catalog
@@ -244,18 +255,24 @@ extension RecordFeed {
         ring.map { fetches.beginLoading(fetch, after: $0.head) }
     }
 
-    /// Forgets a result that is being loaded; does nothing if its result was installed.
+    /// Returns the list that the results of a limited view have; nil if there are none.
+    func list(of client: LimitedClient) -> Set<ObjectID>? { fetches.list(of: client) }
+
+    /// Removes a result that is being loaded; has no effect if it was installed.
     func cancelLoading(_ number: Int) { fetches.cancelLoading(number) }
 
     /// Installs a loaded result, and updates it to now.
     ///
-    /// - Returns: False if the changes since its token are not known, or another history began.
+    /// - Returns: false if the changes since its token are not known, or another history began
     /// - Throws: `limit_exceeded` if other fetches have used the capacity meanwhile
     func install(_ number: Int, _ tree: sending KeyTree, _ loaded: LoadedKeys) throws(RPCError) -> Bool {
         let token = loaded.token
         guard let ring, ring.library == token.library else { return false }
-        let capacity = try fetchCapacity(ofView: fetches.view(of: number), besides: 1)
-        let bytes = tree.bytes + tree.count * 6 + (loaded.members?.count ?? 0) * ViewMoments.memberBytes
+        let view = fetches.view(of: number)
+        let capacity = try fetchCapacity(ofView: view, besides: 1, isResumed: fetches.isResumed(number))
+        var bytes = tree.bytes + tree.count * 6 + (loaded.members?.count ?? 0) * ViewMoments.memberBytes
+        // The first result of a view brings its list.
+        if let view, fetches.lists.bytes(of: view) == 0 { bytes += (loaded.scope?.count ?? 0) * ListMemory.assetBytes }
         guard tree.count <= capacity.rows, bytes <= capacity.bytes else { throw .resultsTooLarge }
         let isInstalled: Bool
         do throws(ChangeDetailsError) {
@@ -275,15 +292,15 @@ extension RecordFeed {
             return false
         }
         report([], fetches.bound(), at: token.sequence)
-        // It may be the largest itself, with what the records after its token and its moments take.
+        // The result may be the largest itself, including the changes of the records after its token and its moments.
         guard !isInstalled || fetches.results[number] != nil else { throw .resultsTooLarge }
         return isInstalled
     }
 
-    /// Removes a client from the observers. The observation ends with the last of them, and its topic carries nothing
-    /// more, even to subscribers.
+    /// Removes a client from the observers. The observation ends with the last of them, and no further messages are
+    /// published on its topic.
     ///
-    /// A client that has connected again may end what its identity held by a connection that has ended.
+    /// A client that has connected again may end the observations of a connection of its identity that has ended.
     ///
     /// - Returns: false if the client does not observe it
     func removeHolder(_ observation: String, by holder: ObservedFetch.Holder) -> Bool {
@@ -294,9 +311,9 @@ extension RecordFeed {
         return true
     }
 
-    /// Ends what an identity observes and may not see any more.
+    /// Ends the observations of an identity that it may no longer see.
     ///
-    /// - Parameter isVisible: whether it may still see observations of the whole library, and those of a limited view
+    /// - Parameter isVisible: true if it may still see observations of the whole library, and those of a limited view
     func removeHolders(of identity: String, except isVisible: (whole: Bool, limited: Bool) = (false, false)) {
         for observed in fetches.held(by: identity) {
             guard !(observed.fetch.granted == nil ? isVisible.whole : isVisible.limited) else { continue }
@@ -307,11 +324,10 @@ extension RecordFeed {
         }
     }
 
-    /// Notes the end of a connection: what it held stays with its identity until the lease expires.
+    /// Records the end of a connection: its observations stay with its identity until the lease expires.
     func connectionEnded(_ connection: ConnectionID) { fetches.connectionEnded(connection) }
 
-    /// Ends the observations whose leases have expired and that have no subscriber of their own: one to all topics does
-    /// not keep them.
+    /// Ends the observations whose leases have expired and that have no subscription to exactly their topic.
     func expireFetches(now: Int64) {
         let lease = configuration.fetchLease.components
         fetches.expire(before: now - lease.seconds * 1_000_000 - lease.attoseconds / 1_000_000_000_000) {
@@ -327,12 +343,13 @@ extension RecordFeed {
     }
 
     /// Returns the sequence after which the observation's log is complete, and the sequence of its last visible change;
-    /// nil if there is no such observation.
+    /// nil if there is no such observation, or if its keys have to be loaded first.
     func detailsRange(of observation: String) -> (oldestComplete: Int64, lastChange: Int64)? {
-        fetches[observation].map { ($0.result.oldestComplete, $0.previous) }
+        guard let observed = fetches[observation], !fetches.isSuspended(observed) else { return nil }
+        return (observed.result.oldestComplete, observed.previous)
     }
 
-    /// The encoded bytes of the records after a token; nil if the ring does not reach back.
+    /// Returns the encoded bytes of the records after a token; nil if the ring does not reach back to it.
     func recordBytes(after token: ChangeToken) -> Int? { ring?.bytes(after: token.sequence) }
 
     /// The number of observed fetches, and of the objects in all their results.
@@ -340,7 +357,10 @@ extension RecordFeed {
 
     func fetch(of observation: String) -> Fetch? { fetches[observation]?.fetch }
 
-    /// Returns whether the result of a fetch is kept current.
+    /// Returns true if a fetch has observations, but no keys at present.
+    func isSuspended(_ fetch: Fetch) -> Bool { fetches.isSuspended(fetch) }
+
+    /// Returns true if the result of a fetch is kept current.
     func isCurrent(_ fetch: Fetch) -> Bool { fetches.result(of: fetch) != nil }
 
     /// Returns the sequence up to which a result is current; nil if it is not kept current.
@@ -352,18 +372,19 @@ extension RecordFeed {
     /// Returns the state of an observed fetch, with its changes since a sequence.
     ///
     /// - Parameters:
-    ///   - sequence: one after which the log is complete, or after which nothing visible has changed; may be lower if
-    ///     `earlier` covers the changes up to the log's beginning
+    ///   - sequence: a sequence after which the log is complete, or after which there was no visible change; may be
+    ///     lower if `earlier` covers the changes up to the log's beginning
     ///   - earlier: the changes before the log begins
     ///   - wantsIDs: the maximum length of a list that is returned as a whole
-    /// - Returns: nil if the observation is gone, or if its log has moved on meanwhile
+    /// - Returns: nil if the observation has ended, if its keys have to be loaded first, or if its log has been
+    ///   shortened meanwhile
     func state(
         of observation: String,
         after sequence: Int64?,
         earlier: EarlierChanges? = nil,
         wantsIDs: Int = 0
     ) -> ObservationState? {
-        guard let observed = fetches[observation] else { return nil }
+        guard let observed = fetches[observation], !fetches.isSuspended(observed) else { return nil }
         var result = ObservationState(token: moment(of: observed), count: observed.count)
         result.isDeleted = observed.result.isDeleted
         // Without a visible change since the sequence, all later changes were beyond offset and limit.

@@ -1,13 +1,13 @@
 import PhotoModel
 
-/// The fetches whose observations were given up because their evaluation takes too long.
+/// The fetches whose observations were ended because their evaluation takes too long.
 struct SlowFetches {
-    /// How long each is not observed again.
+    /// The time for which such a fetch cannot be observed again.
     static let time = Duration.seconds(60)
-    /// The most fetches; beyond it those are forgotten that were given up first.
+    /// The maximum number of fetches; beyond it the oldest are removed.
     static let limit = 1000
 
-    /// By a hash of the whole fetch, so that a long predicate takes no memory.
+    /// The times by a hash of the whole fetch, so that a long predicate takes no memory.
     private var times: [Int: ContinuousClock.Instant] = [:]
 
     mutating func insert(_ fetch: Fetch, now: ContinuousClock.Instant) {
@@ -20,6 +20,6 @@ struct SlowFetches {
         !times.isEmpty && times[Self.hash(fetch)].map { now - $0 < Self.time } ?? false
     }
 
-    /// The same for all windows of a result.
-    private static func hash(_ fetch: Fetch) -> Int { fetch.window(offset: 0, limit: 0).unscoped.hashValue }
+    /// Returns the hash of a fetch, which does not depend on offset and limit.
+    private static func hash(_ fetch: Fetch) -> Int { fetch.whole.unscoped.hashValue }
 }

@@ -2,8 +2,8 @@ import PhotoModel
 
 /// The moments of a limited view, and their lists, kept current from the assets on its list.
 ///
-/// Change records have the moments of the whole library. Those of a view have other counts and dates, and appear and go
-/// with the assets of the view alone, so that they are made of these assets here as the catalog makes them.
+/// Change records have the moments of the whole library. Those of a view have other counts and dates, and exist
+/// only with assets of the view, so they are computed from these assets in the same way as in the catalog.
 struct ViewMoments: Sendable {
     private var members: [ObjectID: MomentMember] = [:]
     private var byMoment: [Moment: Set<ObjectID>] = [:]
@@ -27,7 +27,7 @@ struct ViewMoments: Sendable {
     /// The approximate memory of the view.
     var bytes: Int { members.count * Self.memberBytes + moments.count * 1000 }
 
-    /// Returns whether the view has a moment or a list of moments.
+    /// Returns true if the view has a moment or a list of moments.
     func has(_ object: ObjectID) -> Bool {
         if case .moment(let moment)? = DerivedCollection(object) { return moments[moment] != nil }
         return MomentList(object).map { lists[$0] != nil } ?? false
@@ -37,8 +37,8 @@ struct ViewMoments: Sendable {
 
     /// Applies a transaction.
     ///
-    /// - Parameter granted: the list of the view after it
-    /// - Returns: the moments and lists with other facts than before
+    /// - Parameter granted: the list of the view after the transaction
+    /// - Returns: the moments and lists whose properties have changed
     mutating func apply(_ record: ChangeRecord, granted: Set<ObjectID>) -> [RecordEntity] {
         var touched: [Moment: AssetCollection?] = [:]
         for change in record.assets {
@@ -63,14 +63,14 @@ struct ViewMoments: Sendable {
         if moments[member.moment]?.add(member) == nil { moments[member.moment] = collection(of: member.moment) }
     }
 
-    /// The facts are made of all members again only if the one that leaves has the first or the last date.
+    /// The properties are computed from all members again only if the removed one has the first or the last date.
     private mutating func remove(_ member: MomentMember, _ id: ObjectID) {
         byMoment[member.moment]?.remove(id)
         if byMoment[member.moment]?.isEmpty == true { byMoment[member.moment] = nil }
         if moments[member.moment]?.remove(member) != true { moments[member.moment] = collection(of: member.moment) }
     }
 
-    /// Returns the moments with other facts than before, and their lists, whose facts are made anew.
+    /// Returns the moments whose properties have changed, and their lists, whose properties are computed again.
     private mutating func changes(since touched: [Moment: AssetCollection?]) -> [RecordEntity] {
         var entities: [RecordEntity] = []
         var touchedLists: Set<MomentList> = []
@@ -93,7 +93,7 @@ struct ViewMoments: Sendable {
         return entities
     }
 
-    /// Returns the moments and lists with other facts in a later state of the view.
+    /// Returns the moments and lists whose properties differ in a later state of the view.
     func changes(to later: ViewMoments) -> [RecordEntity] {
         let collections = Set(moments.keys).union(later.moments.keys).filter { moments[$0] != later.moments[$0] }
         let changed = Set(lists.keys).union(later.lists.keys).filter { lists[$0] != later.lists[$0] }

@@ -72,6 +72,8 @@ struct AlbumCommand: AsyncParsableCommand {
         @Flag(help: "Create it even if there is an album of this title.") var another = false
         @OptionGroup var client: ClientOptions
 
+        var reportsAtSignals: Bool { true }
+
         func validate() throws { _ = try AlbumLookup.title(title) }
 
         func run(in library: PhotoLibrary, output: Output) async throws {
@@ -84,9 +86,11 @@ struct AlbumCommand: AsyncParsableCommand {
                 try AlbumLookup.refuse(others, "album", title)
             }
             let first = assets.prefix(ChangeRecord.maxEntities - 1).map { ObjectReference.id($0) }
-            let result = try await library.perform([
-                .createCollection(.init(ref: "album", title: title, add: first, parent: parent))
-            ])
+            var transactions = CommandTransactions()
+            let result = try await library.perform(
+                [.createCollection(.init(ref: "album", title: title, add: first, parent: parent))],
+                transaction: transactions.next()
+            )
             guard let id = result.id("album") else { return }
             try output.result(result.json) { ["\(id)  \(title.printable)"] }
             let rest = Array(assets.dropFirst(first.count))
@@ -97,7 +101,8 @@ struct AlbumCommand: AsyncParsableCommand {
                 output,
                 "added",
                 besides: 1,
-                before: first.count
+                before: first.count,
+                transactions: transactions
             ) { ids in
                 [.updateCollection(.init(id: .id(id), add: ids.map { .id($0) }))]
             }
@@ -128,7 +133,7 @@ struct AlbumCommand: AsyncParsableCommand {
     }
 
     /// `safelight album add`
-    struct Add: LibraryCommand {
+    struct Add: SelectionCommand {
         static let configuration = CommandConfiguration(
             abstract: "Append assets to an album; assets that are already in it keep their position."
         )
@@ -146,7 +151,7 @@ struct AlbumCommand: AsyncParsableCommand {
     }
 
     /// `safelight album remove`
-    struct Remove: LibraryCommand {
+    struct Remove: SelectionCommand {
         static let configuration = CommandConfiguration(
             abstract: "Remove assets from an album; they stay in the library."
         )

@@ -18,6 +18,9 @@ struct BackupCommand: LibraryCommand {
             which protects against mistakes but not against a disk failure; on another disk they are copied. A second \
             backup to the same folder copies only new files and removes files that the library no longer has. If it is \
             interrupted, the previous backup stays intact. Referenced files are listed, not copied.
+
+            Files that are damaged or missing in the library are named, all others are backed up, and the exit status \
+            is 3. An intact copy of them in the earlier backup is kept.
             """
     )
 
@@ -40,10 +43,27 @@ struct BackupCommand: LibraryCommand {
             ]
             let parts = kinds.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
             let details = parts.isEmpty ? "" : ": " + parts.joined(separator: ", ")
-            return [
+            return Self.damaged(result) + [
                 "\(QuantityFormatter.count(result.resources, "resource")), \(QuantityFormatter.bytes(result.bytes))\(details); "
                     + "snapshot at \(result.token)"
             ]
         }
+        if result.damaged > 0 { throw ExitCode(CommandFailure.Status.partly.rawValue) }
+    }
+
+    /// The lines about files that are damaged or missing in the library.
+    private static func damaged(_ result: BackupLibrary.Result) -> [String] {
+        guard result.damaged > 0 else { return [] }
+        let files = result.damagedFiles.map { file in
+            let digest = file.digest
+            let place = "resources/\(digest.prefix(2))/\(digest.dropFirst(2).prefix(2))/\(digest)"
+            let state = file.isInBackup ? "the backup keeps \(place)" : "not in the backup, SHA-256 \(digest)"
+            let name = (file.filename ?? "a file").printable
+            return "damaged  \(name) of \(file.asset?.description ?? "no asset"): \(state)"
+        }
+        return files + [
+            "\(QuantityFormatter.count(result.damaged, "file")) damaged or missing in the library: check its disk, and "
+                + "import the same files again, those that the backup keeps from there"
+        ]
     }
 }

@@ -11,6 +11,7 @@ enum BatchedChanges {
     ///   - words: the action in the printed result, for example "deleted"
     ///   - besides: the number of other entities that each transaction changes, such as the album
     ///   - before: the number of assets that the command has changed already
+    ///   - transactions: those of the command, if it has made some already
     static func perform(
         _ ids: [ObjectID],
         in library: PhotoLibrary,
@@ -18,6 +19,7 @@ enum BatchedChanges {
         _ words: String,
         besides: Int = 0,
         before: Int = 0,
+        transactions: CommandTransactions = CommandTransactions(),
         requests: ([ObjectID]) -> [ChangeRequest]
     ) async throws {
         guard !ids.isEmpty else {
@@ -26,19 +28,22 @@ enum BatchedChanges {
         }
         let pieces = split(ids, by: ChangeRecord.maxEntities - besides)
         if pieces.count > 1 { output.note("too many assets for one transaction: using \(pieces.count) transactions") }
+        var transactions = transactions
         var progress = ProgressReporter(output: output)
         let total = before + ids.count
         progress.begin(total: total)
         var done = before
+        if done > 0 { progress.update(done) }
         for piece in pieces {
             let result: PerformChanges.Result
             do {
-                result = try await library.perform(requests(piece))
+                result = try await library.perform(requests(piece), transaction: transactions.next())
             } catch {
                 progress.clear()
                 throw CommandFailure(error, after: done, of: total)
             }
             done += piece.count
+            InterruptedWork.reached(done)
             progress.clear()
             var json = result.json.objectValue ?? [:]
             json["assets"] = JSON(piece.count)

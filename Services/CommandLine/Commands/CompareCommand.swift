@@ -34,7 +34,7 @@ struct CompareCommand: LibraryCommand {
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         let asset = try await AssetArguments.one(id, in: library)
-        var request = CompareEdit(asset: asset, maximumSide: size, labels: true)
+        var request = CompareEdit(asset: asset, maximumSide: size, hasLabels: true)
         request.isNetworkAccessAllowed = downloads.download
         try EditedImageOutput.save(
             try await library.editor.ask(request, deadline: .seconds(120), downloads, output),

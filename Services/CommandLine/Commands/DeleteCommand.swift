@@ -16,6 +16,8 @@ struct DeleteCommand: LibraryCommand {
 
     @OptionGroup var client: ClientOptions
 
+    var reportsAtSignals: Bool { true }
+
     func run(in library: PhotoLibrary, output: Output) async throws {
         let ids = try await assets.read(in: library)
         try Confirmation.ask("Delete \(QuantityFormatter.count(ids.count, "asset"))?", isGiven: yes)

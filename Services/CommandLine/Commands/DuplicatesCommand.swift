@@ -44,7 +44,7 @@ struct DuplicatesCommand: LibraryCommand {
             let wanted = page.groups.prefix(limit == 0 ? .max : limit - groups)
             if isTable, listing == nil, !wanted.isEmpty {
                 listing = last.begin()
-                if listing?.isOutdated == true { output.note(LastListing.outdated) }
+                if let note = listing?.note { output.note(note) }
             }
             // Those of all groups of the page are read together.
             var assets = NamedAssets(

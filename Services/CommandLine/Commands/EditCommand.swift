@@ -6,13 +6,13 @@ import PhotoClient
 public import PhotoModel
 
 /// `safelight edit`
-struct EditCommand: LibraryCommand {
+struct EditCommand: SelectionCommand {
     static let configuration = CommandConfiguration(
         commandName: "edit",
         abstract: "Edit assets; the originals are never modified.",
         discussion: """
             The operations given replace those of earlier edits; --append keeps them and adds to them. `safelight undo` \
-            takes the last edit back.
+            takes the edits of the last command back.
 
             The operations apply in this order: rotate, flip, straighten, crop, exposure, temperature, contrast, \
             saturation, black-and-white, the look of --lut, then every --operation. For another order, use --list with \
@@ -78,22 +78,29 @@ struct EditCommand: LibraryCommand {
     }
 
     func check() throws {
+        try assets.check()
         // Standard input can be read only once.
         if adjustments.listFile != "-" { _ = try adjustments.list(mayBeEmpty: mayBeEmpty) }
         _ = try magickOptions()
         guard EditPriority(rawValue: priority) != nil else {
             throw CommandFailure.usage("--priority must be high, normal or low")
         }
-        guard preview == nil || assets.ids.count == 1 else {
-            throw CommandFailure.usage("--preview takes exactly one asset")
-        }
-        if let preview { try OutputFile.requireJPEG(preview) }
+        guard let preview else { return }
+        guard assets.ids.count == 1 else { throw Self.previewsOne }
+        guard ifRevision == nil else { throw CommandFailure.usage("--preview cannot be combined with --if-revision") }
+        try OutputFile.requireJPEG(preview)
     }
+
+    private static let previewsOne = CommandFailure.usage("--preview takes exactly one asset")
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         let ids = try await assets.read(in: library)
         let list = live.applied(to: try adjustments.list(mayBeEmpty: mayBeEmpty))
-        if let preview, let id = ids.first { return try await save(preview, id, list, library, output) }
+        if let preview {
+            // One word can name several assets, and standard input as well.
+            guard let id = ids.first, ids.count == 1 else { throw Self.previewsOne }
+            return try await save(preview, id, list, library, output)
+        }
         var request = ApplyEdits(
             adjustments: list,
             magick: try magickOptions(),
@@ -112,8 +119,9 @@ struct EditCommand: LibraryCommand {
         var progress = ProgressReporter(output: output)
         progress.begin(total: ids.count)
         var (done, failed) = (0, 0)
+        var transactions = CommandTransactions()
         for piece in pieces {
-            request.transaction = PhotoLibrary.uniqueTransaction()
+            request.transaction = transactions.next()
             if ids.count == 1 { request.asset = piece.first } else { request.assets = piece }
             // The assets of this request that were edited, as the editor has reported.
             var edited = 0
@@ -153,7 +161,7 @@ struct EditCommand: LibraryCommand {
                     let (part, failed) = (params["done"]?.intValue ?? 0, params["failed"]?.intValue ?? 0)
                     edited = max(edited, Int(clamping: part))
                     progress.update(done + Int(clamping: part + failed))
-                case .answer(let reply): return reply.result
+                case .reply(let reply): return reply.result
                 }
             }
             throw ErrorCode.connectionLost.error(
@@ -197,7 +205,7 @@ struct EditCommand: LibraryCommand {
             guard let id = outcome.asset else {
                 return [
                     "edited \(QuantityFormatter.count(outcome.done, "asset"))"
-                        + (outcome.failed > 0 ? ", \(outcome.failed) failed" : "")
+                        + (outcome.failed > 0 ? ", \(outcome.failed) failed" : "") + Self.changes(outcome)
                 ]
                     + outcome.results.compactMap { result in
                         result["error"].map {
@@ -213,6 +221,14 @@ struct EditCommand: LibraryCommand {
         }
     }
 
+    /// Returns the numbers of the changes of several assets, between which others may have made changes.
+    private static func changes(_ outcome: EditOutcomes) -> String {
+        let numbers = outcome.results.filter { $0["isChanged"]?.boolValue == true }
+            .compactMap { $0["sequence"]?.intValue }
+        guard let first = numbers.min(), let last = numbers.max() else { return "" }
+        return first == last ? ", change #\(first)" : ", changes #\(first) to #\(last)"
+    }
+
     private func save(
         _ file: String,
         _ id: ObjectID,
@@ -221,9 +237,43 @@ struct EditCommand: LibraryCommand {
         _ output: Output
     ) async throws {
         var request = PreviewEdit(asset: id, adjustments: list, magick: try magickOptions(), engine: engine)
+        if append || enhance { request = try await complete(request, library, output) }
         request.isNetworkAccessAllowed = downloads.download
         let answer = try await library.editor.ask(request, deadline: .seconds(120), downloads, output)
         try EditedImageOutput.save(answer, to: file, output)
+    }
+
+    /// Returns the preview of all operations that the edit would have: a preview itself neither appends nor enhances.
+    private func complete(
+        _ preview: PreviewEdit,
+        _ library: PhotoLibrary,
+        _ output: Output
+    ) async throws -> PreviewEdit {
+        var plan = ApplyEdits(
+            assets: [preview.asset],
+            adjustments: preview.adjustments,
+            magick: preview.magick,
+            mode: append ? .append : .replace,
+            engine: engine,
+            enhance: enhance,
+            dryRun: true,
+            client: library.client
+        )
+        plan.isNetworkAccessAllowed = downloads.download
+        let outcomes = try await library.editor.ask(plan, deadline: .seconds(120), downloads, output).result
+        let planned = outcomes.results.first
+        if let error = planned?["error"] {
+            throw CommandFailure(
+                message: CommandFailure.message(ofResult: error),
+                name: error["name"]?.stringValue ?? ErrorCode.internalError.rawValue
+            )
+        }
+        let engine = planned?["engine"]?.stringValue.flatMap { RenderEngine(rawValue: $0) }
+        return PreviewEdit(
+            asset: preview.asset,
+            adjustments: try AdjustmentList(json: planned?["adjustments"] ?? .null),
+            engine: engine ?? preview.engine
+        )
     }
 
     /// True if the other options are an edit without any operation.

@@ -47,11 +47,11 @@ struct ExportCommand: LibraryCommand {
         guard ids.isEmpty || fetch.isEmpty else {
             throw ValidationError("give assets, or a fetch with --where, --album and the other options, not both")
         }
+        guard images.size == nil || !current else { throw ValidationError("--current cannot be combined with --size") }
     }
 
     func check() throws {
         _ = try fetch.fetch(of: nil)
-        if images.size != nil, current { throw ValidationError("--current cannot be combined with --size") }
         if let size = images.size { _ = try ThumbCommand.size(size) }
     }
 

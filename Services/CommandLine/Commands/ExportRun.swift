@@ -83,14 +83,16 @@ struct ExportRun {
         try finish()
     }
 
-    /// - Throws: the exit status for a partial success if some assets could not be exported
+    /// - Throws: the exit status for a partial success if some assets could not be exported, or that for a failure if
+    ///   none could
     private mutating func finish() throws {
         batch.flush(&progress)
         progress.clear()
         try progress.requireWritten()
         if progress.failed > 0 {
             output.note("\(QuantityFormatter.count(progress.failed, "asset")) could not be exported")
-            throw ExitCode(CommandFailure.Status.partly.rawValue)
+            let hasSucceeded = progress.done > progress.failed
+            throw ExitCode((hasSucceeded ? CommandFailure.Status.partly : .refused).rawValue)
         }
     }
 
@@ -153,7 +155,7 @@ struct ExportRun {
         _ request: ImageRequest,
         to item: inout ExportBatch.Item
     ) async throws {
-        let (result, bytes) = try await library.image(request, deadline: command.downloads.deadline(.seconds(120)))
+        let (result, bytes) = try await image(request)
         let ending = request.format.fileExtension
         let stem = FilePath.Component(ExportFolder.safe(asset.originalFilename ?? "file"))?.stem ?? "file"
         let name = "\(stem).\(ending)"
@@ -174,6 +176,25 @@ struct ExportRun {
             + (place.isPresent ? ", already there" : "")
         item.files.append(.init(writer: try write(bytes, to: place), result: (json: json, line: line)))
         if let sidecar { item.files.append(.init(writer: try write(sidecar, to: places[1]))) }
+    }
+
+    /// How often an image is requested whose thumbnailer ended meanwhile. It may be the image that ends it.
+    private static let imageAttempts = 3
+
+    /// Requests an image, again if the thumbnailer is restarted meanwhile: nothing is lost with the connection.
+    ///
+    /// - Throws: ``Silence`` if the thumbnailer does not come back
+    private func image(_ request: ImageRequest) async throws -> (result: ImageRequest.Result, bytes: Bytes) {
+        var attempts = 1
+        while true {
+            do throws(RPCError) {
+                return try await library.image(request, deadline: command.downloads.deadline(.seconds(120)))
+            } catch {
+                guard error.errorCode == .connectionLost, attempts < Self.imageAttempts else { throw error }
+                if await silence(of: .thumbnailer) != nil { throw Silence(of: .thumbnailer, error) }
+                attempts += 1
+            }
+        }
     }
 
     private mutating func exportFiles(_ asset: Asset, to item: inout ExportBatch.Item) async throws {
@@ -257,7 +278,9 @@ struct ExportRun {
     /// Returns the sidecar of an asset, or nil if none is wanted.
     private func sidecar(of asset: Asset) async throws -> [UInt8]? {
         guard command.sidecar else { return nil }
-        return Array(try await XMPSidecar.text(of: asset, in: library).utf8)
+        let isCurrent = command.images.size == nil ? command.current : !command.images.original
+        let isRender = isCurrent && asset.hasAdjustments
+        return Array(try await XMPSidecar.text(of: asset, isRender: isRender, in: library).utf8)
     }
 
     /// Returns the original name of a file. A render has that of the asset, with its own ending.

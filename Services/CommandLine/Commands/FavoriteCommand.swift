@@ -3,7 +3,7 @@ import PhotoClient
 import PhotoModel
 
 /// `safelight favorite`
-struct FavoriteCommand: LibraryCommand {
+struct FavoriteCommand: SelectionCommand {
     static let configuration = CommandConfiguration(
         commandName: "favorite",
         abstract: "Mark assets as favorites, or remove the mark."

@@ -65,7 +65,7 @@ struct FetchCommand: LibraryCommand {
     ) async throws {
         let most = output.isTerminal && self.fetch.limit == nil ? Self.rowsOnTerminal : Int.max
         var listing = last.begin()
-        if listing.isOutdated { output.note(LastListing.outdated) }
+        if let note = listing.note { output.note(note) }
         try output.line(output.bold(Self.heading))
         var count = 0
         var pages = AssetPages(fetch, in: library, members: AssetMembers.row, pageSize: min(most, FetchAssets.maxPage))

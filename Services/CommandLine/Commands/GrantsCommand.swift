@@ -108,7 +108,7 @@ struct GrantsCommand: AsyncParsableCommand {
     }
 
     /// `safelight grants limit`
-    struct Limit: LibraryCommand {
+    struct Limit: SelectionCommand {
         static let configuration = CommandConfiguration(
             abstract: "Give an identity access to a list of assets and to nothing else.",
             discussion: """
@@ -127,7 +127,7 @@ struct GrantsCommand: AsyncParsableCommand {
     }
 
     /// `safelight grants widen`
-    struct Widen: LibraryCommand {
+    struct Widen: SelectionCommand {
         static let configuration = CommandConfiguration(abstract: "Add assets to the list of a limited identity.")
         @Argument(help: "The identity.") var identity: String
         @OptionGroup var assets: AssetSelection
@@ -139,7 +139,7 @@ struct GrantsCommand: AsyncParsableCommand {
     }
 
     /// `safelight grants narrow`
-    struct Narrow: LibraryCommand {
+    struct Narrow: SelectionCommand {
         static let configuration = CommandConfiguration(abstract: "Take assets off the list of a limited identity.")
         @Argument(help: "The identity.") var identity: String
         @OptionGroup var assets: AssetSelection

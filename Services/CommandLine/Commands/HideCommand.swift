@@ -3,7 +3,7 @@ import PhotoClient
 import PhotoModel
 
 /// `safelight hide`
-struct HideCommand: LibraryCommand {
+struct HideCommand: SelectionCommand {
     static let configuration = CommandConfiguration(
         commandName: "hide",
         abstract: "Hide assets from normal fetches, or show them again."

@@ -16,7 +16,7 @@ struct HistoryCommand: LibraryCommand {
     @Argument(help: "Asset: its identifier, its file name, or @3 of the last listing.", completion: Completions.assets)
     var id: String
 
-    @Option(help: "Restore the asset to its state after this step.")
+    @Option(parsing: .unconditional, help: "Restore the asset to its state after this step.")
     var undoTo: Int?
 
     @OptionGroup var downloads: DownloadOptions
@@ -24,6 +24,10 @@ struct HistoryCommand: LibraryCommand {
     @OptionGroup var client: ClientOptions
 
     var services: [ServiceName] { [.editor] }
+
+    func validate() throws {
+        guard undoTo.map({ $0 >= 0 }) ?? true else { throw ValidationError("--undo-to is a step from 0") }
+    }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         let id = try await AssetArguments.one(id, in: library)

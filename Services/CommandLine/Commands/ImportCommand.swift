@@ -13,14 +13,17 @@ struct ImportCommand: LibraryCommand {
         discussion: """
             Files that are already in the library are recognized by their content, so an interrupted import continues \
             when it is run again, even if a service was killed. Those in the trash are taken out of it. Broken files are \
-            reported and skipped. Symbolic links inside folders are not followed; hidden files, the folders of \
-            libraries and files that are clearly not images are ignored. Ctrl-C finishes the files in progress and \
-            then stops.
+            reported and skipped. Symbolic links inside folders are not followed; hidden files and files that are \
+            clearly not images are ignored, and the folders of libraries are left out and named. Ctrl-C finishes the \
+            files in progress and then stops.
 
             Files in one folder with the same stem are imported as one asset: a photo and its raw file (taken within \
             one second of each other), a photo and its video as a Live Photo (same content identifier, or at most six \
             seconds long), and the XMP sidecars STEM.xmp and STEM.jpg.xmp, whose rating, keywords, caption and location \
-            take precedence over those in the photo.
+            take precedence over those in the photo; without those also that of the raw file or the video. Files that \
+            you name, as for FOLDER/*, are grouped as well. A sidecar is not applied to a photo that the library has \
+            already, which the summary says. If such a photo has another raw file or video, the one beside it is \
+            imported as an asset of its own.
 
             With --reference nothing is copied: the files stay where they are, in a folder that the catalog was started \
             with (--import-root), and are checked each time they are opened; see rescan.
@@ -41,7 +44,10 @@ struct ImportCommand: LibraryCommand {
     )
     var album: String?
 
-    @Option(help: "Number of files imported at the same time, 1 to 256; four small files count as one.")
+    @Option(
+        parsing: .unconditional,
+        help: "Number of files imported at the same time, 1 to 256; four small files count as one."
+    )
     var parallel = 64
 
     @Flag(help: "Reference the files where they are instead of copying them.")
@@ -60,6 +66,7 @@ struct ImportCommand: LibraryCommand {
 
     func validate() throws {
         guard !paths.isEmpty else { throw ValidationError("name the files or folders to import") }
+        if let album { _ = try AlbumLookup.title(album) }
         guard (1...256).contains(parallel) else { throw ValidationError("--parallel must be a number from 1 to 256") }
     }
 
@@ -98,15 +105,16 @@ struct ImportCommand: LibraryCommand {
             report.clearBar()
             output.note("stopped after \(report.imported) imported files:")
             var failure = CommandFailure(error)
-            if report.imported + report.duplicates > 0 { failure.status = .partly }
+            if report.hasSucceeded { failure.status = .partly }
             throw failure
         }
         withExtendedLifetime(signals) {}
         let isStopped = stop.isRequested && !isAtEnd
-        reportUnreadable(finder.unreadable, output)
+        report.clearBar()
+        let isComplete = reportSkipped(finder, output)
         try report.finish(others: finder.others, isStopped: isStopped)
-        if report.broken > 0 || isStopped || !finder.unreadable.isEmpty {
-            throw ExitCode(CommandFailure.Status.partly.rawValue)
+        if report.broken > 0 || isStopped || !isComplete {
+            throw ExitCode((report.hasSucceeded ? CommandFailure.Status.partly : .refused).rawValue)
         }
     }
 
@@ -114,13 +122,33 @@ struct ImportCommand: LibraryCommand {
         var finder = ImageFileFinder()
         var arguments = ArgumentBytes()
         for path in paths { try finder.add(path, bytes: arguments.next(path)) }
+        // That of an option, such as a title.
+        if let text = arguments.changedText { throw CommandFailure.usage("\"\(text.prefix(200))\" is not UTF-8") }
         return finder
     }
 
-    private func reportUnreadable(_ unreadable: [(path: FilePath, reason: Errno)], _ output: Output) {
-        for (path, reason) in unreadable {
+    /// Names the files and folders that were not imported, other than those that are clearly not images.
+    ///
+    /// - Returns: false if they were to be imported
+    private func reportSkipped(_ finder: ImageFileFinder, _ output: Output) -> Bool {
+        for (path, reason) in finder.unreadable {
             output.report(CommandFailure(message: "\(path) cannot be read: \(reason)", name: "not_read"))
         }
+        for library in finder.libraries {
+            let message = "\(library.path) is the folder of a library: it was left out with everything in it"
+            if library.isNamed {
+                let advice = "; name the folders in it that have other photos"
+                output.report(CommandFailure(message: message + advice, name: "not_imported"))
+            } else if !output.isJSON {
+                output.note(message.printable)
+            }
+        }
+        for path in finder.lonelySidecars {
+            let message = "\(path) is a sidecar, which is imported with its photo or video: name that too"
+            output.report(CommandFailure(message: message, name: "not_imported"))
+        }
+        return finder.unreadable.isEmpty && finder.lonelySidecars.isEmpty
+            && !finder.libraries.contains(where: \.isNamed)
     }
 
     private func list(_ finder: inout ImageFileFinder, _ output: Output) throws {
@@ -135,31 +163,27 @@ struct ImportCommand: LibraryCommand {
             let beside = others.isEmpty ? "" : "  + " + others.map(\.printable).joined(separator: ", ")
             try output.result(.object(json)) { [item.main.string.printable + beside] }
         }
-        reportUnreadable(finder.unreadable, output)
+        let isComplete = reportSkipped(finder, output)
         if !output.isJSON {
             output.note(
                 "would import \(QuantityFormatter.count(count, "asset")), "
-                    + "\(QuantityFormatter.count(finder.others, "other")) ignored"
+                    + "\(QuantityFormatter.count(finder.others, "other")) ignored; an import recognizes those that the "
+                    + "library has already"
             )
         }
-        if !finder.unreadable.isEmpty { throw ExitCode(CommandFailure.Status.partly.rawValue) }
+        if !isComplete { throw ExitCode((count > 0 ? CommandFailure.Status.partly : .refused).rawValue) }
     }
 
     /// Appends the assets to the album with this title, in the order of the files; creates the album if needed.
     private static func add(_ ids: [ObjectID], to title: String, in library: PhotoLibrary) async throws {
         guard !ids.isEmpty else { return }
-        let album: ObjectID
-        if let known = try await AlbumLookup.known(title, in: library) {
-            album = known.id
-        } else {
-            let made = try await library.perform([.createCollection(.init(ref: "album", title: title))])
-            guard let id = made.id("album") else {
-                throw CommandFailure(message: "the catalog returned no id for the new album", name: "internal_error")
-            }
-            album = id
-        }
+        var transactions = CommandTransactions()
+        let album = try await AlbumLookup.knownOrNew(title, in: library, &transactions)
         for piece in BatchedChanges.split(ids, by: ChangeRecord.maxEntities - 1) {
-            _ = try await library.perform([.updateCollection(.init(id: .id(album), add: piece.map { .id($0) }))])
+            _ = try await library.perform(
+                [.updateCollection(.init(id: .id(album), add: piece.map { .id($0) }))],
+                transaction: transactions.next()
+            )
         }
     }
 }

@@ -13,6 +13,16 @@ struct InverseChange {
     private var restored: [ObjectID] = []
     /// Edits to undo by the editor.
     private(set) var edits: [UndoEdits] = []
+    /// The albums whose revision is a condition, with their revisions before and after the change.
+    private(set) var albums: [ObjectID: (before: Revision?, after: Revision)] = [:]
+
+    /// An album of which a later change of the same command was taken back.
+    struct TakenBack {
+        /// Its revision before the later change.
+        let before: Revision?
+        /// Its revision now.
+        let now: Revision
+    }
 
     /// Members that every change of an asset changes, or that follow from others.
     private static let consequences: Set = [
@@ -36,6 +46,10 @@ struct InverseChange {
     /// - Throws: ``CommandFailure`` that names what has no exact inverse
     init(of record: ChangeRecord) throws {
         guard record.grants.isEmpty, record.questions.isEmpty else { throw Self.refused("decisions about access") }
+        // Before the albums, which the deletion has changed too.
+        if let deleted = record.assets.first(where: { $0.after == nil }) {
+            throw Self.refused("the deletion of \(deleted.id)")
+        }
         for change in record.collections where (change.after ?? change.before)?.type == .album {
             try takeBack(change, record)
         }
@@ -70,6 +84,7 @@ struct InverseChange {
         guard let after = change.after else { throw Self.refused("a deleted album") }
         guard let before = change.before else {
             conditions.append(.updateCollection(.init(id: .id(after.id), ifRevision: after.revision)))
+            albums[after.id] = (nil, after.revision)
             changes.append(.deleteCollections(.init(ids: [after.id])))
             return
         }
@@ -91,6 +106,27 @@ struct InverseChange {
         if names.contains("keyAsset"), update.remove.isEmpty { throw Self.refused("the former cover of an album") }
         guard update.title != nil || !update.remove.isEmpty else { return }
         conditions.append(.updateCollection(update))
+        albums[after.id] = (before.revision, after.revision)
+    }
+
+    /// Changes the conditions to the revisions that albums have now, after later changes of the same command were taken
+    /// back.
+    ///
+    /// - Throws: ``CommandFailure`` `conflict` if something else has changed an album between those changes
+    mutating func expect(_ taken: [ObjectID: TakenBack]) throws {
+        for index in conditions.indices {
+            guard case .updateCollection(var update) = conditions[index], case .id(let id) = update.id,
+                let later = taken[id]
+            else { continue }
+            guard later.before == update.ifRevision else {
+                throw CommandFailure(
+                    message: "the album \(id) was changed again between the changes of the command",
+                    name: ErrorCode.conflict.rawValue
+                )
+            }
+            update.ifRevision = later.now
+            conditions[index] = .updateCollection(update)
+        }
     }
 
     // MARK: Folders
@@ -115,8 +151,7 @@ struct InverseChange {
     // MARK: Assets
 
     private mutating func takeBack(_ change: EntityChange<Asset>) throws {
-        guard let after = change.after else { throw Self.refused("the deletion of \(change.id)") }
-        guard let before = change.before else {
+        guard let after = change.after, let before = change.before else {
             throw Self.refused("an import", "; `safelight trash` removes its assets")
         }
         var names = Self.differences(before.json, after.json).subtracting(Self.consequences)

@@ -11,6 +11,9 @@ protocol LibraryCommand: AsyncParsableCommand {
     var client: ClientOptions { get }
     /// The services that the command requires.
     var services: [ServiceName] { get }
+    /// True if a signal ends the command with a line about what is done. Other commands handle signals themselves, or
+    /// have nothing to say.
+    var reportsAtSignals: Bool { get }
     /// Checks the arguments before a connection is made.
     func check() throws
     /// Runs the command with a connected library.
@@ -19,6 +22,7 @@ protocol LibraryCommand: AsyncParsableCommand {
 
 extension LibraryCommand {
     var services: [ServiceName] { [.catalog] }
+    var reportsAtSignals: Bool { false }
 
     func check() throws {}
 
@@ -28,6 +32,8 @@ extension LibraryCommand {
     func connectAndRun() async throws {
         let output = Output(json: client.json)
         try check()
+        let signals = reportsAtSignals ? InterruptedWork.reportAtSignals() : nil
+        defer { withExtendedLifetime(signals) {} }
         let library = try PhotoLibrary(
             endpoints: try client.serviceEndpoints(),
             client: "safelight",

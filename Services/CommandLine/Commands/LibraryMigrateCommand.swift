@@ -40,7 +40,7 @@ struct LibraryMigrateCommand: AsyncParsableCommand {
             var arguments = ["migrate", "--to", to, "--library", try options.resolve()]
             if let source = store.store { arguments += ["--store", source] }
             arguments += (verify ? ["--verify"] : []) + (json ? ["--json"] : [])
-            try await ServiceCommand.run("catalog", arguments)
+            try await ServiceCommand.run("catalog", arguments, Output(json: json))
         }
     }
 }

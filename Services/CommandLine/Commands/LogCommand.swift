@@ -29,7 +29,7 @@ struct LogCommand: LibraryCommand {
     @Option(help: "Only changes of this topic, for example asset.<id> or grants. May be repeated.")
     var topic: [String] = []
 
-    @Option(help: "Only the newest ones, at most this number; 0 for all, the default.")
+    @Option(parsing: .unconditional, help: "Only the newest ones, at most this number; 0 for all, the default.")
     var limit = 0
 
     @OptionGroup var client: ClientOptions

@@ -15,8 +15,9 @@ struct PublishCommand: LibraryCommand {
 
             Each line is an edit as JSON: {"asset": "a01…", "adjustments": {"version": 1, "operations": [{"operation": \
             "exposure", "value": 0.5}]}}. Optional members: "id" (1 to 48 printable characters), "after" (the id of the \
-            edit that must be applied first), "mode" ("replace" or "append"), "ifContentRevision", and \
-            "networkAccessAllowed", which --download adds to all lines.
+            edit that must be applied first), "mode" ("replace" or "append"), "magick", "enhance", "engine", \
+            "ifContentRevision", and "networkAccessAllowed", which --download adds to all lines; and in place of \
+            "adjustments" one of "from", "step" and "revert".
 
             An edit is sent again until it is accepted. An accepted edit is applied exactly once, even if a service is \
             killed. A line without an id gets one derived from its content, its line number and --name, so publishing \
@@ -47,7 +48,7 @@ struct PublishCommand: LibraryCommand {
     )
     var chain = true
 
-    @Option(help: "Maximum number of unfinished edits at a time, 1 to 1000.")
+    @Option(parsing: .unconditional, help: "Maximum number of unfinished edits at a time, 1 to 1000.")
     var window = 500
 
     @Flag(name: .shortAndLong, help: "Print a line for each state of each edit.")

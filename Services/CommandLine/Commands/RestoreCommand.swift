@@ -12,9 +12,10 @@ struct RestoreCommand: AsyncParsableCommand {
         commandName: "restore",
         abstract: "Restore a backup into a new library folder.",
         discussion: """
-            Every file is compared with its digest. The new library starts a new history: requests with tokens of the \
-            old library fail with token_expired, and clients that follow changes must fetch again. The services need \
-            not run.
+            Every file is compared with its digest. Files that are damaged or missing in the backup are named and \
+            left out; the exit status is 3 then, and importing the same files again completes the library. The new \
+            library starts a new history: requests with tokens of the old library fail with token_expired, and clients \
+            that follow changes must fetch again. The services need not run.
             """
     )
 
@@ -31,7 +32,8 @@ struct RestoreCommand: AsyncParsableCommand {
         try await ServiceCommand.run(
             "catalog",
             ["restore", ServicePaths.absolute(backup), "--library", ServicePaths.absolute(library)]
-                + (json ? ["--json"] : [])
+                + (json ? ["--json"] : []),
+            Output(json: json)
         )
     }
 }

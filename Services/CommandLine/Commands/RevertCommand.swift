@@ -22,11 +22,12 @@ struct RevertCommand: LibraryCommand {
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         let ids = try await assets.read(in: library)
+        var transactions = CommandTransactions()
         for (done, id) in ids.enumerated() {
             let request = RevertEdit(
                 asset: id,
                 client: library.client,
-                transaction: PhotoLibrary.uniqueTransaction()
+                transaction: transactions.next()
             )
             let outcome: RevertEdit.Result
             do {

@@ -8,7 +8,8 @@ import Glibc
 struct SamplePhotosCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sample-photos",
-        abstract: "Create a dozen sample photos with dates, locations and all orientations."
+        abstract: "Create a dozen sample photos with dates, locations and all orientations.",
+        discussion: "No file is replaced: one of the same name with other content is an error."
     )
 
     @Argument(help: "Output folder; created if needed.")
@@ -25,7 +26,7 @@ struct SamplePhotosCommand: AsyncParsableCommand {
                 let path = root.appending(photo.path)
                 try Self.make(path.removingLastComponent())
                 group.addTask {
-                    try OutputFile.write(photo.jpeg, to: path.string)
+                    try Self.write(photo.jpeg, to: path.string)
                     return path.string
                 }
             }
@@ -33,6 +34,19 @@ struct SamplePhotosCommand: AsyncParsableCommand {
         }
         for file in files.sorted() { try output.result(["file": .string(file)]) { [file.printable] } }
     }
+
+    /// Writes a photo, unless it is there already.
+    private static func write(_ bytes: [UInt8], to path: String) throws {
+        guard access(path, F_OK) == 0 else { return try OutputFile.write(bytes, to: path, replaces: false) }
+        guard try InputFile.read(path, limit: largest) != bytes else { return }
+        throw CommandFailure(
+            message: "\(path) has other content and is not replaced; name another folder",
+            name: "not_written"
+        )
+    }
+
+    /// A larger file is none of the photos.
+    private static let largest = 64 << 20
 
     /// Creates a folder and its parents.
     private static func make(_ folder: FilePath) throws {

@@ -5,19 +5,19 @@ import PhotoClient
 import PhotoModel
 
 /// `safelight set`
-struct SetCommand: LibraryCommand {
+struct SetCommand: SelectionCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
         abstract: "Set rating, caption, keywords, date and location of assets.",
         discussion: """
             The originals are never modified: the values are stored in the library, and exports with --sidecar contain \
-            them. `safelight undo` takes the last change back.
+            them. `safelight undo` takes all changes of the last command back.
             """
     )
 
     @OptionGroup var assets: AssetSelection
 
-    @Option(help: "Stars, 0 (unrated) to 5.")
+    @Option(parsing: .unconditional, help: "Stars, 0 (unrated) to 5.")
     var rating: Int?
 
     @Option(help: "Caption; an empty text removes it.")
@@ -74,7 +74,7 @@ struct SetCommand: LibraryCommand {
         let patch = try patch()
         guard !dryRun else {
             return try output.result(["assets": JSON(ids.count)]) {
-                ["\(QuantityFormatter.count(ids.count, "asset")) would be changed; nothing was changed"]
+                ["the values of \(QuantityFormatter.count(ids.count, "asset")) would be set; nothing was changed"]
             }
         }
         try await BatchedChanges.perform(ids, in: library, output, "changed") { ids in
@@ -105,6 +105,12 @@ struct SetCommand: LibraryCommand {
         return patch
     }
 
+    /// A date before it would be lost with a sidecar.
+    private static let firstYear = 1800
+
+    /// In seconds. The offset of a larger one would be lost with a sidecar.
+    private static let largestOffset = 15 * 3600
+
     /// Parses a date with its offset from UTC in seconds.
     static func moment(_ text: String) throws -> (microseconds: Int64, offset: Int) {
         guard let moment = Timestamp.parse(text), text.contains("T") || text.contains("t") else {
@@ -112,10 +118,16 @@ struct SetCommand: LibraryCommand {
                 "--date: \"\(text.prefix(40))\" is not a date with an offset, as 2024-06-01T12:30:00+02:00"
             )
         }
+        guard let year = Int(text.prefix(4)), year >= Self.firstYear else {
+            throw ValidationError("--date: the years are \(Self.firstYear) to 9999, as in the metadata of files")
+        }
         guard let last = text.last, last != "Z", last != "z" else { return (moment, 0) }
         // The parser has checked the form: a sign, two digits, a colon, two digits.
         let numbers = text.suffix(5).split(separator: ":").compactMap { Int($0) }
         let seconds = (numbers.first ?? 0) * 3600 + (numbers.last ?? 0) * 60
+        guard seconds <= Self.largestOffset else {
+            throw ValidationError("--date: an offset is at most 15 hours, as in the metadata of files")
+        }
         return (moment, text.dropLast(5).last == "-" ? -seconds : seconds)
     }
 
@@ -129,6 +141,9 @@ struct SetCommand: LibraryCommand {
             throw ValidationError(
                 "--location: \"\(text.prefix(40))\" is not latitude,longitude in degrees, as 52.52,13.41"
             )
+        }
+        guard latitude != 0 || longitude != 0 else {
+            throw ValidationError("--location: 0,0 means no location in the metadata of files; use --no-location")
         }
         return Location(latitude: latitude, longitude: longitude)
     }

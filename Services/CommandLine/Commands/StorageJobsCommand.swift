@@ -52,7 +52,7 @@ struct StorageJobsCommand: AsyncParsableCommand {
     }
 
     /// `safelight storage jobs upload`
-    struct Upload: LibraryCommand {
+    struct Upload: SelectionCommand {
         static let configuration = CommandConfiguration(abstract: "Upload the originals of assets.")
         @OptionGroup var assets: AssetSelection
         @OptionGroup var client: ClientOptions
@@ -63,7 +63,7 @@ struct StorageJobsCommand: AsyncParsableCommand {
     }
 
     /// `safelight storage jobs download`
-    struct Download: LibraryCommand {
+    struct Download: SelectionCommand {
         static let configuration = CommandConfiguration(abstract: "Download the originals of assets.")
         @OptionGroup var assets: AssetSelection
         @OptionGroup var client: ClientOptions

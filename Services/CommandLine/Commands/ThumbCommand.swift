@@ -39,7 +39,7 @@ struct ThumbCommand: LibraryCommand {
     @Flag(help: "Save high dynamic range where the asset has it: in avif, or in jpeg as a gain map.")
     var hdr = false
 
-    @Option(help: ArgumentHelp("Of a video: the frame at this time.", valueName: "seconds"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("Of a video: the frame at this time.", valueName: "seconds"))
     var at: Double?
 
     @Option(help: "Image format: jpeg, webp, png or avif. Default: that of the output file's extension.")
@@ -67,7 +67,10 @@ struct ThumbCommand: LibraryCommand {
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         let id = try await AssetArguments.one(id, in: library)
-        let asset = try await library.namedAsset(id, members: AssetMembers.image)
+        let asset = try await library.namedAsset(id, members: AssetMembers.image + ["mediaType"])
+        guard at == nil || asset.mediaType == .video else {
+            throw CommandFailure.usage("--at is for videos, and \(asset.id) is none")
+        }
         let request = try request(asset)
         let (answer, image) = try await library.image(request, downloads, output)
         let file = self.output ?? "\(asset.id).\(request.format.fileExtension)"

@@ -18,6 +18,8 @@ struct TrashCommand: LibraryCommand {
 
     @OptionGroup var client: ClientOptions
 
+    var reportsAtSignals: Bool { true }
+
     func run(in library: PhotoLibrary, output: Output) async throws {
         // Each transaction also changes the albums and moments of the assets.
         try await BatchedChanges.perform(
@@ -42,6 +44,8 @@ struct UntrashCommand: LibraryCommand {
     @OptionGroup var assets: AssetArguments
 
     @OptionGroup var client: ClientOptions
+
+    var reportsAtSignals: Bool { true }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         try await BatchedChanges.perform(

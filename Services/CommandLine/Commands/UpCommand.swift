@@ -48,6 +48,12 @@ struct UpCommand: AsyncParsableCommand {
         try addresses.folder.prepare()
         // Once, and not for each start of the catalog: it may be started again after the volume went away.
         _ = try newLibrary.resolve(library: folder)
+        if Self.hasForeignFiles(folder) {
+            output.note(
+                "safelight: \(folder.printable) has other files, among which the library is kept. An import leaves the "
+                    + "whole folder out: if these are photos to import, stop and name another folder with --library"
+            )
+        }
         let lock = try RunFolderLock(runFolder: addresses.folder.path)
         let supervisor = ServiceSupervisor(
             programs: try ServicePaths.programFolder(with: Self.order),
@@ -66,6 +72,17 @@ struct UpCommand: AsyncParsableCommand {
         }
         withExtendedLifetime((lock, signals)) {}
         if !isUp { throw ExitCode(CommandFailure.Status.refused.rawValue) }
+    }
+
+    /// True if a new library begins in a folder with visible files that are not those of a library.
+    static func hasForeignFiles(_ folder: String) -> Bool {
+        let path = FilePath(folder)
+        guard let names = try? ImageFileFinder.names(in: path), !ImageFileFinder.isLibrary(names, path) else {
+            return false
+        }
+        let own: Set = ["resources", "cache", "head", "lock", "last-changes", "lost+found"]
+        return names.map { String(decoding: $0, as: UTF8.self) }
+            .contains { !own.contains($0) && !$0.hasPrefix(".") && !$0.hasPrefix("library") }
     }
 
     /// The environment variables of every service, so that all use the same settings whatever the inherited

@@ -33,6 +33,7 @@ struct WarmCommand: LibraryCommand {
     @OptionGroup var client: ClientOptions
 
     var services: [ServiceName] { [.catalog, .thumbnailer] }
+    var reportsAtSignals: Bool { true }
 
     /// The number of assets that are requested at a time.
     private static let batch = 500
@@ -40,10 +41,13 @@ struct WarmCommand: LibraryCommand {
     private static let mostReasons = 20
     private static let pause = Duration.milliseconds(100)
 
+    func validate() throws {
+        guard !size.isEmpty, size.count <= 8 else { throw ValidationError("give 1 to 8 sizes") }
+    }
+
     func check() throws {
         _ = try fetch.fetch(of: nil)
         for text in size { _ = try ThumbCommand.size(text) }
-        guard !size.isEmpty, size.count <= 8 else { throw ValidationError("give 1 to 8 sizes") }
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
@@ -52,15 +56,15 @@ struct WarmCommand: LibraryCommand {
         var progress = ProgressReporter(output: output)
         var pages = IdentifierPages(fetch, in: library)
         var page = try await pages.next()
-        progress.begin(total: (page?.count ?? 0) * sizes.count)
+        progress.begin(total: (page?.count ?? 0) * sizes.count, "image")
         let caches = InstanceCaches(library)
         var (prepared, failed) = (0, 0)
         var failedAssets: [ObjectID] = []
         do {
             while let ids = page?.ids {
                 for batch in BatchedChanges.split(ids, by: Self.batch) {
-                    let parts = try await caches.divide(batch)
-                    for status in try await warm(parts, sizes, { progress.update(prepared + failed + $0) }) {
+                    let states = try await warm(batch, sizes, caches) { progress.update(prepared + failed + $0) }
+                    for status in states {
                         prepared += status.prepared
                         failed += status.failed
                         failedAssets += status.failedAssets
@@ -73,7 +77,7 @@ struct WarmCommand: LibraryCommand {
             progress.clear()
             throw CommandFailure(error, after: prepared, of: progress.total, "image")
         }
-        try await caches.close()
+        await caches.close()
         progress.clear()
         for asset in failedAssets.prefix(Self.mostReasons) {
             guard try await report(asset, sizes, in: library, &progress) else { break }
@@ -113,12 +117,31 @@ struct WarmCommand: LibraryCommand {
         return true
     }
 
-    /// Caches the images of some assets and waits until all are done. The caches are polled: they have counters, no events.
+    /// Caches the images of some assets and waits until all are done. If a thumbnailer is restarted meanwhile, begins
+    /// again with new caches: the images that are there are not made again.
+    private func warm(
+        _ assets: [ObjectID],
+        _ sizes: [TargetSize],
+        _ caches: InstanceCaches,
+        _ reached: (Int) -> Void
+    ) async throws -> [CacheStatus.Result] {
+        try await caches.library.thumbnailer.repeating(within: nil) { _ throws(RPCError) in
+            do throws(RPCError) {
+                return try await warm(try await caches.divide(assets), sizes, reached)
+            } catch {
+                caches.forget()
+                guard error.errorCode == .handleExpired else { throw error }
+                throw ErrorCode.connectionLost.error("the thumbnailer was restarted again and again")
+            }
+        }
+    }
+
+    /// Waits until all images of the caches are done. The caches are polled: they have counters, no events.
     private func warm(
         _ parts: [(cache: InstanceCaches.Cache, assets: [ObjectID])],
         _ sizes: [TargetSize],
         _ reached: (Int) -> Void
-    ) async throws -> [CacheStatus.Result] {
+    ) async throws(RPCError) -> [CacheStatus.Result] {
         for (cache, assets) in parts {
             for size in sizes {
                 var images = CachedImages(assets: assets, targetSize: size)
@@ -150,13 +173,13 @@ private final class InstanceCaches {
         let id: String
     }
 
-    private let library: PhotoLibrary
+    let library: PhotoLibrary
     private var opened: [EndpointAddress: Cache] = [:]
 
     init(_ library: PhotoLibrary) { self.library = library }
 
     /// Returns the assets by the thumbnailer that is asked for their images.
-    func divide(_ assets: [ObjectID]) async throws -> [(cache: Cache, assets: [ObjectID])] {
+    func divide(_ assets: [ObjectID]) async throws(RPCError) -> [(cache: Cache, assets: [ObjectID])] {
         var parts: [(Cache, [ObjectID])] = []
         for (thumbnailer, assets) in await library.thumbnailer.divide(assets) {
             var cache = opened[thumbnailer.address]
@@ -169,7 +192,11 @@ private final class InstanceCaches {
         return parts
     }
 
-    func close() async throws {
-        for cache in opened.values { _ = try await cache.thumbnailer.ask(CloseCache(cache: cache.id)) }
+    /// Forgets the caches, so that new ones are opened: a thumbnailer that was restarted has none of them.
+    func forget() { opened = [:] }
+
+    /// Closes the caches; without that they end with their lease.
+    func close() async {
+        for cache in opened.values { _ = try? await cache.thumbnailer.ask(CloseCache(cache: cache.id)) }
     }
 }

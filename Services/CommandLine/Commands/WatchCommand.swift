@@ -45,7 +45,7 @@ struct WatchCommand: LibraryCommand {
     @Option(help: ArgumentHelp("Start now, after this token, or at the oldest change.", valueName: "token|now|start"))
     var since: String?
 
-    @Option(help: "Stop after this number of changes.")
+    @Option(parsing: .unconditional, help: "Stop after this number of changes.")
     var count: Int?
 
     @Option(help: ArgumentHelp("Run a command for each change instead of printing it.", valueName: "command"))
@@ -119,6 +119,8 @@ struct WatchCommand: LibraryCommand {
         )
         var tokens = tokenFile.map { TokenFile($0) }
         let remembered = try tokens?.read()
+        // Before the first command is run: it would be run again for the same change each time.
+        try tokens?.check()
         let start = if let remembered { Optional(remembered) } else { try await start(in: library) }
         let feed = library.changes(since: start, topics: grants ? [FeedTopic.grants] : topic)
         try await watch.run(feed, in: library, tokens: tokens)

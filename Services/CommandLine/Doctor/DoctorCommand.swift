@@ -39,19 +39,23 @@ struct DoctorCommand: AsyncParsableCommand {
         let addresses = try? client.serviceEndpoints()
         let running = try await runningCatalog(addresses)
         let folder = try running.folder ?? library.resolve()
-        let server = try store.resolve() ?? running.server
+        let named = try store.resolve()
+        let server = named ?? running.server
+        // The catalog has its database on a server whose address it does not say.
+        let isServerUnknown = named == nil && running.hidesServer
         let endpoints = try client.endpoints.resolve()
         let now = WallClock.nowMicroseconds()
 
         var findings = [LibraryVersions.judge("libzmq", MessagingContext.libraryVersion)]
         var machine = MachineChecks(library: folder, run: endpoints.folder, keys: try? KeyFolder(flag: nil), now: now)
-        machine.hasDatabase = server == nil
+        machine.hasDatabase = server == nil && !isServerUnknown
         machine.lostLibrary = (try? NewLibraryOptions.parse([]))?.history(at: folder)
         findings += machine.findings()
         let programs = ProgramChecks(
             programs: try ServicePaths.programFolder(with: UpCommand.order),
             library: folder,
             server: server,
+            isServerUnknown: isServerUnknown,
             isDeep: deep,
             now: now
         )
@@ -99,16 +103,21 @@ struct DoctorCommand: AsyncParsableCommand {
     }
 
     /// Returns the library of the catalog that runs on this machine, unless one was named, and the address of its
-    /// database on PostgreSQL, unless that has a password, which the catalog does not say.
-    private func runningCatalog(_ endpoints: ServiceEndpoints?) async throws -> (folder: String?, server: String?) {
-        guard let endpoints, endpoints.catalog.path != nil else { return (nil, nil) }
+    /// database on PostgreSQL. The catalog hides an address that has a password.
+    private func runningCatalog(
+        _ endpoints: ServiceEndpoints?
+    ) async throws -> (folder: String?, server: String?, hidesServer: Bool) {
+        guard let endpoints, endpoints.catalog.path != nil else { return (nil, nil, false) }
         let connection = try connect(endpoints)
         let metrics = try? await connection.catalog.metrics(deadline: .seconds(2))
         await connection.close()
         let folder = metrics?["library"]?["folder"]?.stringValue
-        let server = metrics?["store"]?["server"]?.stringValue.flatMap { $0.contains("…") ? nil : $0 }
-        guard library.isNamed else { return (folder, server) }
-        return (nil, try folder == library.resolve() ? server : nil)
+        let address = metrics?["store"]?["server"]?.stringValue
+        let hidesServer = address?.contains("…") == true
+        let server = hidesServer ? nil : address
+        guard library.isNamed else { return (folder, server, hidesServer) }
+        guard try folder == library.resolve() else { return (nil, nil, false) }
+        return (nil, server, hidesServer)
     }
 
     private func services(_ endpoints: ServiceEndpoints) async throws -> [Finding] {

@@ -32,6 +32,13 @@ struct MachineChecks {
             return .ok("run folder", "\(run.path) is accessible to this user only")
         } catch {
             if case .noRunFolder = error {
+                if let process = Self.process(locking: "\(library)/lock") {
+                    return .problem(
+                        "run folder",
+                        "\(run.path) does not exist, but the catalog of \(library) runs as process \(process)",
+                        "name its folder with SAFELIGHT_RUN; if that was deleted, end the services and start them again"
+                    )
+                }
                 return .warning("run folder", "\(run.path) does not exist", "the services create it: `safelight up`")
             }
             return .problem(
@@ -68,6 +75,10 @@ struct MachineChecks {
             return .problem("library", "\(library) has no database", "name the library with --library")
         }
         guard access(library, R_OK | W_OK | X_OK) == 0, access(file, R_OK | W_OK) == 0 else {
+            if errno == EROFS {
+                let text = "\(library) is on a filesystem that is mounted for reading only"
+                return .problem("library", text, "mount it for writing")
+            }
             return .problem(
                 "library",
                 "this user cannot write to \(library), which belongs to user \(status.st_uid)",
@@ -167,6 +178,14 @@ struct MachineChecks {
     private static func holder(_ file: String) -> Int32? {
         guard let bytes = try? InputFile.read(file, limit: 16) else { return nil }
         return Int32(String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self))
+    }
+
+    /// The living process that has locked a file; nil if none is certain.
+    private static func process(locking file: String) -> Int32? {
+        guard let status = Self.status(file), let pid = holder(file), heldLocks()[status.st_ino]?.contains(pid) == true,
+            kill(pid, 0) == 0 || errno == EPERM
+        else { return nil }
+        return pid
     }
 
     /// The processes that hold locks, by inode, from `/proc/locks`, so that the check takes no lock itself. Files of

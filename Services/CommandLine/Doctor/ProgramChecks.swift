@@ -10,6 +10,8 @@ struct ProgramChecks {
     let library: String
     /// The address of the database on PostgreSQL; nil for a file in the library's folder.
     let server: String?
+    /// True if the database is on a server whose address is not known: the files are not compared with it.
+    var isServerUnknown = false
     let isDeep: Bool
     /// Microseconds since 1970.
     let now: Int64
@@ -18,7 +20,11 @@ struct ProgramChecks {
     ///
     /// - Parameter progress: called with the number of files read and their total, in a deep check
     func findings(progress: @escaping @Sendable (_ done: Int64, _ total: Int64) -> Void) async -> [Finding] {
-        await worker() + store(progress)
+        guard !isServerUnknown else {
+            let text = "the files are not compared with the database, whose address has a password and is hidden"
+            return await worker() + [.warning("store", text, "name the address with --store or SAFELIGHT_STORE")]
+        }
+        return await worker() + store(progress)
     }
 
     // MARK: Libraries
@@ -124,6 +130,11 @@ struct ProgramChecks {
         }
         let before = findings.count
         add("missing", "files of assets are missing", "restore them from a backup, into resources/")
+        add(
+            "references",
+            "referenced files are missing or changed",
+            "mount their disks, and find moved ones with `safelight rescan`; no backup of the library has them"
+        )
         add("wrongSize", "files of assets have the wrong size", "restore them from a backup")
         add("damaged", "files of assets have changed content", "check the disk; restore them from a backup")
         if findings.count == before {

@@ -22,6 +22,8 @@ struct ServiceChecks {
         /// The members `store` and `reread` of the catalog's metrics.
         var store: JSON?
         var reread: JSON?
+        /// The reason why the thumbnailer cannot write images to its cache.
+        var cacheProblem: String?
         var problem = ""
     }
 
@@ -50,6 +52,10 @@ struct ServiceChecks {
         }
         if let finding = answers.lazy.compactMap(\.store).first.flatMap(Self.store) { findings.append(finding) }
         if let finding = answers.lazy.compactMap(\.reread).first.flatMap(Self.reread) { findings.append(finding) }
+        for problem in answers.compactMap(\.cacheProblem) {
+            let advice = "free space on its disk, or mend the folder; until then images are made anew for each request"
+            findings.append(.warning("cache", "the thumbnailer cannot write images to its cache: \(problem)", advice))
+        }
         if let finding = await quarantine() { findings.append(finding) }
         if let finding = await storage() { findings.append(finding) }
         findings.append(await collectable())
@@ -77,6 +83,7 @@ struct ServiceChecks {
             let metrics = try await client.metrics(deadline: .seconds(5))
             (answer.connections, answer.reread) = (metrics["connections"], metrics["reread"])
             answer.store = metrics["store"]
+            answer.cacheProblem = metrics["cache"]?["diskProblem"]?.stringValue
         } catch {
             answer.problem = error.message
         }

@@ -4,28 +4,37 @@ import SystemPackage
 /// Finds the files to import by searching folders recursively, in the byte order of their names.
 ///
 /// Memory is bounded by the largest folder, not by the number of files. Files that belong together by their names
-/// (``FileGrouping``) are returned as one item. Symbolic links inside a folder are not followed; hidden files and
-/// folders are skipped, and so are files that are clearly not images. Files that the user names are always returned,
-/// each as an item of its own: the catalog decides whether they can be imported. The folders of libraries are skipped:
-/// their files are in a library already, and some are renders of edits.
+/// (``FileGrouping``) are returned as one item, also if the user names each of them. Symbolic links inside a folder are
+/// not followed; hidden files and folders are skipped, and so are files that are clearly not images. Files that the
+/// user names are always returned: the catalog decides whether they can be imported. The folders of libraries are
+/// skipped and reported: their files are in a library already, and some are renders of edits.
 struct ImageFileFinder {
     /// The files and folders that are still to be visited, the next one last.
     private var pending: [SearchItem] = []
     private var roots: [SearchItem] = []
+    /// The files that the user named, by their folders.
+    private var named: [FilePath: [FilePath]] = [:]
+    private var knownFiles: Set<FilePath> = []
     private var ready: [ImportItem] = []
 
     /// The files of a folder that are named if they cannot be read.
     private static let mostNamed = 100
 
     private enum SearchItem {
-        case file(FilePath)
-        case folder(FilePath)
+        /// The files of a folder that the user named.
+        case files(in: FilePath)
+        /// - Parameter isNamed: true if the user named it
+        case folder(FilePath, isNamed: Bool)
     }
 
-    /// The number of files that were skipped because they are clearly not images.
+    /// The number of files that were skipped because they are clearly not images, or are sidecars that no item has.
     private(set) var others = 0
     /// The folders and files that cannot be read, with the reason. The folder stands for everything or much in it.
     private(set) var unreadable: [(path: FilePath, reason: Errno)] = []
+    /// The folders of libraries that were skipped.
+    private(set) var libraries: [(path: FilePath, isNamed: Bool)] = []
+    /// The sidecars that the user named without a photo or video to which they could belong.
+    private(set) var lonelySidecars: [FilePath] = []
 
     /// Adds a path that the user named.
     ///
@@ -44,11 +53,19 @@ struct ImageFileFinder {
             throw CommandFailure(message: "\(argument) cannot be read: \(error)", name: "not_read")
         }
         switch kind {
-        case S_IFDIR: roots.append(.folder(path))
-        case S_IFREG: roots.append(.file(path))
+        case S_IFDIR: roots.append(.folder(path, isNamed: true))
+        case S_IFREG: addFile(path)
         default: throw CommandFailure(message: "\(argument) is neither a file nor a folder", name: "not_read")
         }
         rewind()
+    }
+
+    /// Adds a file to those of its folder, because they may belong together: for `FOLDER/*` a shell names each of them.
+    private mutating func addFile(_ path: FilePath) {
+        guard knownFiles.insert(path).inserted else { return }
+        let folder = path.removingLastComponent()
+        if named[folder] == nil { roots.append(.files(in: folder)) }
+        named[folder, default: []].append(path)
     }
 
     /// Starts again with the first file and resets the counters.
@@ -57,14 +74,16 @@ struct ImageFileFinder {
         ready = []
         others = 0
         unreadable = []
+        libraries = []
+        lonelySidecars = []
     }
 
     /// Returns the next item, or nil at the end.
     mutating func next() -> ImportItem? {
         while ready.isEmpty {
             switch pending.popLast() {
-            case .file(let path): return ImportItem(path)
-            case .folder(let folder): search(folder)
+            case .files(let folder): group(named[folder] ?? [], in: folder)
+            case .folder(let folder, let isNamed): search(folder, isNamed)
             case nil: return nil
             }
         }
@@ -80,7 +99,31 @@ struct ImageFileFinder {
         return count
     }
 
-    private mutating func search(_ folder: FilePath) {
+    /// Makes the named files of a folder the next items.
+    private mutating func group(_ files: [FilePath], in folder: FilePath) {
+        let sidecars = files.filter(Self.isSidecar)
+        let others = files.filter { !Self.isSidecar($0) }
+        ready = ImportItem.items(in: folder, others, sidecars: sidecars).reversed()
+        let names = Set(others.flatMap { [$0.lastComponent?.string, $0.stem].compactMap { $0 } })
+        for sidecar in unused(sidecars) {
+            // A photo with two sidecars has that of its whole name.
+            if let stem = sidecar.stem, names.contains(stem) {
+                self.others += 1
+            } else {
+                lonelySidecars.append(sidecar)
+            }
+        }
+    }
+
+    /// Returns the sidecars that none of the next items has.
+    private func unused(_ sidecars: [FilePath]) -> [FilePath] {
+        let used = Set(ready.flatMap(\.sidecars))
+        return sidecars.filter { !used.contains($0) }
+    }
+
+    private static func isSidecar(_ path: FilePath) -> Bool { path.extension?.lowercased() == "xmp" }
+
+    private mutating func search(_ folder: FilePath, _ isNamed: Bool) {
         let names: [[UInt8]]
         do throws(Errno) {
             names = try Self.names(in: folder)
@@ -88,7 +131,10 @@ struct ImageFileFinder {
             unreadable.append((folder, error))
             return
         }
-        guard !Self.isLibrary(names, folder) else { return }
+        guard !Self.isLibrary(names, folder) else {
+            libraries.append((folder, isNamed))
+            return
+        }
         var inside: [SearchItem] = []
         var (files, sidecars): ([FilePath], [FilePath]) = ([], [])
         var (known, hidden): (Int, [(path: FilePath, reason: Errno)]) = (0, [])
@@ -105,8 +151,8 @@ struct ImageFileFinder {
             }
             known += 1
             switch kind {
-            case S_IFDIR: inside.append(.folder(path))
-            case S_IFREG where path.extension?.lowercased() == "xmp": sidecars.append(path)
+            case S_IFDIR: inside.append(.folder(path, isNamed: false))
+            case S_IFREG where Self.isSidecar(path): sidecars.append(path)
             case S_IFREG where ImageFileNames.isClearlyOther(path): others += 1
             case S_IFREG: files.append(path)
             default: continue
@@ -117,13 +163,12 @@ struct ImageFileFinder {
         if hidden.count > most, let first = hidden.first { hidden = [(folder, first.reason)] }
         unreadable += hidden
         ready = ImportItem.items(in: folder, files, sidecars: sidecars).reversed()
-        let used = Set(ready.compactMap(\.sidecar))
-        others += sidecars.count { !used.contains($0) }
+        others += unused(sidecars).count
         pending += inside.reversed()
     }
 
     /// Returns whether a folder is that of a library, whose database may be on a server.
-    private static func isLibrary(_ names: [[UInt8]], _ folder: FilePath) -> Bool {
+    static func isLibrary(_ names: [[UInt8]], _ folder: FilePath) -> Bool {
         names.contains(Array("resources".utf8)) && (try? kind(folder.appending("resources"))) == S_IFDIR
             && ["library.sqlite", "head"].contains { name in
                 names.contains(Array(name.utf8)) && (try? kind(folder.appending(name))) == S_IFREG
@@ -145,7 +190,8 @@ struct ImageFileFinder {
         return status.st_mode & S_IFMT
     }
 
-    private static func names(in folder: FilePath) throws(Errno) -> [[UInt8]] {
+    /// Returns the names in a folder.
+    static func names(in folder: FilePath) throws(Errno) -> [[UInt8]] {
         guard let directory = folder.withPlatformString({ opendir($0) }) else { throw Errno(rawValue: errno) }
         defer { closedir(directory) }
         var names: [[UInt8]] = []

@@ -8,7 +8,11 @@ struct ImportItem: Sendable, Hashable {
     var alternate: FilePath?
     /// The video of a Live Photo.
     var pairedVideo: FilePath?
-    var sidecar: FilePath?
+    /// The sidecar of the asset.
+    private(set) var sidecar: FilePath?
+    /// The sidecar of each file that has one, for files that turn out not to belong together; nil if it is that of the
+    /// asset for all of them.
+    private var separateSidecars: [FilePath: FilePath]?
 
     init(_ main: FilePath, alternate: FilePath? = nil, pairedVideo: FilePath? = nil, sidecar: FilePath? = nil) {
         self.main = main
@@ -26,7 +30,27 @@ struct ImportItem: Sendable, Hashable {
     }
 
     /// One item for each file, for files that turn out not to belong together.
-    var apart: [ImportItem] { files.map { ImportItem($0.path, sidecar: sidecar) } }
+    var apart: [ImportItem] {
+        files.map { file in
+            if let separateSidecars { return ImportItem(file.path, sidecar: separateSidecars[file.path]) }
+            return ImportItem(file.path, sidecar: sidecar)
+        }
+    }
+
+    /// The sidecars of the asset and of its files.
+    var sidecars: Set<FilePath> {
+        var sidecars = Set(separateSidecars.map { Array($0.values) } ?? [])
+        if let sidecar { sidecars.insert(sidecar) }
+        return sidecars
+    }
+
+    /// The item without the sidecar of the asset, which cannot be read.
+    var withoutSidecar: ImportItem {
+        var item = self
+        item.separateSidecars = separateSidecars?.filter { $0.value != sidecar }
+        item.sidecar = nil
+        return item
+    }
 
     /// Returns the type by the file extension; the catalog checks the content.
     private static func type(of path: FilePath) -> ResourceType {
@@ -49,14 +73,23 @@ struct ImportItem: Sendable, Hashable {
             paths[Array(name.utf8)] = path
             names.append(name)
         }
+        let sidecarNames = FileGrouping.Sidecars(among: names)
         let items = FileGrouping.groups(names).compactMap { group -> ImportItem? in
             guard let main = found(group.main) else { return nil }
-            return ImportItem(
+            var item = ImportItem(
                 main,
                 alternate: group.alternate.flatMap(found),
                 pairedVideo: group.pairedVideo.flatMap(found),
                 sidecar: group.sidecar.flatMap(found)
             )
+            guard item.files.count > 1, item.sidecar != nil else { return item }
+            var separate: [FilePath: FilePath] = [:]
+            for name in [group.main, group.alternate, group.pairedVideo] {
+                guard let name, let file = found(name) else { continue }
+                separate[file] = sidecarNames.sidecar(of: name).flatMap(found)
+            }
+            item.separateSidecars = separate
+            return item
         }
         return items + others
     }

@@ -11,7 +11,7 @@ struct ImportReporter {
     private let start: ContinuousClock.Instant
     private var meter: ProgressMeter
     private var lastDrawn = Duration.zero
-    private var lastLine = (time: Duration.zero, done: 0)
+    private var lastLine = Duration.zero
 
     private(set) var imported = 0
     private(set) var duplicates = 0
@@ -22,14 +22,15 @@ struct ImportReporter {
     /// New files whose picture the library had already, in a file with other metadata.
     private(set) var samePicture = 0
     private(set) var broken = 0
+    /// Sidecars that were not applied, because their photos were in the library already.
+    private(set) var notApplied = 0
     /// The number of files that were reported.
     private(set) var done = 0
     /// The asset of each file, with the index of the file; empty unless `keepsAssets`.
     private(set) var assets: [(index: Int, id: ObjectID)] = []
 
-    /// Without a terminal, a progress line is printed after this many files or this much time.
-    static let filesPerLine = 100
-    static let timePerLine = Duration.seconds(5)
+    /// Without a terminal, a progress line is printed after this time: the output of a job may be sent by mail.
+    static let timePerLine = Duration.seconds(10)
     private static let timePerDrawing = Duration.milliseconds(100)
 
     init(total: Int, output: Output, isVerbose: Bool, keepsAssets: Bool = false) {
@@ -40,8 +41,12 @@ struct ImportReporter {
         self.meter = ProgressMeter(total: total)
     }
 
+    /// True if a file was imported or is in the library already.
+    var hasSucceeded: Bool { imported + duplicates > 0 }
+
     /// Counts and reports the outcome of one file.
     mutating func record(_ index: Int, _ path: FilePath, _ outcome: ImportFileOutcome) throws {
+        if case .notApplied(let id) = outcome { return try recordSidecar(path, of: id) }
         done += 1
         meter.step(at: clock.now - start)
         let name = path.string.printable
@@ -73,11 +78,25 @@ struct ImportReporter {
             json["error"] = ["name": .string(error.name), "message": .string(error.message)]
             if !output.isJSON {
                 clearBar()
-                output.note("broken: \(name): \(error.message.printable) (\(error.name.printable))")
+                // Messages about a path name it.
+                let message = error.message.printable
+                let place = message.hasPrefix(name) ? "" : "\(name): "
+                output.note("broken: \(place)\(message) (\(error.name.printable))")
             }
+        case .notApplied: break
         }
         if output.isJSON { try output.json(.object(json)) }
         try draw()
+    }
+
+    /// Counts a sidecar that was not applied. It may have been applied at an earlier import.
+    private mutating func recordSidecar(_ path: FilePath, of id: ObjectID) throws {
+        notApplied += 1
+        if output.isJSON {
+            try output.json(["file": .string(path.string), "outcome": "notApplied", "id": .string(id.text)])
+        } else if isVerbose {
+            try write("not used  \(id)  \(path.string.printable)")
+        }
     }
 
     private func write(_ line: String) throws {
@@ -93,10 +112,8 @@ struct ImportReporter {
             lastDrawn = now
             try? Output.write("\r\u{1B}[K" + meter.bar(width: 30), to: .standardError)
         } else if !isVerbose && !output.isJSON {
-            guard meter.done - lastLine.done >= Self.filesPerLine || now - lastLine.time >= Self.timePerLine else {
-                return
-            }
-            lastLine = (now, meter.done)
+            guard now - lastLine >= Self.timePerLine else { return }
+            lastLine = now
             output.note(meter.line)
         }
     }
@@ -119,7 +136,7 @@ struct ImportReporter {
                 "summary": [
                     "imported": JSON(imported), "duplicates": JSON(duplicates), "broken": JSON(broken),
                     "healed": JSON(healed), "restored": JSON(restored), "samePicture": JSON(samePicture),
-                    "others": JSON(others), "seconds": .double(seconds),
+                    "notApplied": JSON(notApplied), "others": JSON(others), "seconds": .double(seconds),
                     "isStopped": .bool(isStopped),
                 ]
             ])
@@ -130,6 +147,9 @@ struct ImportReporter {
         }
         if restored > 0 { parts.append("\(restored) restored from the trash") }
         if healed > 0 { parts.append("\(healed) damaged and replaced") }
+        if notApplied > 0 {
+            parts.append("\(QuantityFormatter.count(notApplied, "sidecar")) not applied to photos that were there")
+        }
         if others > 0 { parts.append("\(QuantityFormatter.count(others, "other file")) ignored") }
         let rate = seconds > 0 ? ", \(QuantityFormatter.rate(Double(meter.done) / seconds)) files/s" : ""
         try output.line("\(parts.joined(separator: ", ")) in \(QuantityFormatter.clock(elapsed))\(rate)")

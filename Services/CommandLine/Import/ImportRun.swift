@@ -1,7 +1,6 @@
 import Messaging
 import Basics
 import Contracts
-import Glibc
 import Hosting
 import JSONValue
 import PhotoClient
@@ -16,6 +15,8 @@ enum ImportFileOutcome: Sendable {
     /// The library already contained these bytes; `isHealed` if they replaced a damaged file, `isRestored` if their asset
     /// was in the trash and was taken out of it.
     case duplicate(ObjectID, isHealed: Bool, isRestored: Bool)
+    /// The sidecar was not applied, because its photo was in the library already.
+    case notApplied(ObjectID)
     /// The file cannot be imported; the import continues with the others.
     case broken(RPCError)
 }
@@ -179,31 +180,76 @@ struct ImportRun: Sendable {
     /// Imports an item. If its sidecar cannot be read, imports the files without it and reports it. If the files do not
     /// belong together after all, imports each as an asset of its own.
     private func importItem(_ item: ImportItem, name: String) async throws -> [FileOutcome] {
+        let result: PerformChanges.Result
         do throws(RPCError) {
-            let result = try await create(item, "\(self.name)-\(name)")
-            guard let id = result.id("file") else { throw Self.noIdentifier }
-            let isKnown = result.duplicates.contains("file")
-            let outcome: ImportFileOutcome =
-                isKnown
-                ? .duplicate(id, isHealed: !result.healed.isEmpty, isRestored: result.restored.contains(id))
-                : .imported(id, sequence: result.sequence, same: result.sameImage.first?.assets.first)
-            return [FileOutcome(item.main, outcome)]
+            result = try await create(item, "\(self.name)-\(name)")
+            guard result.id("file") != nil else { throw Self.noIdentifier }
         } catch {
-            if let sidecar = item.sidecar, error.data["sidecar"] == true, error.concernsFile {
-                var alone = item
-                alone.sidecar = nil
-                return try await importItem(alone, name: name + ".alone") + [FileOutcome(sidecar, .broken(error))]
-            }
-            if error.errorCode == .resourcesDisagree || item.files.count > 1 && error.concernsFile {
-                var outcomes: [FileOutcome] = []
-                for (number, part) in item.apart.enumerated() {
-                    outcomes += try await importItem(part, name: "\(name).\(number)")
-                }
-                return outcomes
-            }
-            guard error.concernsFile else { throw error }
-            return [FileOutcome(item.main, .broken(error))]
+            return try await importParts(of: item, name: name, refused: error)
         }
+        guard let id = result.id("file") else { return [] }
+        let outcome: ImportFileOutcome =
+            result.duplicates.contains("file")
+            ? .duplicate(id, isHealed: !result.healed.isEmpty, isRestored: result.restored.contains(id))
+            : .imported(id, sequence: result.sequence, same: result.sameImage.first?.assets.first)
+        var outcomes = [FileOutcome(item.main, outcome)]
+        let ignored = Set(result.ignored.flatMap(\.members))
+        if ignored.contains("sidecar"), let sidecar = item.sidecar {
+            outcomes.append(FileOutcome(sidecar, .notApplied(id)))
+        }
+        if ignored.contains("resources") { outcomes += try await importRest(of: item, knownAs: id, name: name) }
+        return outcomes
+    }
+
+    /// Imports the parts of a refused item that can be imported without the others.
+    ///
+    /// - Throws: an error that concerns other files too
+    private func importParts(
+        of item: ImportItem,
+        name: String,
+        refused error: RPCError
+    ) async throws -> [FileOutcome] {
+        if let sidecar = item.sidecar, error.data["sidecar"] == true, error.concernsFile {
+            return try await importItem(item.withoutSidecar, name: name + ".alone")
+                + [FileOutcome(sidecar, .broken(error))]
+        }
+        if error.errorCode == .resourcesDisagree || item.files.count > 1 && error.concernsFile {
+            var outcomes: [FileOutcome] = []
+            for (number, part) in item.apart.enumerated() {
+                outcomes += try await importItem(part, name: "\(name).\(number)")
+            }
+            return outcomes
+        }
+        guard error.concernsFile else { throw error }
+        return [FileOutcome(item.main, .broken(error))]
+    }
+
+    /// Imports the raw file or the video of a known photo as an asset of its own, if the photo has another one.
+    private func importRest(
+        of item: ImportItem,
+        knownAs id: ObjectID,
+        name: String
+    ) async throws -> [FileOutcome] {
+        let asset: Asset
+        do throws(RPCError) {
+            asset = try await library.namedAsset(id, members: ["id", "resources"])
+        } catch {
+            // The asset may have been deleted meanwhile.
+            guard error.concernsFile else { throw error }
+            return item.files.dropFirst().map { FileOutcome($0.path, .broken(error)) }
+        }
+        let own = Set(asset.resources.map(\.digest))
+        var outcomes: [FileOutcome] = []
+        for (number, part) in item.apart.enumerated() where part.main != item.main {
+            do throws(RPCError) {
+                guard !own.contains(try InputBytes(part.main).digest()) else { continue }
+            } catch {
+                outcomes.append(FileOutcome(part.main, .broken(error)))
+                continue
+            }
+            outcomes += try await importItem(part, name: "\(name).rest\(number)")
+        }
+        return outcomes
     }
 
     private func create(_ item: ImportItem, _ transaction: String) async throws(RPCError) -> PerformChanges.Result {
@@ -348,50 +394,13 @@ struct ImportRun: Sendable {
     }
 }
 
-/// An open file on this machine; closed when released.
-private final class InputBytes {
-    let size: Int64
-    private let file: FileDescriptor
-    /// A path to the open file that stays valid even if the file is renamed.
-    var name: String { "/proc/self/fd/\(file.rawValue)" }
-
-    init(_ path: FilePath) throws(RPCError) {
-        do {
-            file = try FileDescriptor.open(path, .readOnly)
-            size = try file.seek(offset: 0, from: .end)
-        } catch {
-            throw ErrorCode.missingResource.error("\(path) cannot be read: \(error)")
-        }
-    }
-
-    deinit { try? file.close() }
-
-    /// Reads the whole file, at most `limit` bytes.
-    func read(limit: Int) throws(RPCError) -> Bytes {
-        var bytes = Bytes(repeating: 0, count: min(Int(size), limit))
-        do {
-            var filled = 0
-            while filled < bytes.count {
-                let count = try bytes.withUnsafeMutableBytes { buffer in
-                    try file.read(fromAbsoluteOffset: Int64(filled), into: .init(rebasing: buffer[filled...]))
-                }
-                if count == 0 { break }
-                filled += count
-            }
-            return Bytes(bytes.prefix(filled))
-        } catch {
-            throw ErrorCode.missingResource.error("the file cannot be read: \(error)")
-        }
-    }
-}
-
 extension RPCError {
     /// True if the error concerns this file only, so that other files can still be imported.
     var concernsFile: Bool {
         switch errorCode {
         case .notEnoughSpace, .accessDenied, .accessRestricted, .libraryOffline, .libraryRelinquished,
-            .librarySwitching, .libraryReadOnly, .userCancelled, .busy, .deadlineExceeded, .connectionLost, .behind,
-            .unavailable, .idReused, .methodNotFound, .invalidParams, .handleExpired:
+            .librarySwitching, .libraryReadOnly, .userCancelled, .interrupted, .busy, .deadlineExceeded,
+            .connectionLost, .behind, .unavailable, .idReused, .methodNotFound, .invalidParams, .handleExpired:
             false
         case .limitExceeded: !isOfOpenUploads
         default: true

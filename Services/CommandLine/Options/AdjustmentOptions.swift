@@ -26,10 +26,10 @@ struct AdjustmentOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Apply a look: a .cube file or a HALD CLUT (PNG).", valueName: "file"))
     var lut: String?
 
-    @Option(help: "Share of the look in the result, 0 to 1.")
-    var lutStrength = 1.0
+    @Option(help: "Share of the look in the result, 0 to 1. Default: 1.")
+    var lutStrength: Double?
 
-    @Option(help: "Rotate clockwise by 90, 180 or 270 degrees.")
+    @Option(parsing: .unconditional, help: "Rotate clockwise by 90, 180 or 270 degrees.")
     var rotate: Int?
 
     @Option(help: "Flip: horizontal or vertical.")
@@ -100,6 +100,7 @@ struct AdjustmentOptions: ParsableArguments {
     }
 
     private func operations() throws -> [JSON] {
+        guard lut != nil || lutStrength == nil else { throw CommandFailure.usage("--lut-strength needs --lut") }
         var operations: [JSON] = []
         func add(_ name: String, _ value: JSON?) {
             if let value { operations.append(["operation": .string(name), "value": value]) }
@@ -113,7 +114,7 @@ struct AdjustmentOptions: ParsableArguments {
         add("contrast", contrast.map { .double($0) })
         add("saturation", saturation.map { .double($0) })
         if blackAndWhite { operations.append(["operation": "blackAndWhite"]) }
-        if let lut { operations.append(try Self.look(lut, strength: lutStrength)) }
+        if let lut { operations.append(try Self.look(lut, strength: lutStrength ?? 1)) }
         return operations + others.map(Self.operation)
     }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import Contracts
 import JSONValue
 import PhotoClient
@@ -122,6 +123,43 @@ enum AlbumLookup {
     static func known(_ title: String, in library: PhotoLibrary) async throws -> AssetCollection? {
         let found = try await titled(title, in: library)
         return found.entities.isEmpty ? nil : try one(of: found, "album", title)
+    }
+
+    /// The time for which a new album is tried again while other commands change the root folder.
+    private static let creationTime = Duration.seconds(30)
+
+    /// Returns the album with this title; creates it in the root folder if there is none.
+    ///
+    /// Several commands may do so at the same time. Each new album changes the root folder, whose revision is therefore
+    /// a condition: it is read before the title is looked up, and after a conflict everything begins again.
+    ///
+    /// - Throws: ``CommandFailure`` if more than one has the title
+    static func knownOrNew(
+        _ title: String,
+        in library: PhotoLibrary,
+        _ transactions: inout CommandTransactions
+    ) async throws -> ObjectID {
+        var root = FetchDescription(.lists)
+        root.ids = [.root]
+        let clock = ContinuousClock()
+        let end = clock.now + creationTime
+        while true {
+            let folder = try await library.lists(root, count: 1).lists.first
+            if let album = try await known(title, in: library) { return album.id }
+            var requests: [ChangeRequest] = []
+            if let folder { requests.append(.updateList(.init(id: .id(folder.id), ifRevision: folder.revision))) }
+            requests.append(.createCollection(.init(ref: "album", title: title)))
+            do throws(RPCError) {
+                let made = try await library.perform(requests, transaction: transactions.next())
+                guard let id = made.id("album") else {
+                    throw ErrorCode.internalError.error("the catalog returned no id for the new album")
+                }
+                return id
+            } catch {
+                guard error.errorCode == .conflict, clock.now < end else { throw error }
+                await TaskDelay.retryDelay(.milliseconds(Int.random(in: 10...200)))
+            }
+        }
     }
 
     /// Returns the albums with this title.

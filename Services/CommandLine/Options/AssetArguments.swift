@@ -20,12 +20,14 @@ struct AssetArguments: ParsableArguments {
 
     /// Looks up assets in the given order and without duplicates.
     ///
-    /// - Parameter input: returns the next line of standard input, or nil at its end
+    /// - Parameter input: returns the next line of standard input, or nil at its end; nil to read it
     static func read(
         _ arguments: [String],
         in library: PhotoLibrary,
-        input: () -> String? = { readLine() }
+        input: (() throws -> String?)? = nil
     ) async throws -> [ObjectID] {
+        let standardInput = StandardInput()
+        let next = input ?? { try standardInput.line() }
         let assets = AssetReference(in: library)
         var ids: [ObjectID] = []
         var texts: [String] = []
@@ -36,7 +38,7 @@ struct AssetArguments: ParsableArguments {
         }
         for argument in arguments {
             if argument == "-" {
-                while let line = input() {
+                while let line = try next() {
                     guard let text = reference(inLine: line) else { continue }
                     texts.append(text)
                     if texts.count == AssetReference.batch { try await lookUp() }
@@ -149,12 +151,13 @@ struct AssetReference {
     }
 
     private func named(_ text: String) async throws -> ObjectID {
-        var found: (assets: [Asset], count: Int) = ([], 0)
+        var found = Found()
         if Self.isPrefix(text) {
             found = try await find("localIdentifier BEGINSWITH %@", [text])
         }
         if found.assets.isEmpty {
             found = try await find(Self.isNamed, [text, text + "."])
+            if found.count > 1, let id = try await nearest(text, inTrash: found.areInTrash) { return id }
         }
         guard let first = found.assets.first else {
             throw CommandFailure(
@@ -174,21 +177,43 @@ struct AssetReference {
         return first.id
     }
 
-    /// Searches the library, and the trash if there is nothing. Returns the names of the first assets, and the number
-    /// of all that match.
-    private func find(_ format: String, _ arguments: [String]) async throws -> (assets: [Asset], count: Int) {
+    /// Returns the only asset with the whole name, else the only one with the name and one extension; nil if there is
+    /// none or several: "IMG_1" is IMG_1.jpg also if there is an IMG_1.edited.jpg.
+    private func nearest(_ text: String, inTrash: Bool) async throws -> ObjectID? {
+        let exact = try await find("originalFilename == %@", [text], within: [inTrash])
+        guard exact.count == 0 else { return exact.count == 1 ? exact.assets.first?.id : nil }
+        let all = try await find(Self.isNamed, [text, text + "."], within: [inTrash], count: FetchAssets.maxPage)
+        guard all.assets.count == all.count else { return nil }
+        let own = all.assets.filter { FileGrouping.parts($0.originalFilename ?? "").stem == text }
+        return own.count == 1 ? own.first?.id : nil
+    }
+
+    /// The names of the first assets that match, and the number of all.
+    private struct Found {
+        var assets: [Asset] = []
+        var count = 0
+        var areInTrash = false
+    }
+
+    /// Searches the library, and the trash if there is nothing.
+    private func find(
+        _ format: String,
+        _ arguments: [String],
+        within places: [Bool] = [false, true],
+        count: Int = Self.listed
+    ) async throws -> Found {
         let predicate = try Predicate(format: format, arguments: arguments.map { .string($0) }, of: .asset)
-        for inTrash in [false, true] {
+        for inTrash in places {
             let fetch = try Fetch(
                 .assets(.library),
                 predicate: predicate,
                 includeHidden: true,
                 inTrash: inTrash ? true : nil
             )
-            let page = try await library.assets(fetch.wireForm, members: AssetMembers.name, count: Self.listed)
-            if !page.assets.isEmpty { return (page.assets, page.count) }
+            let page = try await library.assets(fetch.wireForm, members: AssetMembers.name, count: count)
+            if !page.assets.isEmpty { return Found(assets: page.assets, count: page.count, areInTrash: inTrash) }
         }
-        return ([], 0)
+        return Found()
     }
 
     /// True if a text can be the beginning of an asset's identifier.

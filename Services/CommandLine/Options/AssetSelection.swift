@@ -19,12 +19,25 @@ struct AssetSelection: ParsableArguments {
         guard ids.isEmpty != fetch.isEmpty else {
             throw ValidationError("give identifiers, or a fetch with --where, --album and the other options")
         }
-        _ = try fetch.fetch(of: nil)
     }
+
+    /// Checks the fetch, whose errors have names of their own. In ``validate()`` they would lose them.
+    func check() throws { _ = try fetch.fetch(of: nil) }
 
     /// Returns the identifiers that were given, or those of the fetch, read before anything is changed.
     func read(in library: PhotoLibrary) async throws -> [ObjectID] {
         guard ids.isEmpty else { return try await AssetArguments.read(ids, in: library) }
         return try await library.assetIDs(try await fetch.fetch(in: library))
     }
+}
+
+/// A command with an ``AssetSelection``.
+protocol SelectionCommand: LibraryCommand {
+    var assets: AssetSelection { get }
+}
+
+extension SelectionCommand {
+    var reportsAtSignals: Bool { true }
+
+    func check() throws { try assets.check() }
 }

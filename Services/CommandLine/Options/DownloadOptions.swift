@@ -30,7 +30,7 @@ extension ServiceClient {
             case .notification(DownloadResource.notification, let params, _):
                 if let part = params["progress"]?.doubleValue { output.showDownload(part) }
             case .notification: continue
-            case .answer(let answer): return answer
+            case .reply(let answer): return answer
             }
         }
         throw ErrorCode.connectionLost.error("the connection was lost before the response")

@@ -1,12 +1,14 @@
 import Basics
 import Glibc
+import PhotoModel
 import SystemPackage
 
 /// The folder of an export. Files have the names of the originals; a file that is there already is never replaced.
 ///
-/// A name that another file has becomes `name (2).jpg`, and so on. A file of the same content is found again, so that a
-/// repeated export writes what is missing. A sidecar that an earlier export of the same asset has written, and that
-/// nobody has changed since, is replaced.
+/// A name that another file has becomes `name (2).jpg`, and so on. So does a name with which an import of the folder
+/// would take files of two assets for one, as those of a photo and of a video that is not its own. A file of the same
+/// content is found again, so that a repeated export writes what is missing. A sidecar that an earlier export of the
+/// same asset has written, and that nobody has changed since, is replaced.
 struct ExportFolder {
     /// A file to be exported.
     struct File {
@@ -42,15 +44,25 @@ struct ExportFolder {
     private var next: [String: Int] = [:]
     /// The numbers before that have another file, which may be that of a later asset, with its size.
     private var others: [String: [(number: Int, size: Int64)]] = [:]
+    /// The names of photos, raw files and videos in the folder, by their stems.
+    private var companions: [String: [String]] = [:]
 
     /// Creates the folder if needed.
     init(_ path: String) throws {
         self.path = path
-        if mkdir(path, 0o777) != 0, errno != EEXIST {
-            throw CommandFailure(
-                message: "\(path) cannot be created: \(Errno(rawValue: errno))",
-                name: "not_written"
-            )
+        if mkdir(path, 0o777) != 0 { try Self.requireFolder(path, Errno(rawValue: errno)) }
+        let names = (try? ImageFileFinder.names(in: FilePath(path))) ?? []
+        for name in names { insertCompanion(String(decoding: name, as: UTF8.self)) }
+    }
+
+    /// - Parameter problem: the error of creating the folder
+    private static func requireFolder(_ path: String, _ problem: Errno) throws {
+        guard problem == .fileExists else {
+            throw CommandFailure(message: "\(path) cannot be created: \(problem)", name: "not_written")
+        }
+        var status = Glibc.stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+            throw CommandFailure(message: "\(path) is there and is not a folder; name another one", name: "not_written")
         }
     }
 
@@ -80,8 +92,45 @@ struct ExportFolder {
     private mutating func claim(_ names: [String], _ files: [File]) throws -> [Place]? {
         let keys = names.map { $0.lowercased() }
         guard claimed.isDisjoint(with: keys), let places = try present(names, files) else { return nil }
+        // Files that are there already stay as they are.
+        let isPresent = zip(places, files).allSatisfy { $0.isPresent || !$1.suffix.isEmpty }
+        guard isPresent || !joinsOthers(names) else { return nil }
         claimed.formUnion(keys)
+        for name in names { insertCompanion(name) }
         return places
+    }
+
+    /// The kinds of files that an import takes for one asset if they have the same stem.
+    private enum Kind {
+        case still, raw, video
+
+        init?(_ ending: String) {
+            switch ending {
+            case _ where FileGrouping.stills.contains(ending): self = .still
+            case _ where FileGrouping.raws.contains(ending): self = .raw
+            case _ where FileGrouping.videoExtensions.contains(ending): self = .video
+            default: return nil
+            }
+        }
+
+        func joins(_ other: Kind) -> Bool { self != other && (self == .still || other == .still) }
+    }
+
+    private mutating func insertCompanion(_ name: String) {
+        let (stem, ending) = FileGrouping.parts(name)
+        guard Kind(ending) != nil, companions[stem]?.contains(name) != true else { return }
+        companions[stem, default: []].append(name)
+    }
+
+    /// True if an import would take one of the names and a file of another asset for one asset.
+    private func joinsOthers(_ names: [String]) -> Bool {
+        names.contains { name in
+            let (stem, ending) = FileGrouping.parts(name)
+            guard let kind = Kind(ending), let others = companions[stem] else { return false }
+            return others.contains { other in
+                !names.contains(other) && Kind(FileGrouping.parts(other).ending)?.joins(kind) == true
+            }
+        }
     }
 
     /// Returns the places of the names, or nil if one of them is that of another file.

@@ -26,10 +26,10 @@ struct FetchOptions: ParsableArguments {
     )
     var sort: [String] = []
 
-    @Option(help: "Maximum number of assets; 0 for all, the default.")
+    @Option(parsing: .unconditional, help: "Maximum number of assets; 0 for all, the default.")
     var limit: Int?
 
-    @Option(help: "Number of assets to skip.")
+    @Option(parsing: .unconditional, help: "Number of assets to skip.")
     var offset = 0
 
     @Flag(help: "Include hidden assets.")

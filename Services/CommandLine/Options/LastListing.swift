@@ -10,6 +10,10 @@ import SystemPackage
 struct LastListing {
     /// The assets that are kept at most.
     static let limit = 100_000
+    /// The note for a user whose listing cannot be written.
+    static let unwritten =
+        "the listing cannot be written, so @1 and the like name no asset; set XDG_STATE_HOME to a folder that can be "
+        + "written"
     /// The note for a user whose listing can be neither replaced nor removed.
     static let outdated =
         "the listing cannot be written, so @1 and the like name assets of an earlier one; set XDG_STATE_HOME to a "
@@ -48,11 +52,16 @@ struct LastListing {
                 options: [.create, .truncate],
                 permissions: [.ownerReadWrite]
             )
+            isUnwritten = file == nil
             if file == nil { isOutdated = unlink(path) != 0 && access(path, R_OK) == 0 }
         }
 
+        /// True if the listing cannot be written.
+        private var isUnwritten = false
         /// True if the listing before can be neither replaced nor removed.
         private(set) var isOutdated = false
+        /// The note for the user; nil if the listing can be written, or if there is no place for it.
+        var note: String? { isOutdated ? LastListing.outdated : isUnwritten ? LastListing.unwritten : nil }
 
         /// Adds assets. They are in the listing when this returns; those of another command that runs at the same time are
         /// never mixed with them, because that replaces the file.

@@ -209,6 +209,7 @@ enum UnfinishedFiles {
     private static func end(by number: Int32) {
         paths.withLock { paths in
             for path in paths { unlink(path) }
+            InterruptedWork.report()
             _exit(128 + number)
         }
     }

@@ -47,16 +47,33 @@ struct PublishRun: Sendable {
         return true
     }
 
+    /// - Throws: also the error of reading the input, after the edits that were published before it are finished
     private func work(_ lines: AsyncThrowingStream<[UInt8], any Error>) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await publisher.run() }
-            group.addTask { try await receiveUpdates() }
+        let failure = try await withThrowingTaskGroup(of: (any Error)?.self) { group in
             group.addTask {
-                try await publish(lines)
-                await publisher.finish()
+                try await publisher.run()
+                return nil
             }
-            try await group.waitForAll()
+            group.addTask {
+                try await receiveUpdates()
+                return nil
+            }
+            group.addTask {
+                do {
+                    try await publish(lines)
+                } catch  where !Task.isCancelled {
+                    await publisher.finish()
+                    return error
+                }
+                await publisher.finish()
+                return nil
+            }
+            var failure: (any Error)?
+            // The first error that is thrown cancels the other tasks.
+            while let ended = try await group.next() { failure = ended ?? failure }
+            return failure
         }
+        if let failure { throw failure }
     }
 
     private func receiveUpdates() async throws {

@@ -4,13 +4,14 @@ import Subprocess
 import Synchronization
 import SystemPackage
 
-/// A command of a service's program that a command of this program carries out, with the same output.
+/// A command of a service's program that a command of this program carries out. Its results are those of this program,
+/// and its errors are reported in the form of this program.
 enum ServiceCommand {
     /// Runs it until it ends. Signals that would end this command end it instead.
     ///
-    /// - Throws: an exit with the status of a refusal if it does not succeed, or with 128 and the number of the signal that
-    ///   ended it
-    static func run(_ program: String, _ arguments: [String]) async throws {
+    /// - Throws: an exit with the status of a refusal if it does not succeed, with that of a partial success if it was
+    ///   one, or with 128 and the number of the signal that ended it
+    static func run(_ program: String, _ arguments: [String], _ output: Output) async throws {
         let child = Child()
         let signals = StopSignals { child.end(by: $0) }
         defer { withExtendedLifetime(signals) {} }
@@ -23,15 +24,39 @@ enum ServiceCommand {
             platformOptions: options,
             input: .none,
             output: .currentStandardOutput,
-            error: .currentStandardError
+            error: .sequence
         ) { execution in
             child.begin(execution.processIdentifier.value)
+            await forward(execution.standardError, output)
         }
         switch result.terminationStatus {
         case .exited(0): return
+        case .exited(CommandFailure.Status.partly.rawValue):
+            throw ExitCode(CommandFailure.Status.partly.rawValue)
         case .exited: throw ExitCode(CommandFailure.Status.refused.rawValue)
         case .signaled(let number): throw ExitCode(128 + Int32(number))
         }
+    }
+
+    private static func forward(_ stream: SubprocessOutputSequence, _ output: Output) async {
+        do {
+            for try await line in stream.strings() {
+                let text = line.last?.isNewline == true ? String(line.dropLast()) : line
+                if let failure = failure(text) { output.report(failure) } else { output.note(text.printable) }
+            }
+        } catch {
+            output.note("its messages cannot be read: \(error)")
+        }
+    }
+
+    /// Returns the error in a line of a service's program, as "Error: not_found: there is no backup"; nil for others.
+    static func failure(_ line: String) -> CommandFailure? {
+        guard line.hasPrefix("Error: ") else { return nil }
+        let parts = line.dropFirst(7).split(separator: ": ", maxSplits: 1).map(String.init)
+        guard parts.count == 2, parts[0].allSatisfy({ $0.isLowercase || $0 == "_" }) else {
+            return CommandFailure(message: String(line.dropFirst(7)), name: "error")
+        }
+        return CommandFailure(message: parts[1], name: parts[0])
     }
 
     /// The process, to which signals are passed on, also those that arrived before it began.

@@ -23,11 +23,15 @@ final class ServiceRunner: Sendable {
     private let variables: [String: String]
     private let onEvent: @Sendable (ServiceRunner, Event) -> Void
     private let wasReady = Mutex(false)
+    /// True if the last run ended because another process serves at the address.
+    private let isBlocked = Mutex(false)
 
     /// The time to stop before the service is killed; longer than the services' own limit.
     static let stopTime = Duration.seconds(15)
     /// The number of starts in a row that may fail before the service was ready for the first time.
     static let firstAttempts = 5
+    /// The time that a service of an earlier `safelight up`, which was killed, is given to end. It ends by itself.
+    static let orphanTime = Duration.seconds(15)
 
     init(
         _ name: ServiceName,
@@ -45,12 +49,15 @@ final class ServiceRunner: Sendable {
     func run() async {
         var policy = RestartPolicy()
         let clock = ContinuousClock()
+        let begin = clock.now
         while !stop.isRequested {
             let start = clock.now
+            isBlocked.withLock { $0 = false }
             let end = await runOnce()
             if stop.isRequested { return }
             let pause = policy.pause(after: clock.now - start)
-            guard wasReady.withLock({ $0 }) || policy.consecutiveFailures < Self.firstAttempts else {
+            let isWaiting = isBlocked.withLock { $0 } && clock.now - begin < Self.orphanTime
+            guard isWaiting || wasReady.withLock({ $0 }) || policy.consecutiveFailures < Self.firstAttempts else {
                 onEvent(self, .abandoned(end))
                 return
             }
@@ -84,6 +91,9 @@ final class ServiceRunner: Sendable {
         }
     }
 
+    /// The words in the log of a service whose address or library another process has locked.
+    private static let blocked = ["is serving at", "in_use"]
+
     private func monitor(_ execution: Execution<CustomWriteInput, SequenceOutput, SequenceOutput>) async {
         let pid = execution.processIdentifier.value
         await withTaskGroup(of: Void.self) { group in
@@ -95,7 +105,12 @@ final class ServiceRunner: Sendable {
                     return true
                 }
             }
-            group.addTask { await self.forward(execution.standardError) { _ in false } }
+            group.addTask {
+                await self.forward(execution.standardError) { line in
+                    if Self.blocked.contains(where: { line.contains($0) }) { self.isBlocked.withLock { $0 = true } }
+                    return false
+                }
+            }
             group.addTask {
                 await self.stop.wait()
                 guard self.stop.isRequested else { return }

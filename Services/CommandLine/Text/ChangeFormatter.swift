@@ -9,8 +9,8 @@ enum ChangeFormatter {
         let questions = record.questions.map { "\(GrantText.line($0)) (\($0.state.rawValue))" }
         let objects: [String] =
             record.assets.map { "\(name($0)): \(describe($0, titles: titles))" }
-            + record.collections.map { "album \(title($0.after ?? $0.before)): \(describe($0))" }
-            + record.lists.map { "folder \(($0.after ?? $0.before)?.title?.printable ?? $0.id.text): \(describe($0))" }
+            + record.collections.map { "\(name($0)): \(describe($0))" }
+            + record.lists.map { "\(name($0)): \(describe($0))" }
             + record.edits.map { "edit \($0.id.printable) of \($0.asset): \(describe($0))" }
         return objects + grants + questions
     }
@@ -21,6 +21,17 @@ enum ChangeFormatter {
         let behalf = record.origin.onBehalfOf.map { " for \($0.printable)" } ?? ""
         let origin = who.map(\.printable).joined(separator: "/")
         return "\(QuantityFormatter.moment(record.date))  #\(record.sequence)  \(origin)\(behalf)"
+    }
+
+    private static func name(_ change: EntityChange<AssetCollection>) -> String {
+        let collection = change.after ?? change.before
+        return "\(collection?.type == .moment ? "moment" : "album") \(title(collection))"
+    }
+
+    /// The years and months of moments are lists too.
+    private static func name(_ change: EntityChange<CollectionList>) -> String {
+        let list = change.after ?? change.before
+        return "\(list?.type == .momentList ? "moments of" : "folder") \(list?.title?.printable ?? change.id.text)"
     }
 
     private static func name(_ change: EntityChange<Asset>) -> String {

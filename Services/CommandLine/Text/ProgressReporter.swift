@@ -22,18 +22,23 @@ struct ProgressReporter {
         start = clock.now
     }
 
-    mutating func begin(total: Int) { meter = ProgressMeter(total: total) }
+    mutating func begin(total: Int, _ noun: String = "asset") {
+        meter = ProgressMeter(total: total)
+        InterruptedWork.begin(total: total, noun, output)
+    }
 
     /// Counts one item.
     mutating func step(isDone: Bool) {
         if !isDone { failed += 1 }
         meter.step(at: clock.now - start)
+        InterruptedWork.reached(done - failed)
         draw()
     }
 
     /// Advances to a number of finished items, for work that is done by a service.
     mutating func update(_ done: Int) {
         while meter.done < min(done, meter.total) { meter.step(at: clock.now - start) }
+        InterruptedWork.reached(meter.done)
         draw()
     }
 
@@ -78,7 +83,7 @@ extension ServiceClient {
                 guard output.showsProgress, let done = params["done"]?.intValue, let total = params["total"]?.intValue
                 else { continue }
                 try? Output.write("\r\u{1B}[K\(done)/\(total)", to: .standardError)
-            case .answer(let reply): answer = reply.result
+            case .reply(let reply): answer = reply.result
             }
         }
         if output.showsProgress { try? Output.write("\r\u{1B}[K", to: .standardError) }

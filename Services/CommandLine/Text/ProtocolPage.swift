@@ -92,6 +92,11 @@ struct ProtocolPage {
         however far ahead it is: a standby, a replica or the change-broker may have to catch up, and none of them knows
         how far the writing catalog is while that is away. A token of another history is `token_expired` at once.
 
+        A service that is stopping refuses new requests as `busy`, and ends as `interrupted` those that wait for an event
+        and those that take too long. Both errors have `data.isStopping` true: another instance of the service, or this
+        one when it has been started again, can carry the request out. One that was `busy` was not begun; a write that was
+        `interrupted` may have been committed, and is sent again under its `transaction`.
+
         An unknown parameter is refused, and so is a member beside `jsonrpc`, `id`, `method` and `params`. An optional
         parameter that is null counts as absent, except in an `AssetPatch`. A client ignores result members that it does
         not know. Dates are integers: microseconds since 1970-01-01 UTC; RFC 3339 text is accepted wherever a date is

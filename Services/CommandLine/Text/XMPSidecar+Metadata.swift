@@ -19,7 +19,9 @@ extension XMPSidecar {
     }
 
     /// Returns the properties with languages, lists and structures, as elements.
-    static func elements(of asset: Asset) -> [String] {
+    ///
+    /// The areas of faces are those of the original, and wrong for a render that was cropped or turned.
+    static func elements(of asset: Asset, isRender: Bool) -> [String] {
         guard let metadata = asset.metadata else { return [] }
         var elements: [String] = []
         if let title = metadata.title { elements.append(alternatives("dc:title", title)) }
@@ -33,8 +35,10 @@ extension XMPSidecar {
             elements.append(list("lr:hierarchicalSubject", "Bag", metadata.hierarchicalKeywords))
         }
         if !metadata.persons.isEmpty {
-            elements.append(list("Iptc4xmpExt:PersonInImage", "Bag", metadata.persons.map(\.name)))
-            elements += regions(metadata.persons, of: asset)
+            var names: [String] = []
+            for person in metadata.persons where !names.contains(person.name) { names.append(person.name) }
+            elements.append(list("Iptc4xmpExt:PersonInImage", "Bag", names))
+            if !isRender { elements += regions(metadata.persons, of: asset) }
         }
         return elements
     }

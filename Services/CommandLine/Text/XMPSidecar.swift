@@ -9,16 +9,23 @@ enum XMPSidecar {
     static let namespace = "urn:org.safelight:edits#"
 
     /// Returns the sidecar of an asset; requests its adjustment data and history from the services.
-    static func text(of asset: Asset, in library: PhotoLibrary) async throws(RPCError) -> String {
+    ///
+    /// - Parameter isRender: true if the file beside it is the edited version
+    static func text(of asset: Asset, isRender: Bool, in library: PhotoLibrary) async throws(RPCError) -> String {
         var data: [UInt8] = []
         if asset.resource(.adjustmentData) != nil {
             for try await chunk in library.resource(asset: asset.id, type: .adjustmentData) { data += chunk }
         }
         let history = try await library.editor.ask(EditHistory(asset: asset.id)).result
-        return packet(asset, adjustmentData: data, history: history)
+        return packet(asset, isRender: isRender, adjustmentData: data, history: history)
     }
 
-    static func packet(_ asset: Asset, adjustmentData: [UInt8], history: EditHistory.Result) -> String {
+    static func packet(
+        _ asset: Asset,
+        isRender: Bool = false,
+        adjustmentData: [UInt8],
+        history: EditHistory.Result
+    ) -> String {
         var attributes: [(String, String)] = [("xmp:Rating", String(asset.rating))]
         if let date = asset.creationDate {
             let offset = asset.creationOffset ?? 0
@@ -49,7 +56,7 @@ enum XMPSidecar {
         let written = attributes.map { property($0.0, $0.1) }.joined()
         let words = asset.keywords.map { "<rdf:li>\(escaped($0))</rdf:li>" }.joined()
         let caption = asset.caption.map { alternatives("dc:description", $0) }
-        let elements = elements(of: asset).map { "\n       \($0)" }.joined()
+        let elements = elements(of: asset, isRender: isRender).map { "\n       \($0)" }.joined()
         let head = """
             <?xpacket begin="\u{FEFF}" id="W5M0MpCehiHzreSzNTczkc9d"?>
             <x:xmpmeta xmlns:x="adobe:ns:meta/">
@@ -81,8 +88,11 @@ enum XMPSidecar {
     private static func degrees(_ value: Double, _ positive: String, _ negative: String) -> String {
         let size = abs(value)
         let whole = Int(size)
-        let minutes = ((size - Double(whole)) * 60 * 1_000_000).rounded() / 1_000_000
-        return "\(whole),\(minutes)\(value < 0 ? negative : positive)"
+        // In millionths, because the text of a small floating-point number has an exponent.
+        let millionths = Int(((size - Double(whole)) * 60 * 1_000_000).rounded())
+        var fraction = String(1_000_000 + millionths % 1_000_000).dropFirst()
+        while fraction.count > 1, fraction.hasSuffix("0") { fraction.removeLast() }
+        return "\(whole),\(millionths / 1_000_000).\(fraction)\(value < 0 ? negative : positive)"
     }
 
     static func escaped(_ text: String) -> String {

@@ -26,10 +26,28 @@ struct TokenFile: Sendable {
         return token
     }
 
+    /// The temporary name.
+    private var partial: FilePath { FilePath(path.string + ".\(getpid()).part") }
+
+    /// Checks that a token can be stored, before anything is done of which it tells.
+    func check() throws {
+        do {
+            try FileDescriptor.open(
+                partial,
+                .writeOnly,
+                options: [.create, .truncate],
+                permissions: [.ownerReadWrite, .groupRead, .otherRead]
+            )
+            .close()
+        } catch {
+            throw CommandFailure(message: "\(path.string) cannot be written: \(error)", name: "not_written")
+        }
+        unlink(partial.string)
+    }
+
     /// Stores a token.
     mutating func write(_ token: ChangeToken) throws {
         guard token != written else { return }
-        let partial = FilePath(path.string + ".\(getpid()).part")
         do {
             let file = try FileDescriptor.open(
                 partial,

@@ -50,7 +50,7 @@ extension CatalogConnection {
         return try await library.catalog.ask(request).result.edits.first?.edit.state
     }
 
-    /// Claims a page of the edits that are accepted and that no other editor has.
+    /// Claims a page of the accepted edits that no other editor has.
     func claim(after position: Int64?) async throws(RPCError) -> EditsPending.Result {
         try await library.catalog.ask(EditsPending(after: position, editor: editor)).result
     }

@@ -8,8 +8,8 @@ struct EditKey: Sendable, Hashable {
     var id: String
 }
 
-/// The groups of published edits that run at the same time. Each has a number of its own that run at most, so the edits
-/// of one do not wait for those of another.
+/// The groups of published edits. Each has its own limit of edits that run at the same time, so the edits of one lane
+/// do not wait for those of another.
 enum EditLane: Sendable, CaseIterable {
     /// Edits of photos whose originals are on this machine. Each edit begins here.
     case photo
@@ -27,7 +27,7 @@ struct QueuedEdit: Sendable, Equatable {
     /// True if another editor may have begun it: it is looked up before it is rendered.
     var isShared = false
     var lane = EditLane.photo
-    /// True once its original was found to be in remote storage only, if the edit allows to download it.
+    /// True once its original was found to be in remote storage only, and the edit allows the download.
     var mayDownload = false
 
     var predecessor: EditKey? { edit.predecessor.map { EditKey(publisher: key.publisher, id: $0) } }
@@ -56,7 +56,7 @@ struct EditQueue: Sendable {
     struct Limits: Sendable {
         /// The most edits waiting for a predecessor that has not been published; further ones fail at once.
         var unknownPredecessors = 1024
-        /// How long they wait, in microseconds.
+        /// The time that they wait, in microseconds.
         var predecessorTimeout: Int64 = 30_000_000
         /// The most edits of a publisher that does not see the whole library, while the queue is half full; further
         /// ones are dropped.
@@ -109,7 +109,7 @@ struct EditQueue: Sendable {
         let firstTurn: UInt64
         var turns: [EditLane: UInt64] = [:]
 
-        /// The turn that it last had in a lane.
+        /// Its last turn in each lane.
         func turn(in lane: EditLane) -> UInt64 { turns[lane] ?? firstTurn }
     }
 
@@ -121,7 +121,7 @@ struct EditQueue: Sendable {
     private var ready: [(order: UInt64, key: EditKey)] = []
     private var busyAssets: Set<ObjectID> = []
     private var unknownPredecessors = 0
-    /// The edits whose predecessors are not in the queue, and will be accepted or finished by another editor if at all.
+    /// The edits whose predecessors are not in this queue, so that only another editor can accept or finish them.
     private var waitingForOthers: Set<EditKey> = []
     private var nextOrder: UInt64 = 0
 
@@ -189,10 +189,10 @@ struct EditQueue: Sendable {
         }
     }
 
-    /// The publishers that have edits here that wait for others.
+    /// The publishers of edits here that wait for predecessors elsewhere.
     var publishersWaiting: Set<String> { Set(waitingForOthers.map(\.publisher)) }
 
-    /// Returns the predecessors of a publisher's edits that wait for others.
+    /// Returns the predecessors elsewhere that a publisher's edits wait for.
     func awaited(of publisher: String) -> [String] {
         let ids = waitingForOthers.filter { $0.publisher == publisher }.compactMap {
             entries[$0]?.edit.edit.predecessor
@@ -200,7 +200,7 @@ struct EditQueue: Sendable {
         return Set(ids).sorted()
     }
 
-    /// Continues the edits that wait for others, with the state of a predecessor in the catalog.
+    /// Continues the edits that wait for a predecessor elsewhere, with its state in the catalog.
     ///
     /// - Returns: the failures that the predecessor causes
     mutating func note(_ predecessor: EditKey, _ state: PublishedEditState, now: Int64) -> [Failure] {
@@ -287,7 +287,7 @@ struct EditQueue: Sendable {
 
     func contains(_ key: EditKey) -> Bool { entries[key] != nil }
 
-    /// Returns whether a publisher has as many edits here as one may have that does not see the whole library.
+    /// Returns true if a publisher has as many edits here as one with a limited grant may have.
     func isFull(for publisher: String) -> Bool { publishers[publisher]?.count ?? 0 >= limits.ofLimitedPublisher }
 
     /// Returns the digest of a queued edit; nil for other edits.

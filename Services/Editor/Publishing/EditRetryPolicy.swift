@@ -3,9 +3,9 @@ import Contracts
 
 /// The retry policy of published edits: try again, or end the edit. Pure; the caller keeps the time.
 ///
-/// Temporary conditions (an unreachable service, an unreachable object store, a full disk, an upload that a restart of
-/// the catalog removed) are retried without limit, because the edit was accepted.
-/// Faults of the edit or its image are retried a few times at most, so that it does not delay other edits.
+/// Temporary conditions (an unreachable service or object store, a full disk, an upload that a restart of the catalog
+/// removed) are retried without limit, because the edit was accepted. Faults of the edit or its image are retried a few
+/// times at most, so that the edit does not delay others.
 struct EditRetryPolicy: Sendable {
     enum Step: Sendable, Equatable {
         /// Try again after a pause.
@@ -41,7 +41,7 @@ struct EditRetryPolicy: Sendable {
     mutating func next(after error: RPCError, isConditional: Bool) -> Step {
         switch error.errorCode {
         case .networkError where Self.lostObjects.contains(error.data["problem"]?.stringValue ?? ""): return .fails
-        // The owner of the library declined the edit, or did not decide in time: another try would be another question.
+        // The owner of the library declined the edit, or did not decide in time: another attempt would ask again.
         case .userCancelled where error.data["question"] != nil: return .fails
         case .busy, .connectionLost, .unavailable, .deadlineExceeded, .behind, .interrupted, .userCancelled,
             .notEnoughSpace, .libraryOffline, .libraryRelinquished, .librarySwitching, .libraryReadOnly, .networkError,

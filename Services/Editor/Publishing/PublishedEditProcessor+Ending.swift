@@ -5,9 +5,9 @@ import JSONValue
 import Logging
 import PhotoModel
 
-/// How edits end in the catalog.
+/// The end of edits in the catalog.
 extension PublishedEditProcessor {
-    /// Returns how an edit ended; nil if it is not known to have ended.
+    /// Returns the outcome of an edit; nil if it is not known to have ended.
     func ending(of key: EditKey) async -> PublishedEditState? {
         do throws(RPCError) {
             let state = try await catalog.state(of: key)
@@ -19,12 +19,12 @@ extension PublishedEditProcessor {
 
     /// Records in the catalog that an edit has failed.
     ///
-    /// An accepted edit belongs to this editor until it has ended in the catalog, so nobody else would record that it
-    /// failed. This goes on until the failure is recorded, or until the catalog answers that the edit has ended or is
+    /// An accepted edit belongs to this editor until it has ended in the catalog, so no other process would record its
+    /// failure. Repeats until the failure is recorded, or until the catalog responds that the edit has ended or is
     /// unknown.
     ///
     /// - Parameter isAccepted: true if the catalog has accepted it
-    /// - Returns: how it ended; nil if the editor stops, or if the failure of an edit that is not accepted could not be
+    /// - Returns: the outcome; nil if the editor stops, or if the failure of an edit that is not accepted could not be
     ///   recorded
     func end(_ queued: QueuedEdit, _ failure: RPCError, isAccepted: Bool = true) async -> PublishedEditState? {
         var tries = EditRetryPolicy()

@@ -30,7 +30,7 @@ actor PublishedEditProcessor {
     private var running: [EditLane: Int] = [:]
     private var runningCatalogTasks = 0
     private var accepting = 0
-    /// The publishers whose edits elsewhere are followed.
+    /// The publishers whose edits at other editors are followed.
     private var followed: Set<String> = []
 
     private let wakeup = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -129,7 +129,7 @@ actor PublishedEditProcessor {
         }
     }
 
-    /// Loads the edits that an earlier process of this editor accepted and did not finish, and those that no editor has.
+    /// Loads the edits that an earlier process of this editor accepted and did not finish, and those without an editor.
     private func resumeAllPending() async {
         var position: Int64?
         var tries = EditRetryPolicy()
@@ -147,7 +147,7 @@ actor PublishedEditProcessor {
         }
     }
 
-    /// Takes over the edits of other editors that have gone.
+    /// Takes over the edits of other editors that have stopped.
     private func claimLeft() async {
         var tries = EditRetryPolicy()
         while !Task.isCancelled {
@@ -203,12 +203,12 @@ actor PublishedEditProcessor {
     }
 
     private func receive(_ message: PulledMessage) async {
-        // Without a suspension for those who are known, because edits are accepted in the order of their messages.
+        // No suspension for known identities, because edits are accepted in the order of their messages.
         let known = access.known(message.identity)
         let permission: Permission? = if let known { known } else { await access.ask(message.identity) }
         guard let permission, permission.allows(.view) else {
             access.refused(message.identity)
-            // Its outcome would be a change of the library, which the identity may not make either.
+            // Recording its outcome would be a change of the library, which the identity may not make either.
             metrics.denied.add()
             throttledLog.warning(
                 "a published edit was dropped: its publisher may not change the library",
@@ -243,7 +243,7 @@ actor PublishedEditProcessor {
         signalCapacity()
     }
 
-    /// - Parameter hasShare: true if the publisher may have a part of the queue only
+    /// - Parameter hasShare: true if the publisher may use a part of the queue only
     private func accept(_ queued: QueuedEdit, _ params: JSON, hasShare: Bool) async {
         // Received again while queued: the catalog need not be asked.
         if queue.digest(of: queued.key) == queued.digest { return metrics.repeated.add() }
@@ -251,8 +251,8 @@ actor PublishedEditProcessor {
         var tries = EditRetryPolicy()
         while !Task.isCancelled {
             do throws(RPCError) {
-                // It cannot wait in the socket, where the edits of others would wait behind it. Nothing is recorded, so
-                // it is accepted when it is sent again.
+                // It cannot wait in the socket, where the edits of others would wait behind it. Because no failure is
+                // recorded, it is accepted when it is sent again.
                 if isFull, try await catalog.state(of: queued.key) == nil { return metrics.setAside.add() }
                 if try await catalog.accept(queued, content: params.canonical).isChanged {
                     metrics.accepted.add()
@@ -347,7 +347,7 @@ actor PublishedEditProcessor {
                     answer(key, state)
                     break
                 } catch {
-                    // An error does not mean that the predecessor is unknown: the edit would fail for a wrong reason.
+                    // An error does not mean that the predecessor is unknown: the edit would fail for the wrong reason.
                     await TaskDelay.retryDelay(tries.retryDelay(after: error))
                 }
             }
@@ -366,7 +366,8 @@ actor PublishedEditProcessor {
         if let deadline = queue.deadline(of: key) { deadlines.continuation.yield(deadline) }
     }
 
-    /// Follows the predecessors that another editor has, or that are not published yet, until no edit here waits for them.
+    /// Follows the predecessors that another editor has, or that are not published yet, until no edit here waits for
+    /// them.
     private func follow(_ publisher: String) async {
         var tries = EditRetryPolicy()
         while !Task.isCancelled {

@@ -3,9 +3,9 @@ import Hosting
 
 /// Decides whose published edits are accepted: those of identities that may change what they see.
 struct PublishingAccess: Sendable {
-    /// Returns what an identity may do; nil if it has to be asked about.
+    /// Returns the permissions of an identity; nil if the catalog has to be asked.
     let known: @Sendable (_ identity: String) -> Permission?
-    /// Returns what an identity may do; nil if that cannot be found out.
+    /// Returns the permissions of an identity, asking the catalog; nil if they cannot be determined.
     let ask: @Sendable (_ identity: String) async -> Permission?
     /// Counts a dropped edit.
     let refused: @Sendable (_ identity: String) -> Void

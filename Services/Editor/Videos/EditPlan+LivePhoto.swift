@@ -4,7 +4,7 @@ import JSONValue
 import PhotoModel
 
 extension EditPlan {
-    /// Returns the video that belongs to a version of a Live Photo; nil if the asset is none.
+    /// Returns the video that belongs to a version of a Live Photo; nil if the asset is not a Live Photo.
     static func pairedVideo(of asset: Asset, _ base: EditBase) -> AssetResource? {
         guard asset.mediaType == .image, let original = asset.resource(.pairedVideo) else { return nil }
         return switch base {

@@ -5,10 +5,11 @@ import JSONValue
 import PhotoModel
 
 extension EditPlan {
-    /// Returns what an edit of a video renders, and its list.
+    /// Returns the source that an edit of a video renders, and its list.
     ///
     /// No base of a video is kept (S-87). An edit of this editor starts from the original again, unless it was made
-    /// over another program's render: then, and if the last edit is another program's, it starts from what is shown.
+    /// over another program's render: then, and if the last edit is another program's, it starts from the current
+    /// version.
     static func video(
         _ edit: ApplyEdit,
         of asset: Asset,
@@ -26,7 +27,7 @@ extension EditPlan {
             let list = AdjustmentList(operations: onRender, isOnRender: true)
             return (.current, asset.currentResource ?? original, list)
         }
-        // Options in pixels refer to what the operations apply to.
+        // Options in pixels refer to the picture that the operations apply to.
         let added = try Self.operations(edit, onto: edit.mode == .append ? asset.currentResource : original)
         let all = edit.mode == .append ? present.operations + added : added
         guard all.count <= AdjustmentList.maximumCount else {
@@ -41,7 +42,7 @@ extension EditPlan {
             if let kind = VideoAdjustments.unsupported(list) { throw .operationOfPhotos(kind, asset) }
             return
         }
-        // The video of a Live Photo is as long as its still's list says nothing else: its sound is `audioVolume`.
+        // The list of a Live Photo cannot change the length of its video, and the volume is `audioVolume`.
         let ofVideos = list.operations.first { $0.kind.stage == .video && !$0.isNeutral }
         if let ofVideos { throw .operationOfVideos(ofVideos.kind, asset) }
     }

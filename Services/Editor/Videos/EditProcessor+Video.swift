@@ -43,8 +43,8 @@ extension EditProcessor {
         return withExtendedLifetime(file) { Reply(result.json, attachments: [render.bytes]) }
     }
 
-    /// Returns the times of two frames that show the same, of the original and of the video that is shown; nil for a
-    /// photo, and for another program's edit, whose times are not known.
+    /// Returns the times of two frames that show the same moment, of the original and of the current version; nil for a
+    /// photo, and equal times for another program's edit, whose times are not known.
     func comparedTimes(of asset: Asset) async -> JSON? {
         guard asset.mediaType == .video, let shown = asset.currentResource?.duration else { return nil }
         // Not the first frame, which is often black.

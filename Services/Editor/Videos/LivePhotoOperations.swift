@@ -4,8 +4,8 @@ import JSONValue
 import PhotoModel
 import Synchronization
 
-/// The saves and previews of Live Photos that are running. Of one client and Live Photo there is one: the next one cancels
-/// it, as with `PHLivePhotoEditingContext` (T-48).
+/// The running saves and previews of Live Photos, at most one for each client and Live Photo: the next one cancels it,
+/// as with `PHLivePhotoEditingContext` (T-48).
 final class LivePhotoOperations: Sendable {
     private struct Key: Hashable {
         let asset: ObjectID

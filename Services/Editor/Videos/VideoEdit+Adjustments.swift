@@ -35,7 +35,7 @@ extension VideoEdit {
                 }
             var picture = Picture(geometry: geometry, width: adjustments.width, height: adjustments.height)
             if adjustments.recolours {
-                // Once beforehand, so that an error is thrown.
+                // Called once beforehand, so that an error is thrown here.
                 var grey: [UInt16] = [32_768, 32_768, 32_768]
                 try adjustments.recolour(&grey)
                 picture.recolour = { colours in try? adjustments.recolour(&colours) }
@@ -51,22 +51,32 @@ extension VideoEdit {
             }
             self.picture = picture
         }
+        (start, end) = try Self.part(list, of: info)
         for operation in operations {
             switch operation.kind {
-            case .timeRange:
-                start = Int64((operation.number("start") * 1e6).rounded())
-                let last = Int64((operation.number("end") * 1e6).rounded())
-                end = last < info.duration ? last : nil
             case .speed: speed *= operation.number()
             case .volume: volume *= operation.number()
             default: break
             }
         }
         if let ofLivePhoto = list.livePhoto?.audioVolume { volume *= ofLivePhoto }
+        speed = min(Self.speeds.upperBound, max(Self.speeds.lowerBound, speed))
+        volume = min(Self.volumes.upperBound, max(Self.volumes.lowerBound, volume))
+    }
+
+    /// Returns the part of a video that a list keeps, in microseconds; a nil end is that of the video.
+    static func part(
+        _ list: AdjustmentList,
+        of info: VideoInfo
+    ) throws(WorkerJobError) -> (start: Int64, end: Int64?) {
+        guard let range = list.operations.last(where: { $0.kind == .timeRange && !$0.isNeutral }) else {
+            return (0, nil)
+        }
+        let start = Int64((range.number("start") * 1e6).rounded())
+        let end = Int64((range.number("end") * 1e6).rounded())
         guard info.duration == 0 || start < info.duration else {
             throw WorkerJobError.partBehindEnd(start: start, of: info.duration)
         }
-        speed = min(Self.speeds.upperBound, max(Self.speeds.lowerBound, speed))
-        volume = min(Self.volumes.upperBound, max(Self.volumes.lowerBound, volume))
+        return (start, end < info.duration ? end : nil)
     }
 }

@@ -22,7 +22,7 @@ enum VideoEditWorker {
             throw WorkerJobError(name: "invalid_request", message: "a render of a video needs a file and a pipe")
         }
         let (plan, list) = try read(job)
-        // Other work comes first.
+        // Other work has priority.
         nice(10)
         var settings = VideoExportSettings()
         settings.quality = renderQuality
@@ -30,7 +30,7 @@ enum VideoEditWorker {
         settings.seconds = 0.9 * Double(WorkerProcess.limits.wallSeconds)
         settings.threads = min(4, max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         var limits = VideoLimits()
-        // All of the file is read, perhaps twice.
+        // The whole file is read, some of it twice.
         limits.bytes = .max
         limits.totalSeconds = settings.seconds
         let pipe = job.files[1]
@@ -40,7 +40,7 @@ enum VideoEditWorker {
             let info = file.info
             let edit = try VideoEdit(list.fitted(to: plan.maximumSide), info)
             settings.isQuickTime = plan.isQuickTime
-            // Colours are computed in sRGB. All else leaves high dynamic range as it is.
+            // Colours are computed in sRGB. All other changes preserve high dynamic range.
             settings.isHEVC = info.isHDR && edit.picture?.recolour == nil && edit.picture?.overlay == nil
             let sink = VideoExportSink { bytes, position in
                 WorkerOutputRecord.bytes(position, bytes.count).write(to: pipe, bytes)
@@ -68,9 +68,15 @@ enum VideoEditWorker {
         let (plan, list) = try read(job)
         do {
             if let kind = VideoAdjustments.unsupported(list) { throw WorkerJobError.operationOfPhotos(kind) }
-            let start = list.operations.last { $0.kind == .timeRange }?.number("start") ?? 0
-            let time = plan.frameTime ?? (start > 0 ? Int64(start * 1e6) : nil)
-            let bytes = try still(try open(job, plan), at: time)
+            let file = try open(job, plan)
+            let part = try VideoEdit.part(list, of: file.info)
+            let time = plan.frameTime ?? (part.start > 0 ? part.start : nil)
+            let (bytes, shown) = try still(file, at: time)
+            if part.start > 0 || part.end != nil {
+                // A render would refuse a part in which no frame begins.
+                let first = time == part.start ? shown : try frameTime(file, atOrAfter: part.start)
+                guard first >= part.start, first < part.end ?? .max else { throw VideoError.emptyPart }
+            }
             let image = try AdjustmentRendering.render(
                 bytes,
                 list,
@@ -92,7 +98,7 @@ enum VideoEditWorker {
     static func keyFrame(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         let (plan, list) = try read(job)
         do {
-            let bytes = try still(try open(job, plan), at: plan.frameTime)
+            let bytes = try still(try open(job, plan), at: plan.frameTime).bytes
             let image = try AdjustmentRendering.render(
                 bytes,
                 list,
@@ -109,7 +115,7 @@ enum VideoEditWorker {
             if plan.maximumSide == nil {
                 WorkerProcess.enter(.reading)
                 let photo = try job.contents(ofFile: 1, limit: EditWorker.largestSource)
-                // The map is that of another moment.
+                // The gain map shows another moment.
                 render.dropsGainMap = GainMapEdit.isPresent(in: photo)
                 attachment = try MetadataWriter.transfer(
                     from: photo,
@@ -138,21 +144,27 @@ enum VideoEditWorker {
             return try job.contents(ofFile: index, limit: EditWorker.largestSource)
         }
         do {
-            return try still(try open(job, nil, file: index), at: time)
+            return try still(try open(job, nil, file: index), at: time).bytes
         } catch {
             throw WorkerJobError(edit: error)
         }
     }
 
-    /// Returns an upright frame as a PNG file.
-    private static func still(_ file: borrowing VideoFile, at time: Int64?) throws -> [UInt8] {
+    /// Returns the time of the first frame at or after a time, or of the last frame, in microseconds.
+    private static func frameTime(_ file: borrowing VideoFile, atOrAfter time: Int64) throws -> Int64 {
+        try file.frame(.at(time, tolerance: 0), width: 16, height: 16).time
+    }
+
+    /// Returns an upright frame as a PNG file, and its time in microseconds.
+    private static func still(_ file: borrowing VideoFile, at time: Int64?) throws -> (bytes: [UInt8], time: Int64) {
         let (width, height) = (file.storedWidth, file.storedHeight)
         let longest = max(width, height)
         let whole = RenditionOptions(target: .size(width: longest, height: longest), format: .png)
         let rendition = try FrameRendition(width: width, height: height, orientation: file.orientation, [whole])
         let position = time.map { FramePosition.at($0, tolerance: 0) } ?? .automatic
         let frame = try file.frame(position, width: rendition.decodedWidth, height: rendition.decodedHeight)
-        return try frame.withPixels { pixels throws(ImagingError) in try rendition.render(pixels) }.first?.bytes ?? []
+        let made = try frame.withPixels { pixels throws(ImagingError) in try rendition.render(pixels) }
+        return (made.first?.bytes ?? [], frame.time)
     }
 
     private static func open(

@@ -1,7 +1,7 @@
 import Basics
 import Synchronization
 
-/// Sends the progress of a video's render: one message at a time, and only after a percent more.
+/// Sends the progress of a video's render: one message at a time, and one for each percent at most.
 final class VideoProgress: Sendable {
     private struct State {
         var sent = 0.0

@@ -8,7 +8,8 @@ struct VideoRenderPlan: Sendable, Equatable, JSONTabled {
     var size: Int64?
     /// The adjustment list as JSON.
     var adjustments: JSON
-    /// Microseconds of the video at which a frame is rendered; nil for the first that is not nearly one colour.
+    /// Microseconds of the video at which a frame is rendered; nil for the first frame that is not almost a single
+    /// colour.
     var frameTime: Int64?
     /// The longer side of the frame or video, in pixels; nil for the size that the operations give.
     var maximumSide: Int?
@@ -24,7 +25,7 @@ struct VideoRenderPlan: Sendable, Equatable, JSONTabled {
         maximumSide: Int? = nil,
         maxBytes: Int64 = 1
     ) {
-        // The video of a Live Photo stays what Apple's programs expect.
+        // Apple's programs expect the video of a Live Photo to be a QuickTime file.
         isQuickTime = video.isPairedVideo && video.contentType == "com.apple.quicktime-movie"
         (offset, size) = video.offset == nil ? (nil, nil) : (video.offset, video.size)
         self.adjustments = adjustments.json

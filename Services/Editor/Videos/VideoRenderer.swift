@@ -127,7 +127,7 @@ final class VideoRenderer: Sendable {
             return task
         }
         if await task.value { return }
-        // The next video tries again.
+        // The next video starts it again.
         starting.withLock { starting in
             if starting == task { starting = nil }
         }

@@ -7,37 +7,40 @@ struct LRUIndex<Key: Hashable & Sendable>: Sendable {
     let budget: Int64
     /// The cost of all entries, in bytes.
     private(set) var total: Int64 = 0
-    private var places: [Key: Int] = [:]
+    /// The index of each key's node.
+    private var slots: [Key: Int] = [:]
     private var nodes: [Node] = []
-    private var free: [Int] = []
-    /// The slots of the most and the least recently used entry.
-    private var newest = -1
-    private var oldest = -1
+    private var freeSlots: [Int] = []
+    /// The slots of the most and the least recently used entry; -1 if there is none.
+    private var mostRecent = -1
+    private var leastRecent = -1
 
     private struct Node: Sendable {
+        /// Nil while the slot is free.
         var key: Key?
         var cost: Int64
-        var newer: Int
-        var older: Int
+        /// The slots of the entries used right after and right before this one; -1 for none.
+        var moreRecent: Int
+        var lessRecent: Int
     }
 
     init(budget: Int64) {
         self.budget = max(0, budget)
     }
 
-    var count: Int { places.count }
+    var count: Int { slots.count }
 
-    func contains(_ key: Key) -> Bool { places[key] != nil }
+    func contains(_ key: Key) -> Bool { slots[key] != nil }
 
-    func cost(of key: Key) -> Int64? { places[key].map { nodes[$0].cost } }
+    func cost(of key: Key) -> Int64? { slots[key].map { nodes[$0].cost } }
 
     /// The keys, least recently used first.
-    var keysFromOldest: [Key] {
+    var keysLeastRecentFirst: [Key] {
         var keys: [Key] = []
-        var place = oldest
-        while place >= 0 {
-            if let key = nodes[place].key { keys.append(key) }
-            place = nodes[place].newer
+        var slot = leastRecent
+        while slot >= 0 {
+            if let key = nodes[slot].key { keys.append(key) }
+            slot = nodes[slot].moreRecent
         }
         return keys
     }
@@ -45,9 +48,9 @@ struct LRUIndex<Key: Hashable & Sendable>: Sendable {
     /// Marks an entry as used. Returns false if there is none.
     @discardableResult
     mutating func touch(_ key: Key) -> Bool {
-        guard let place = places[key] else { return false }
-        unlink(place)
-        link(place)
+        guard let slot = slots[key] else { return false }
+        unlink(slot)
+        link(slot)
         return true
     }
 
@@ -62,24 +65,24 @@ struct LRUIndex<Key: Hashable & Sendable>: Sendable {
             remove(key)
             return [key]
         }
-        if let place = places[key] {
-            total += cost - nodes[place].cost
-            nodes[place].cost = cost
-            unlink(place)
-            link(place)
+        if let slot = slots[key] {
+            total += cost - nodes[slot].cost
+            nodes[slot].cost = cost
+            unlink(slot)
+            link(slot)
         } else {
-            let node = Node(key: key, cost: cost, newer: -1, older: -1)
-            let place: Int
-            if let reused = free.popLast() {
+            let node = Node(key: key, cost: cost, moreRecent: -1, lessRecent: -1)
+            let slot: Int
+            if let reused = freeSlots.popLast() {
                 nodes[reused] = node
-                place = reused
+                slot = reused
             } else {
                 nodes.append(node)
-                place = nodes.count - 1
+                slot = nodes.count - 1
             }
-            places[key] = place
+            slots[key] = slot
             total += cost
-            link(place)
+            link(slot)
         }
         return trim(to: budget)
     }
@@ -87,36 +90,36 @@ struct LRUIndex<Key: Hashable & Sendable>: Sendable {
     /// Removes an entry. Returns its cost, or nil if there is none.
     @discardableResult
     mutating func remove(_ key: Key) -> Int64? {
-        guard let place = places.removeValue(forKey: key) else { return nil }
-        unlink(place)
-        let cost = nodes[place].cost
+        guard let slot = slots.removeValue(forKey: key) else { return nil }
+        unlink(slot)
+        let cost = nodes[slot].cost
         total -= cost
-        nodes[place].key = nil
-        free.append(place)
+        nodes[slot].key = nil
+        freeSlots.append(slot)
         return cost
     }
 
     /// Evicts the least recently used entries until at most `bytes` remain.
     private mutating func trim(to bytes: Int64) -> [Key] {
-        var gone: [Key] = []
-        while total > bytes, oldest >= 0, let key = nodes[oldest].key {
+        var evicted: [Key] = []
+        while total > bytes, leastRecent >= 0, let key = nodes[leastRecent].key {
             remove(key)
-            gone.append(key)
+            evicted.append(key)
         }
-        return gone
+        return evicted
     }
 
-    private mutating func link(_ place: Int) {
-        nodes[place].older = newest
-        nodes[place].newer = -1
-        if newest >= 0 { nodes[newest].newer = place }
-        newest = place
-        if oldest < 0 { oldest = place }
+    private mutating func link(_ slot: Int) {
+        nodes[slot].lessRecent = mostRecent
+        nodes[slot].moreRecent = -1
+        if mostRecent >= 0 { nodes[mostRecent].moreRecent = slot }
+        mostRecent = slot
+        if leastRecent < 0 { leastRecent = slot }
     }
 
-    private mutating func unlink(_ place: Int) {
-        let (newer, older) = (nodes[place].newer, nodes[place].older)
-        if newer >= 0 { nodes[newer].older = older } else { newest = older }
-        if older >= 0 { nodes[older].newer = newer } else { oldest = newer }
+    private mutating func unlink(_ slot: Int) {
+        let (moreRecent, lessRecent) = (nodes[slot].moreRecent, nodes[slot].lessRecent)
+        if moreRecent >= 0 { nodes[moreRecent].lessRecent = lessRecent } else { mostRecent = lessRecent }
+        if lessRecent >= 0 { nodes[lessRecent].moreRecent = moreRecent } else { leastRecent = moreRecent }
     }
 }

@@ -1,6 +1,7 @@
 import Basics
 import Glibc
 import JSONValue
+import Logging
 import PhotoModel
 import Storage
 import Synchronization
@@ -9,8 +10,8 @@ import Synchronization
 ///
 /// A file gets its name by a rename, so it is complete or absent; damage after a power failure is found by the checksum
 /// and counts as a miss. No file is synced, because every rendition can be made again; all of them are synced together,
-/// by ``sync()``, before anything is noted that depends on them. The accounting is kept in memory and rebuilt from the
-/// files at start, so it cannot drift from the disk.
+/// by ``sync()``, before anything that depends on them is recorded. The accounting is kept in memory and rebuilt from
+/// the files at start, so it cannot drift from the disk.
 final class RenditionDiskCache: Sendable {
     /// Syncs the filesystem of the cache's folder; blocks.
     typealias FilesystemSync = @Sendable () throws(StorageError) -> Void
@@ -59,7 +60,7 @@ final class RenditionDiskCache: Sendable {
         found.sort { ($0.used, $0.key.text) < ($1.used, $1.key.text) }
         var accounting = LRUIndex<RenditionKey>(budget: budget)
         for entry in found {
-            for gone in accounting.insert(entry.key, cost: entry.cost) { unlink(Self.path(root, gone)) }
+            for evicted in accounting.insert(entry.key, cost: entry.cost) { unlink(Self.path(root, evicted)) }
         }
         self.state = Mutex(State(accounting: accounting))
     }
@@ -89,7 +90,7 @@ final class RenditionDiskCache: Sendable {
         if state.withLock({ $0.accounting.touch(key) }) { utimensat(AT_FDCWD, Self.path(root, key), nil, 0) }
     }
 
-    /// Writes a rendition. If the disk is full or fails, the rendition is just not cached.
+    /// Writes a rendition. If the disk is full or fails, the rendition is not cached.
     ///
     /// - Returns: the reason for the log if it could not be written; nil if it was, or if it exceeds the whole budget
     func insert(_ rendition: EncodedRendition, _ key: RenditionKey) -> String? {
@@ -117,8 +118,8 @@ final class RenditionDiskCache: Sendable {
                 return "rename \(temporary): \(String(cString: strerror(problem)))"
             }
             if syncFilesystem != nil { state.unsynced.insert(key) }
-            for gone in state.accounting.insert(key, cost: cost) {
-                unlink(Self.path(root, gone))
+            for evicted in state.accounting.insert(key, cost: cost) {
+                unlink(Self.path(root, evicted))
                 state.evicted += 1
             }
             return nil
@@ -127,14 +128,14 @@ final class RenditionDiskCache: Sendable {
 
     // MARK: Power failures
 
-    /// The number of renditions that a power failure may take, because they were inserted after the last sync. Those of
-    /// an earlier process count as one.
+    /// The number of renditions that a power failure may destroy, because they were inserted after the last sync. Those
+    /// of an earlier process count as one.
     var unsyncedCount: Int {
         guard syncFilesystem != nil else { return 0 }
         return state.withLock { $0.unsynced.count + ($0.isSynced ? 0 : 1) }
     }
 
-    /// Makes sure that no power failure can take the renditions that were inserted before; blocks.
+    /// Makes the renditions that were inserted before safe from power failures; blocks.
     ///
     /// - Returns: the reason if the disk failed. The renditions inserted since the last sync are removed then: the page
     ///   cache may still have bytes that never reached the disk, and the system reports such an error only once.
@@ -162,9 +163,9 @@ final class RenditionDiskCache: Sendable {
 
     /// Returns a function that syncs the filesystem of an existing folder.
     ///
-    /// It keeps the folder open: the system reports to it the errors of writing that happened since.
+    /// It keeps the folder open, because the system reports write errors that happen after a descriptor was opened.
     static func filesystemSync(of folder: String) throws(StorageError) -> FilesystemSync {
-        // No resources are read from it. It is what Storage has to sync a filesystem with.
+        // Used only to sync the filesystem: no resources are read from it.
         let store = try ResourceStore(root: folder, isReadOnly: true)
         return { () throws(StorageError) in try store.makeAllDurable() }
     }
@@ -256,7 +257,7 @@ extension RenditionDiskCache {
         }
     }
 
-    /// Writes a new file, creating its folders: they are missing at first, and after somebody has deleted the cache.
+    /// Writes a new file, creating its folders: they are missing at first, and after the cache was deleted.
     ///
     /// - Returns: the reason if it could not be written
     private static func write(_ bytes: Bytes, to path: String, key: RenditionKey, root: String) -> String? {
@@ -344,4 +345,50 @@ enum RenditionFile {
         rendition.bytes = Array(file[(start + length)..<end])
         return rendition
     }
+}
+
+/// Writes renditions to the disk cache, and logs at most once a second that it cannot.
+final class RenditionWriter: Sendable {
+    private let disk: RenditionDiskCache
+    private let clock: MonotonicClock
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    private struct State {
+        var log = LogThrottle()
+        var failures = 0
+        /// The reason why the last rendition could not be written; nil if it was.
+        var problem: String?
+    }
+
+    init(_ disk: RenditionDiskCache, clock: MonotonicClock, logger: Logger) {
+        self.disk = disk
+        self.clock = clock
+        self.logger = logger
+    }
+
+    /// Writes a rendition.
+    ///
+    /// - Returns: the reason if it could not be written; nil if it was, or if it exceeds the whole budget
+    @discardableResult
+    func write(_ rendition: EncodedRendition, _ key: RenditionKey) -> String? {
+        let problem = disk.insert(rendition, key)
+        let now = clock.nowMicroseconds()
+        let count = state.withLock { state -> Int? in
+            state.problem = problem
+            guard problem != nil else { return nil }
+            state.failures += 1
+            return state.log.count(at: now)
+        }
+        if let count, let problem {
+            logger.warning(
+                "renditions were not written to the disk cache",
+                metadata: ["error": "\(problem)", "count": "\(count)"]
+            )
+        }
+        return problem
+    }
+
+    /// The renditions that could not be written since the start, and the reason if the last one is among them.
+    var failures: (count: Int, problem: String?) { state.withLock { ($0.failures, $0.problem) } }
 }

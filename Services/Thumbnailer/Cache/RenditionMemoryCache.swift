@@ -32,8 +32,8 @@ final class RenditionMemoryCache<Key: Hashable & Sendable>: Sendable {
     /// Returns the rendition, and whether its use should be reported to the disk cache, which happens once per
     /// interval.
     ///
-    /// - Parameter mayReport: if false, a rendition whose use is due to be reported is not returned, so that a caller
-    ///   that can report it does
+    /// - Parameter mayReport: false for a caller that cannot report a use: a rendition whose use is due to be reported
+    ///   is not returned then
     func use(
         _ key: Key,
         now: Int64,
@@ -52,7 +52,7 @@ final class RenditionMemoryCache<Key: Hashable & Sendable>: Sendable {
     func insert(_ rendition: EncodedRendition, _ key: Key, now: Int64 = 0) {
         state.withLock { state in
             state.entries[key] = Entry(rendition: rendition, reported: now)
-            for gone in state.accounting.insert(key, cost: rendition.cost) { state.entries[gone] = nil }
+            for evicted in state.accounting.insert(key, cost: rendition.cost) { state.entries[evicted] = nil }
         }
     }
 

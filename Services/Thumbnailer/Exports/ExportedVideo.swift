@@ -6,16 +6,16 @@ import JSONValue
 import Storage
 import Video
 
-/// A finished file. It has no name, so that nothing is left of it once nobody has it any more, or the service ends.
+/// A finished file. It has no name, so the system frees its space when its last descriptor is closed.
 final class ExportedVideo: Sendable {
     let size: Int64
     let pixelWidth: Int
     let pixelHeight: Int
-    /// The order of the bytes in which players can begin at once.
+    /// The order of the bytes in which players can begin before they have the whole file.
     let layout: VideoStreams.Layout
     private let descriptor: Int32
 
-    /// - Parameter descriptor: is closed with the object; an MPEG-4 file, of which nothing is trusted
+    /// - Parameter descriptor: closed by `deinit`; an MPEG-4 file with untrusted content
     init(descriptor: Int32, size: Int64, pixelWidth: Int, pixelHeight: Int) {
         self.descriptor = descriptor
         self.size = size

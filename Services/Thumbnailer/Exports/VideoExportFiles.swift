@@ -2,10 +2,11 @@ import Contracts
 import JSONValue
 import Synchronization
 
-/// The exported files within a budget of bytes, of which the least recently used are given up, and those in the making.
+/// The exported files within a budget of bytes, the least recently used of which are removed, and those that are being
+/// encoded.
 final class VideoExportFiles: Sendable {
     private struct State {
-        /// Microseconds made of those that are being encoded.
+        /// The microseconds of output so far, of the files that are being encoded.
         var progress: [VideoExportPlan: Int64] = [:]
         var files: [VideoExportPlan: ExportedVideo] = [:]
         var order: LRUIndex<VideoExportPlan>
@@ -29,10 +30,10 @@ final class VideoExportFiles: Sendable {
         }
     }
 
-    /// Returns true if the file is finished and was not given up.
+    /// Returns true if the file is finished and was not removed.
     func holds(_ plan: VideoExportPlan) -> Bool { state.withLock { $0.files[plan] != nil } }
 
-    /// The microseconds that are made of a file; nil if it is not being encoded.
+    /// The microseconds of output so far; nil if the file is not being encoded.
     func progress(_ plan: VideoExportPlan) -> Int64? { state.withLock { $0.progress[plan] } }
 
     /// Encodes a file.
@@ -60,7 +61,7 @@ final class VideoExportFiles: Sendable {
             }
             state.completed += 1
             state.files[plan] = file
-            for gone in state.order.insert(plan, cost: file.size) { state.files[gone] = nil }
+            for evicted in state.order.insert(plan, cost: file.size) { state.files[evicted] = nil }
         }
         return outcome
     }

@@ -1,12 +1,12 @@
-/// The exports of each client, of which one at a time is under way, so that a client with many delays those of another
-/// one by one file.
+/// The exports of each client. One export of a client runs at a time, so that a client with many delays another client
+/// by one file at most.
 struct VideoExportLines: Sendable {
-    /// For each client with an export under way, those behind it in order.
+    /// For each client with a running export, those that wait behind it, in order.
     private var waiting: [String: [String]] = [:]
 
     /// Adds an export.
     ///
-    /// - Returns: true if it is under way from now on, because no other one of the client is
+    /// - Returns: true if it runs now, because no other export of the client does
     mutating func append(_ name: String, of client: String) -> Bool {
         guard waiting[client] != nil else {
             waiting[client] = []
@@ -16,12 +16,12 @@ struct VideoExportLines: Sendable {
         return false
     }
 
-    /// Removes an export that waits; does nothing if it is under way.
+    /// Removes an export that waits; does nothing if it runs.
     mutating func remove(_ name: String, of client: String) { waiting[client]?.removeAll { $0 == name } }
 
-    /// Ends the export of a client that is under way.
+    /// Ends the running export of a client.
     ///
-    /// - Returns: the one that is under way from now on; nil if none waits
+    /// - Returns: the export that runs now; nil if none waits
     mutating func next(of client: String) -> String? {
         guard waiting[client]?.isEmpty == false else {
             waiting[client] = nil

@@ -11,11 +11,11 @@ struct VideoExportPlan: Sendable, Hashable {
     /// The video, also as the name of its stream.
     let video: AssetResource
     let preset: VideoExportPreset
-    /// True if slow motion is shown as such.
+    /// True if the export has the slow motion that players show.
     var isTimed = false
     /// The client, if it does not see the whole library: it must not learn which bytes others have exported.
     var limitedClient: String?
-    /// The open file until it is encoded, so that it can be read if the local file is given up meanwhile. Not compared.
+    /// The open file until it is encoded, so that it can be read if the local file is removed meanwhile. Not compared.
     var file: ResourceFile?
 
     /// The job's parameters.

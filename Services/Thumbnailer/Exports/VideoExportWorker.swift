@@ -12,7 +12,7 @@ enum VideoExportWorker {
         guard job.files.count == 2, let preset = job.params["preset"]?.stringValue.flatMap(VideoExportPreset.init),
             let maxBytes = job.params["maxBytes"]?.intValue
         else { throw WorkerJobError(name: "invalid_request", message: "an export needs a file, a pipe and a preset") }
-        // Other work comes first.
+        // Other work has priority.
         nice(10)
         var settings = preset.settings
         settings.maxBytes = maxBytes
@@ -20,7 +20,7 @@ enum VideoExportWorker {
         settings.threads = min(4, max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         let pipe = job.files[1]
         var limits = VideoLimits()
-        // All of the file is read, perhaps twice.
+        // The whole file is read, some of it twice.
         limits.bytes = .max
         limits.totalSeconds = settings.seconds
         do throws(VideoError) {
@@ -30,7 +30,7 @@ enum VideoExportWorker {
                 limits: limits,
                 isThorough: true
             )
-            // From here on, the time that it takes is not the file's fault.
+            // From here on, a timeout is attributed to the request and not to the file.
             WorkerProcess.enter(.working)
             let sink = VideoExportSink { bytes, position in
                 WorkerOutputRecord.bytes(position, bytes.count).write(to: pipe, bytes)

@@ -15,7 +15,7 @@ struct VideoExporter: Sendable {
     /// Reports bytes that made a worker crash or hang.
     let report: @Sendable (ResourceJobRunner.WorkerFault) async -> Void
 
-    /// - Parameter progress: called with the microseconds of the output that are made
+    /// - Parameter progress: called with the microseconds of output so far
     func export(
         _ plan: VideoExportPlan,
         progress: @escaping @Sendable (Int64) -> Void

@@ -8,8 +8,8 @@ import Synchronization
 
 /// The exports of videos that clients asked for, each with a lease.
 ///
-/// Equal exports share one file, which is encoded as long as one of them is left; a client with a limited grant shares
-/// none with others. One file is encoded at a time, and clients take turns.
+/// Equal exports share one file, whose encoding is cancelled when the last of them is; a client with a limited grant
+/// shares no files with others. One file is encoded at a time, and clients take turns.
 final class VideoExports: Sendable {
     private struct Export {
         var plan: VideoExportPlan
@@ -42,13 +42,13 @@ final class VideoExports: Sendable {
     private let clock: MonotonicClock
     private let state = Mutex(State())
     private let queue: CoalescingWorkQueue<VideoExportPlan, VideoExportPlan, ExportedVideo>
-    /// The exports to follow; with the identity of those whose end lets its next one begin.
+    /// The exports whose end is awaited, each with the identity whose next export then begins, if any.
     private let starts: AsyncStream<(name: String, turnOf: String?)>
     private let starting: AsyncStream<(name: String, turnOf: String?)>.Continuation
 
     /// The most exports that have a lease, finished ones included.
     static let limit = 64
-    /// The most of them that one client has: three quarters, one with a limited grant a quarter.
+    /// The most of them that one client has: three quarters; with a limited grant a quarter.
     static func limit(ofLimited isLimited: Bool) -> Int { isLimited ? limit / 4 : limit / 4 * 3 }
     /// The interval at which expired leases are removed.
     private static let sweep = Duration.seconds(5)
@@ -75,7 +75,7 @@ final class VideoExports: Sendable {
             for plan in plans { outcomes.append(await files.make(plan)) }
             return outcomes
         }
-        // While the worker starts, names of cancelled exports stay, and no other may be dropped for them.
+        // While the worker starts, the names of cancelled exports stay in the stream; they must not displace others.
         (starts, starting) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
         metrics.all.section("exports") { [self] in
             var metrics = files.metrics
@@ -93,14 +93,14 @@ final class VideoExports: Sendable {
         let video = try VideoService.resource(of: asset, version: request.version)
         if let refusal = answer.rpcError(of: video.digest, asset) { throw refusal }
         var plan = VideoExportPlan(video: video, preset: request.preset)
-        // Copied tracks have the speed that they have.
+        // Copied tracks keep their speed.
         if request.version == .current, request.preset != .passthrough {
             let edit = video.isRender ? try? await streams.edit(of: asset, blockingIO) : nil
             plan.isTimed = !video.isRender || edit?.keepsTimes == true
         }
         plan.limitedClient = context.limitedClient
-        let held = files.file(plan)
-        if held == nil {
+        let existing = files.file(plan)
+        if existing == nil {
             try await originals.require(
                 video.digest,
                 of: asset.id,
@@ -112,17 +112,17 @@ final class VideoExports: Sendable {
         var random = SystemRandomNumberGenerator()
         let name = "e" + random.nextHexadecimal(byteCount: 8)
         let now = clock.nowMicroseconds()
-        // An equal one is being encoded already, so it takes no turn.
+        // An equal export is being encoded already, so this one does not wait for its turn.
         let isShared = queue.isUnderWay(plan)
         let share = Self.limit(ofLimited: plan.limitedClient != nil)
         let isAdded = state.withLock { [plan] state in
             guard state.exports.count < Self.limit, state.leases.keys(of: identity).count < share else { return false }
             var export = Export(plan: plan, asset: asset.id, identity: identity)
-            export.outcome = held.map { .success($0) }
-            if held != nil { export.ended.signal() }
+            export.outcome = existing.map { .success($0) }
+            if existing != nil { export.ended.signal() }
             state.exports[name] = export
             state.leases.insert(name, owner: identity, now: now)
-            if held == nil {
+            if existing == nil {
                 if isShared {
                     starting.yield((name, nil))
                 } else if state.lines.append(name, of: identity) {
@@ -165,7 +165,7 @@ final class VideoExports: Sendable {
         let export = try renewed(stream, identity)
         guard export.asset == asset, let outcome = export.outcome else { return nil }
         let file = try outcome.get()
-        // It counts as used, so that it is given up after those that nobody reads.
+        // It counts as used, so that files that are not read are removed first.
         _ = files.file(export.plan)
         return file
     }
@@ -208,7 +208,7 @@ final class VideoExports: Sendable {
 
     // MARK: Work
 
-    /// Encodes what is asked for until the task is cancelled.
+    /// Encodes requested exports until the task is cancelled.
     func run() async {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.queue.run() }
@@ -228,7 +228,7 @@ final class VideoExports: Sendable {
 
     private func follow(_ name: String, turnOf identity: String?) async {
         defer {
-            // It comes behind those of others that wait by now.
+            // It runs after the waiting exports of other clients.
             if let identity, let next = state.withLock({ $0.lines.next(of: identity) }) {
                 starting.yield((next, identity))
             }
@@ -246,7 +246,7 @@ final class VideoExports: Sendable {
         export.ended.signal()
     }
 
-    /// Ends the exports whose files were given up: an open file has its space on the disk until it is closed.
+    /// Ends the exports whose files were removed: an open file occupies disk space until it is closed.
     private func giveUp(_ state: inout State) {
         for (name, export) in state.exports {
             guard case .success? = export.outcome, !files.holds(export.plan) else { continue }
@@ -256,12 +256,12 @@ final class VideoExports: Sendable {
 
     private func removeExpired() {
         let now = clock.nowMicroseconds()
-        let gone = state.withLock { state in
-            // An export may have begun with a file while that was given up.
+        let ended = state.withLock { state in
+            // An export may have begun to use a file while it was removed.
             giveUp(&state)
             return state.leases.expired(now: now).compactMap { state.remove($0) }
         }
-        for export in gone {
+        for export in ended {
             export.cancellation.cancel()
             export.ended.signal()
         }

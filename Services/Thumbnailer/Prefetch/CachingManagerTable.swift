@@ -20,7 +20,7 @@ struct CachingManagerTable: Sendable {
     /// The state of a requested image in a manager's list.
     enum PreparationState: Sendable {
         case prepared
-        /// On the list, not prepared yet.
+        /// On the list, and not prepared yet.
         case waiting
         /// The asset is on the list, but with other options.
         case differs
@@ -52,12 +52,13 @@ struct CachingManagerTable: Sendable {
         var allowsHighQuality: Bool
         var entries: [Entry: Stage] = [:]
         var optionSets: [ObjectID: Set<CachingOptions>] = [:]
-        /// Images not prepared yet, oldest first; taken from the end. May contain entries that were removed meanwhile.
+        /// Images not prepared yet, oldest first; the next one is the last. May contain entries that were removed
+        /// meanwhile.
         var waiting: [Entry] = []
         var waitingCount = 0
         /// All images of the list, oldest first. May contain entries that were removed meanwhile.
         var order: [Entry] = []
-        /// The number of the last task taken from this manager, for round-robin scheduling.
+        /// The number of the last task of this manager, for round-robin scheduling.
         var lastServed: UInt64 = 0
     }
 
@@ -207,17 +208,17 @@ struct CachingManagerTable: Sendable {
                     false
                 }
             }
-            let taken = Array(([entry.options] + optionSets.filter { $0 != entry.options }).prefix(max(1, most)))
-            for options in taken {
+            let chosen = Array(([entry.options] + optionSets.filter { $0 != entry.options }).prefix(max(1, most)))
+            for options in chosen {
                 managers[name]?.entries[Entry(asset: entry.asset, options: options)] = .working(lastTask)
             }
-            managers[name]?.waitingCount -= taken.count
+            managers[name]?.waitingCount -= chosen.count
             managers[name]?.lastServed = lastTask
-            tasks[lastTask] = (name, Set(taken.map { Entry(asset: entry.asset, options: $0) }))
+            tasks[lastTask] = (name, Set(chosen.map { Entry(asset: entry.asset, options: $0) }))
             return PrefetchTask(
                 number: lastTask,
                 asset: entry.asset,
-                optionSets: taken,
+                optionSets: chosen,
                 allowsHighQuality: managers[name]?.allowsHighQuality ?? true
             )
         }
@@ -247,11 +248,11 @@ struct CachingManagerTable: Sendable {
         return leaving
     }
 
-    /// Ends a task whose images could not be made now. They wait again, behind all others of their list.
+    /// Ends a task whose images cannot be made at present. They wait again, behind all others of their list.
     mutating func postpone(_ task: PrefetchTask) {
         guard let (name, wanted) = tasks.removeValue(forKey: task.number) else { return }
         for entry in wanted { managers[name]?.entries[entry] = .waiting }
-        // Only one of them was removed from the array when they were taken.
+        // Only one of them was removed from the array when their task began.
         managers[name]?.waiting.removeAll { $0.asset == task.asset && wanted.contains($0) }
         managers[name]?.waiting.insert(contentsOf: wanted, at: 0)
         managers[name]?.waitingCount += wanted.count

@@ -23,7 +23,7 @@ final class CachingManagers: Sendable {
 
     /// The interval at which expired leases are removed.
     private static let sweep = Duration.seconds(15)
-    /// The pause of a slot after images that could not be made now.
+    /// The pause of a slot after images that cannot be made at present.
     private static let retry = Duration.seconds(1)
 
     init(
@@ -172,7 +172,7 @@ final class CachingManagers: Sendable {
     }
 
     private func perform(_ task: CachingManagerTable.PrefetchTask, _ cancellation: CancellationSource) async {
-        // Nil if they cannot be made now.
+        // Nil if they cannot be made at present.
         let prepared = await cancellation.run { () -> [CachedImages: RenditionPlan]? in
             do throws(RPCError) {
                 return try await self.preparer.prepare(
@@ -182,7 +182,7 @@ final class CachingManagers: Sendable {
                 )
             } catch {
                 guard error.isTransient else { return [:] }
-                // Most likely the catalog is away, and is restarted.
+                // Most likely the catalog is being restarted.
                 await TaskDelay.retryDelay(Self.retry)
                 return nil
             }

@@ -14,10 +14,10 @@ struct FeedPosition: Sendable {
     /// The number of parts of changes that are being processed.
     var count: Int { processing.values.reduce(0, +) }
 
-    /// Notes that an event was received, and that everything to be done for it has begun.
+    /// Records that an event was received, and that all work for it has begun.
     mutating func receive(_ token: ChangeToken) { received = token }
 
-    /// Notes that a part of a change is being processed.
+    /// Records that a part of a change is being processed.
     mutating func begin(_ sequence: Int64) { processing[sequence, default: 0] += 1 }
 
     mutating func end(_ sequence: Int64) {

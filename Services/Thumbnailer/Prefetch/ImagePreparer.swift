@@ -9,12 +9,12 @@ struct ImagePreparer: Sendable {
     let assets: AssetResolver
     let renditions: RenditionProvider
     let originals: OriginalFiles
-    /// Interactive requests shall not wait for those of prefetches.
+    /// Downloads of interactive requests must not wait for those of prefetches.
     private let downloads = FairSemaphore<Int>(permits: ImagePreparer.concurrentDownloads)
 
     /// The originals that are downloaded from remote storage at the same time.
     private static let concurrentDownloads = 2
-    /// The attempts for images whose original is given up again before they are made.
+    /// The attempts for images whose original is removed from this machine before they are made.
     private static let attempts = 3
 
     init(assets: AssetResolver, renditions: RenditionProvider, originals: OriginalFiles) {
@@ -27,11 +27,11 @@ struct ImagePreparer: Sendable {
     ///
     /// - Parameters:
     ///   - allowsHighQuality: false if images from quick decodes are enough
-    ///   - onDisk: true if nobody asks for the images again when they are missing. Then those that are only in memory
-    ///     are missing, and what can be done later is no failure of an image, as long as a disk is full, or the library
-    ///     or the object store is away.
+    ///   - onDisk: true if missing images are not requested again by a client. Then images that are only in memory
+    ///     count as missing, and while a disk is full, or the library or the object store is unavailable, images are
+    ///     postponed instead of failing.
     /// - Returns: the renditions; those that could not be made are missing
-    /// - Throws: the reason why the catalog could not be asked, or why images have to be made later
+    /// - Throws: the reason why the catalog does not respond, or why images have to be made later
     func prepare(
         _ id: ObjectID,
         _ optionSets: [CachedImages],
@@ -58,8 +58,8 @@ struct ImagePreparer: Sendable {
                 }
                 let passing = failures.compactMap { $0 }.first { $0.isTransient || onDisk && $0.isOfAbsence }
                 if let passing { throw passing }
-                // Of the others the original may have been given up meanwhile, because other files needed its space.
-                let areAway = zip(plans, failures).contains { $1 != nil && !originals.isHere($0.plan.digest) }
+                // The originals of the others may have been removed meanwhile, because other files needed the space.
+                let areAway = zip(plans, failures).contains { $1 != nil && !originals.isLocal($0.plan.digest) }
                 guard areAway, !Task.isCancelled else { break }
             }
         } else {
@@ -74,11 +74,11 @@ struct ImagePreparer: Sendable {
         return prepared
     }
 
-    /// Makes sure that the original of an image that is not cached is on this machine. If it cannot be downloaded, the image
-    /// fails.
+    /// Makes sure that the original of an image that is not cached is on this machine. If it cannot be downloaded, the
+    /// image fails.
     ///
     /// - Returns: false if the image is not cached, and its original not on this machine
-    /// - Throws: the reason why the catalog could not be asked, or, with `onDisk`, why the image has to be made later
+    /// - Throws: the reason why the catalog does not respond, or, with `onDisk`, why the image has to be made later
     @discardableResult
     private func makeLocal(
         _ plan: RenditionPlan,
@@ -86,7 +86,7 @@ struct ImagePreparer: Sendable {
         _ options: CachedImages,
         onDisk: Bool
     ) async throws(RPCError) -> Bool {
-        guard !originals.isHere(plan.digest), renditions.cached(plan, urgency: .prefetch) == nil else { return true }
+        guard !originals.isLocal(plan.digest), renditions.cached(plan, urgency: .prefetch) == nil else { return true }
         do throws(RPCError) {
             _ = try await downloads.withPermit(for: 0) { () async throws(RPCError) in
                 let isAllowed = options.isNetworkAccessAllowed
@@ -95,19 +95,20 @@ struct ImagePreparer: Sendable {
         } catch {
             if error.isTransient || onDisk && error.isOfAbsence { throw error }
         }
-        return originals.isHere(plan.digest)
+        return originals.isLocal(plan.digest)
     }
 }
 
 extension RPCError {
-    /// The problems of an object store that concern all of its objects: they end by themselves, or when somebody mends the
-    /// settings of the store.
+    /// The problems of an object store that concern all of its objects: they pass, or end when the settings of the
+    /// store are corrected.
     private static let storeAbsences: Set = [
         "unreachable", "store_busy", "access_denied", "untrusted_certificate", "clock_skew", "no_bucket",
         "invalid_settings",
     ]
 
-    /// True if the library, the object store or free space is away, which concerns all images and not this one.
+    /// True if the library, the object store or disk space is unavailable, which concerns all images and not only this
+    /// one.
     fileprivate var isOfAbsence: Bool {
         switch errorCode {
         case .notEnoughSpace, .libraryOffline, .libraryRelinquished, .librarySwitching: true

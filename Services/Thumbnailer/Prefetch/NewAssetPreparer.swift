@@ -10,14 +10,15 @@ import PhotoModel
 import Storage
 import Synchronization
 
-/// Makes images of assets that are added or edited, before anybody asks for them.
+/// Makes images of assets that are added or edited, before they are requested.
 ///
-/// It begins with all assets of the library, and follows the change feed from the token of then. Its position in the feed
-/// is saved in the cache's folder, so that changes that are made while the thumbnailer does not run are prepared later.
-/// It begins again with all assets when the sizes or the renderer are others, or after the cache was deleted.
+/// It begins with all assets of the library, and then follows the change feed from the token of that moment. Its
+/// position in the feed is saved in the cache's folder, so that changes that are made while the thumbnailer does not
+/// run are prepared later. It begins again with all assets when the sizes or the renderer change, or after the cache
+/// was deleted.
 ///
-/// It alone decides if an image is made, so the position is never ahead of the images on the disk. It passes an
-/// asset when the disk cache has its images, or they cannot be made, and is saved after a sync of the images.
+/// The position passes an asset only when the disk cache has its images, or when they cannot be made, and it is saved
+/// after a sync of the images. It is therefore never ahead of the images on the disk.
 final class NewAssetPreparer: Sendable {
     private let preparer: ImagePreparer
     private let catalog: ServiceClient
@@ -39,7 +40,7 @@ final class NewAssetPreparer: Sendable {
         var saved: String?
         /// The last attempt to write it failed.
         var isUnsaved = false
-        /// Images of the position were lost: the file was deleted and they with it, or they did not reach the disk.
+        /// Images before the position were lost: they were deleted with the file, or did not reach the disk.
         var isLost = false
         /// Ends the present ``follow()``.
         var following = CancellationSource()
@@ -47,7 +48,8 @@ final class NewAssetPreparer: Sendable {
         var failed = 0
     }
 
-    /// The interval at which the position is saved. After a kill, images that were made since then are found in the cache.
+    /// The interval at which the position is saved. After a kill, images that were made since then are found in the
+    /// cache.
     private static let saving = Duration.seconds(1)
     /// The most images that are written before a sync, also while the position stays.
     private static let mostUnsynced = 1000
@@ -78,7 +80,7 @@ final class NewAssetPreparer: Sendable {
         width = workers + 1
         images = sides.map { side in
             var images = CachedImages(assets: [], targetSize: .size(width: side, height: side))
-            // The local original may have been given up meanwhile.
+            // The local original may have been removed meanwhile.
             images.isNetworkAccessAllowed = true
             return images
         }
@@ -109,7 +111,7 @@ final class NewAssetPreparer: Sendable {
                 let following = CancellationSource()
                 self.state.withLock { state in
                     if state.isLost {
-                        // The images of the saved position are there, unless the file was deleted.
+                        // The images before the saved position exist, unless the file was deleted.
                         state.position = FeedPosition()
                         let token = state.saved.flatMap { Self.token(in: $0, made: self.made) }
                         if let token { state.position.receive(token) }
@@ -201,13 +203,13 @@ final class NewAssetPreparer: Sendable {
     private func prepare(_ asset: ObjectID) async -> Bool {
         var pause = Self.firstPause
         while !Task.isCancelled {
-            // Tried again while the catalog is away, or images cannot be made or written.
+            // Tried again while the catalog does not respond, or images cannot be made or written.
             guard let prepared = try? await preparer.prepare(asset, images, onDisk: true) else {
                 await TaskDelay.retryDelay(pause)
                 pause = min(pause * 2, Self.longestPause)
                 continue
             }
-            // They are for later: the disk has them.
+            // They are needed later only, and the disk has them.
             for plan in prepared.values { preparer.renditions.release(plan) }
             guard !Task.isCancelled else { return false }
             state.withLock {
@@ -226,7 +228,7 @@ final class NewAssetPreparer: Sendable {
         ([rendererVersion] + sides.map(String.init)).joined(separator: " ")
     }
 
-    /// Returns the position in a file's text; nil if the images were not all made, or others than these.
+    /// Returns the position in a file's text; nil if not all images were made, or if the images are others than these.
     static func token(in text: String, made: String) -> ChangeToken? {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         guard lines.count == 2, lines[1] == made else { return nil }
@@ -234,7 +236,7 @@ final class NewAssetPreparer: Sendable {
     }
 
     private func save() async {
-        // If too many others wait for the disk, the next call saves it.
+        // If too many other operations wait for the disk, the next call saves it.
         try? await blockingIO.run(.long) { self.saveNow() }
     }
 
@@ -265,7 +267,7 @@ final class NewAssetPreparer: Sendable {
         }
     }
 
-    /// Notes that images of the position were lost, and begins again from the saved one.
+    /// Records that images before the position were lost, and begins again from the saved position.
     private func lose(_ change: (inout State) -> Void) {
         let following = state.withLock { state in
             change(&state)
@@ -275,7 +277,7 @@ final class NewAssetPreparer: Sendable {
         following.cancel()
     }
 
-    /// Logs a problem, unless an earlier one is not over.
+    /// Logs a problem, unless an earlier one persists.
     private func warn(_ message: Logger.Message, _ problem: String) {
         let isNew = state.withLock { state in
             defer { state.isUnsaved = true }

@@ -15,11 +15,11 @@ struct Renderer: Sendable {
     /// Reports bytes that made a worker crash or hang.
     let report: @Sendable (ResourceJobRunner.WorkerFault) async -> Void
 
-    /// Renders several images from one decode of one file and returns an outcome for each, nil for those that it leaves
-    /// to another call because they take too long together. Others then wait for one job only.
+    /// Renders several images from one decode of one file. Returns an outcome for each; nil for an image that is left
+    /// to another call, because all of them together would take too long. Other jobs then wait for this one only.
     ///
-    /// If one of them exceeds the time limit, it leaves all, and each is to be rendered on its own, so that the others
-    /// do not fail with it.
+    /// If one of them exceeds the time limit, all are left, to be rendered one by one, so that the others do not fail
+    /// with it.
     func renditions(_ plans: [RenditionPlan]) async -> [Result<EncodedRendition, RPCError>?] {
         do throws(WorkerFailure) {
             let result = try await rendered(plans)
@@ -144,8 +144,8 @@ struct Renderer: Sendable {
         }
     }
 
-    /// Reads a worker's result: an object for each image, and the bytes of those that could be made. Nil for those that it
-    /// did not begin.
+    /// Reads a worker's result: an object for each image, and the bytes of those that could be made. Nil for those that
+    /// the worker did not begin.
     private static func outcomes(
         _ result: WorkerResult,
         count: Int
@@ -176,4 +176,38 @@ struct Renderer: Sendable {
         rendition.bytes = bytes
         return rendition
     }
+}
+
+/// A finished rendition: its bytes and the properties that the response reports.
+struct EncodedRendition: Sendable, Equatable {
+    var bytes: Bytes
+    var mimeType: String
+    var pixelWidth: Int
+    var pixelHeight: Int
+    var isUpscaled: Bool
+    /// Of a video: the time of the frame in microseconds.
+    var frameTime: Int64?
+    /// The headroom for which it has high dynamic range, above 1; nil for standard range.
+    var headroom: Double?
+
+    /// The approximate memory it takes, in bytes.
+    var cost: Int64 { Int64(bytes.count) + 256 }
+}
+
+extension EncodedRendition: JSONTabled {
+    /// Everything but the bytes: the header of a cache file, and the JSON of a worker's result.
+    static let table = JSONTable(
+        "EncodedRendition",
+        "A finished rendition.",
+        unknown: .ignored,
+        blank: EncodedRendition(bytes: [], mimeType: "", pixelWidth: 0, pixelHeight: 0, isUpscaled: false),
+        [
+            .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
+            .required("pixelWidth", \.pixelWidth, .count(1...1_000_000), "Width of the image."),
+            .required("pixelHeight", \.pixelHeight, .count(1...1_000_000), "Height of the image."),
+            .required("isUpscaled", \.isUpscaled, .flag, "Larger than the source."),
+            .optional("frameTime", \.frameTime, .integer(0...Int64.max), "Time of a video's frame."),
+            .optional("headroom", \.headroom, .number(1...65_536), "For high dynamic range."),
+        ]
+    )
 }

@@ -19,10 +19,10 @@ struct RenditionPlan: Sendable, Hashable {
     var format: DeliveredFormat
     /// 1...100; 0 for lossless formats.
     var quality: Int
-    /// Of a video: which frame is shown.
+    /// The frame that is shown of a video.
     var frame: VideoFrameChoice?
-    /// The headroom for which high dynamic range is rendered, where the source has it; 0 for all of it. Nil for standard
-    /// range.
+    /// The headroom for which high dynamic range is rendered, where the source has it; 0 for all of it. Nil for
+    /// standard range.
     var headroom: Double?
     /// Not compared.
     var requester = RenditionRequester()
@@ -52,22 +52,20 @@ struct RenditionPlan: Sendable, Hashable {
         }
     }
 
-    /// Chooses one resize mode for the requests to which several give the same pixels, so that one cached image serves
-    /// them all: a whole image that is scaled down to fit is the same in both modes, and one that fits as it is has all
-    /// of its pixels unless it must be enlarged.
+    /// Chooses one resize mode where several give the same pixels, so that one cached image serves them all. A whole
+    /// image that is scaled down to fit is the same in the modes `fast` and `exact`; one that fits without scaling
+    /// keeps all of its pixels in the mode `fast`.
     private mutating func normalizeResizeMode(of source: AssetResource) {
-        // Videos have posters of any size.
+        // The frames of a video may have another size than its resource says.
         guard case .size(let width, let height) = targetSize, contentMode == .aspectFit, crop == nil, !source.isVideo,
             source.pixelWidth > 0, source.pixelHeight > 0
         else { return }
         let scale = min(Double(width) / Double(source.pixelWidth), Double(height) / Double(source.pixelHeight))
-        let shorterSide = Double(min(source.pixelWidth, source.pixelHeight))
-        if scale >= 1, resizeMode == .fast {
+        if scale < 1 {
+            resizeMode = .fast
+        } else if resizeMode == .fast {
             targetSize = .maximum
             resizeMode = .none
-        } else if shorterSide * scale <= shorterSide - 1 {
-            // The fast mode keeps all pixels of a strip that would not become narrower.
-            resizeMode = .fast
         }
     }
 
@@ -133,21 +131,10 @@ extension RenditionPlan {
             guard let format = ImageFormat(rawValue: format.rawValue) else {
                 throw .invalidOptions("\(format.rawValue) cannot be encoded")
             }
-            let target: RenditionOptions.Target =
-                switch targetSize {
-                case .maximum: .maximum
-                case .size(let width, let height): .size(width: width, height: height)
-                }
-            let resize: RenditionOptions.ResizeMode =
-                switch resizeMode {
-                case .none: .none
-                case .fast: .fast
-                case .exact: .exact
-                }
             var options = RenditionOptions(
-                target: target,
-                contentMode: contentMode == .aspectFit ? .aspectFit : .aspectFill,
-                resizeMode: resize,
+                target: targetSize,
+                contentMode: contentMode,
+                resizeMode: resizeMode,
                 crop: crop,
                 format: format,
                 quality: max(1, quality)

@@ -3,11 +3,11 @@ import JSONValue
 import PhotoModel
 import Video
 
-/// Which frame of a video a rendition shows.
+/// The choice of the frame of a video that a rendition shows.
 struct VideoFrameChoice: Sendable, Hashable, JSONTabled {
     /// Microseconds; nil for the first frame that is not nearly one colour.
     var time: Int64?
-    /// How many microseconds before the time a key frame is shown instead.
+    /// The microseconds before the time within which a key frame is shown instead.
     var tolerance: Int64 = 0
 
     static let table = JSONTable(

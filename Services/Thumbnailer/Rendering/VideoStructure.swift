@@ -3,7 +3,7 @@ import ImageFormats
 import JSONValue
 import Video
 
-/// How a video file is composed, as a worker reports it.
+/// The composition of a video file, as a worker reports it.
 struct VideoStructure: Sendable, JSONTabled {
     var tracks: [VideoAsset.Track] = []
     /// Microseconds.
@@ -70,7 +70,7 @@ struct VideoStructure: Sendable, JSONTabled {
     private static func segments(_ track: MovieTrack) -> [VideoAsset.Segment] {
         var (segments, time): ([VideoAsset.Segment], Int64) = ([], 0)
         for edit in track.edits.prefix(VideoAsset.Track.maxSegments) {
-            // An edit without a length lasts until the end of the media, as in files in fragments.
+            // An edit without a length lasts until the end of the media, as in fragmented files.
             let rest = max(0, track.mediaDuration - (edit.mediaStart ?? 0))
             let duration = edit.duration == 0 && edit.mediaStart != nil ? rest : edit.duration
             let rate = edit.mediaStart == nil ? 1 : min(1000, max(-1000, edit.rate))

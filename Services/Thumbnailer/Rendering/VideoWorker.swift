@@ -102,7 +102,8 @@ enum VideoWorker {
         }
         WorkerProcess.enter(.reading)
         var limits = VideoLimits()
-        // Less than the job's limit: a long video is refused by name, and is not taken for one that hangs the worker.
+        // Less than the job's limit, so that a long video is refused by name and does not count as one that hangs the
+        // worker.
         limits.seconds = min(limits.seconds, 0.4 * Double(WorkerProcess.limits.wallSeconds))
         limits.totalSeconds = 0.8 * Double(WorkerProcess.limits.wallSeconds)
         do throws(VideoError) {

@@ -8,18 +8,18 @@ import PhotoModel
 import Storage
 import Synchronization
 
-/// Looks up assets: in the cache that the change feed keeps valid, else in the catalog.
+/// Looks up assets in a cache that the change feed keeps valid, or else in the catalog.
 ///
 /// The feed arrives a little later than a commit. A cached asset is therefore used only if the table of last changes,
 /// which the catalog writes before each commit, has no later change of it: a client that has received the reply to a
-/// change is never served the state before it.
+/// change never gets the state before it.
 final class AssetResolver: Sendable {
     /// Fetches assets from the catalog. Ids that do not exist are missing in the page.
     typealias Lookup =
         @Sendable (_ ids: [ObjectID], _ atLeast: ChangeToken?) async throws(RPCError) -> FetchAssets.Result
 
     /// The assets of one lookup; ids that do not exist are missing.
-    struct Answer: Sendable {
+    struct ResolvedAssets: Sendable {
         var assets: [ObjectID: AssetSummary] = [:]
         /// Quarantined resources of these assets: their bytes must not be opened.
         var quarantined: [QuarantinedResource] = []
@@ -59,36 +59,36 @@ final class AssetResolver: Sendable {
     }
 
     /// Returns the assets if all of them are cached and valid; nil if the catalog has to be asked.
-    func known(_ ids: [ObjectID], atLeast: ChangeToken?) -> Answer? {
+    func known(_ ids: [ObjectID], atLeast: ChangeToken?) -> ResolvedAssets? {
         let now = clock.nowMicroseconds()
-        return state.withLock { state -> Answer? in
+        return state.withLock { state -> ResolvedAssets? in
             guard let table = state.table else { return nil }
-            var answer = Answer(sequence: .max)
+            var found = ResolvedAssets(sequence: .max)
             for id in ids {
                 guard let (facts, sequence) = state.cache.asset(id, atLeast: atLeast, now: now),
                     table.sequence(of: id.text) <= sequence
                 else { return nil }
-                answer.assets[id] = facts
-                answer.sequence = min(answer.sequence, sequence)
+                found.assets[id] = facts
+                found.sequence = min(found.sequence, sequence)
             }
-            return ids.isEmpty ? nil : answer
+            return ids.isEmpty ? nil : found
         }
     }
 
     /// Returns the assets that exist, from the cache or from the catalog.
-    func resolve(_ ids: [ObjectID], atLeast: ChangeToken?) async throws(RPCError) -> Answer {
+    func resolve(_ ids: [ObjectID], atLeast: ChangeToken?) async throws(RPCError) -> ResolvedAssets {
         if let found = known(ids, atLeast: atLeast) { return found }
         asked.add(ids.count)
         let page = try await lookup(ids, atLeast)
         let facts = page.assets.map(AssetSummary.init)
         // The feed does not announce quarantined resources nor when they may be tried again: their assets are not
         // cached.
-        let aside = Set(page.quarantined.map(\.digest))
-        let usable = facts.filter { asset in !asset.resources.contains { aside.contains($0.digest) } }
+        let quarantined = Set(page.quarantined.map(\.digest))
+        let usable = facts.filter { asset in !asset.resources.contains { quarantined.contains($0.digest) } }
         state.withLock { $0.cache.insert(usable, at: page.token) }
-        var answer = Answer(quarantined: page.quarantined, sequence: page.sequence)
-        for asset in facts { answer.assets[asset.id] = asset }
-        return answer
+        var found = ResolvedAssets(quarantined: page.quarantined, sequence: page.sequence)
+        for asset in facts { found.assets[asset.id] = asset }
+        return found
     }
 
     /// Drops the assets with these bytes, which crashed or hung a worker: the catalog has to say if they are
@@ -152,7 +152,7 @@ final class AssetResolver: Sendable {
     }
 }
 
-extension AssetResolver.Answer {
+extension AssetResolver.ResolvedAssets {
     /// Returns the error if the plan's source is quarantined; nil if it may be opened.
     func rpcError(of plan: RenditionPlan, _ asset: AssetSummary) -> RPCError? { rpcError(of: plan.digest, asset) }
 
@@ -206,7 +206,7 @@ struct VerifiedAssetCache: Sendable {
         guard let position, position.library == token.library, token.sequence >= position.sequence else { return }
         for asset in assets {
             facts[asset.id] = (asset, token.sequence)
-            for gone in order.insert(asset.id, cost: 1) { facts[gone] = nil }
+            for evicted in order.insert(asset.id, cost: 1) { facts[evicted] = nil }
         }
     }
 
@@ -242,4 +242,23 @@ struct VerifiedAssetCache: Sendable {
         position = nil
         confirmedAt = .min
     }
+}
+
+/// The part of an asset that the thumbnailer needs.
+struct AssetSummary: Sendable, Hashable {
+    var id: ObjectID
+    var contentRevision: Revision
+    var mediaType: MediaType
+    var resources: [AssetResource]
+    var filename: String?
+
+    init(_ asset: Asset) {
+        id = asset.id
+        contentRevision = asset.contentRevision
+        mediaType = asset.mediaType
+        resources = asset.resources
+        filename = asset.originalFilename
+    }
+
+    func resource(_ type: ResourceType) -> AssetResource? { resources.first { $0.type == type } }
 }

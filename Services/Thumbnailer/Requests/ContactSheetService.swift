@@ -11,7 +11,8 @@ struct ContactSheetService: Sendable {
     /// The most bytes of one attachment.
     let largestAttachment: Int
 
-    /// Handles `image.sheet`. Assets without an image get a grey cell with the name of the error, and the response says why.
+    /// Handles `image.sheet`. Assets without an image get a grey cell with the name of the error, and the response says
+    /// why.
     ///
     /// - Parameters:
     ///   - limitedClient: the client, if it does not see the whole library
@@ -69,7 +70,7 @@ struct ContactSheetService: Sendable {
     /// Returns the image of each cell, or the error that prevented it.
     private func images(
         for request: ImageSheet,
-        _ answer: AssetResolver.Answer,
+        _ answer: AssetResolver.ResolvedAssets,
         _ limitedClient: String?
     ) async throws(RPCError) -> [Result<EncodedRendition, RPCError>] {
         typealias Outcome = (index: Int, result: Result<EncodedRendition, RPCError>)
@@ -104,14 +105,14 @@ struct ContactSheetService: Sendable {
 
     private func picture(
         of id: ObjectID,
-        _ answer: AssetResolver.Answer,
+        _ answer: AssetResolver.ResolvedAssets,
         in sheet: ImageSheet,
         for limitedClient: String?
     ) async -> Result<EncodedRendition, RPCError> {
         do throws(RPCError) {
             let asset = try ImageRequestService.asset(id, of: answer)
             let plan = try RenditionPlan(ContactSheetPlan.image(id, in: sheet), of: asset, for: limitedClient)
-            if let held = renditions.cached(plan) { return .success(held.rendition) }
+            if let cached = renditions.cached(plan) { return .success(cached.rendition) }
             if let refusal = answer.rpcError(of: plan, asset) { throw refusal }
             let made = try await renditions.rendered(
                 plan,

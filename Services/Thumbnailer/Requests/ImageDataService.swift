@@ -75,7 +75,7 @@ struct ImageDataService: Sendable {
             where error.errorCode == .unsupportedFormat || error.errorCode == .invalidResource
             || error.errorCode == .limitExceeded
         {
-            // For longer sides the response says that the size is unknown.
+            // The response gives longer sides as unknown.
             let isShort = max(resource.pixelWidth, resource.pixelHeight) <= ImageFileInfo.longestSide
             return ImageFileInfo(
                 contentType: resource.contentType,

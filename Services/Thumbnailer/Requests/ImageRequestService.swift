@@ -8,8 +8,7 @@ import PhotoModel
 
 /// Handles requests for single images: looks up the asset, then finds or makes its rendition.
 ///
-/// Existence and revision are checked first, whatever is cached: images of deleted assets or earlier edits are never
-/// served.
+/// Existence and revision are checked before the cache: images of deleted assets or earlier edits are never returned.
 struct ImageRequestService: Sendable {
     let assets: AssetResolver
     let renditions: RenditionProvider
@@ -21,9 +20,9 @@ struct ImageRequestService: Sendable {
         _ request: ImageRequest,
         _ context: RequestContext
     ) async throws(RPCError) -> Reply {
-        let cached = try preparationState(of: request, context)
-        let answer = try await assets.resolve([request.asset], atLeast: request.atLeast)
-        let image = try await response(request, answer, context, preparationState: cached)
+        let state = try preparationState(of: request, context)
+        let found = try await assets.resolve([request.asset], atLeast: request.atLeast)
+        let image = try await response(request, found, context, preparationState: state)
         return try await ImageReplyBuilder.send(image.description.json, image.bytes, context)
     }
 
@@ -32,20 +31,20 @@ struct ImageRequestService: Sendable {
     /// - Parameter reportsProgress: false if the progress of another download is reported
     func response(
         _ request: ImageRequest,
-        _ answer: AssetResolver.Answer,
+        _ found: AssetResolver.ResolvedAssets,
         _ context: RequestContext,
         preparationState: CachingManagerTable.PreparationState? = nil,
         reportsProgress: Bool = true
     ) async throws(RPCError) -> ImageResponse {
-        let asset = try Self.asset(request.asset, of: answer)
+        let asset = try Self.asset(request.asset, of: found)
         let plan = try RenditionPlan(request, of: asset, for: context.limitedClient)
         renditions.previews.note(plan)
-        let reply = ImageReplyBuilder(asset: asset, sequence: answer.sequence, preparationState: preparationState)
+        let reply = ImageReplyBuilder(asset: asset, sequence: found.sequence, preparationState: preparationState)
         let mode = request.effectiveDeliveryMode(acceptsNotifications: context.acceptsNotifications)
-        // A choice between a good and a degraded image would tell such a client whether somebody has looked at it.
+        // The choice between a good and a degraded image would reveal to such a client if others have requested it.
         let hidesCache = mode == .fastFormat && context.limitedClient != nil
-        if !hidesCache, let held = renditions.cached(plan) { return reply.response(held) }
-        if let refusal = answer.rpcError(of: plan, asset) { throw refusal }
+        if !hidesCache, let cached = renditions.cached(plan) { return reply.response(cached) }
+        if let refusal = found.rpcError(of: plan, asset) { throw refusal }
         let original = try RenditionPlan.resource(of: asset, version: request.version)
         let progress = reportsProgress ? context : nil
         switch mode {
@@ -55,10 +54,10 @@ struct ImageRequestService: Sendable {
             if let degraded = await renditions.degraded(plan, of: original) {
                 return reply.response(degraded, isDegraded: true)
             }
-            if hidesCache, let held = renditions.cached(plan) { return reply.response(held) }
+            if hidesCache, let cached = renditions.cached(plan) { return reply.response(cached) }
             return reply.response(try await made(plan, request, progress))
         case .opportunistic:
-            guard originals.isHere(plan.digest) else {
+            guard originals.isLocal(plan.digest) else {
                 // A local image comes first, and then the requested one or the reason why there is none.
                 let before = await sendDegraded(request, plan, original, reply, context.notifier)
                 return reply.response(try await made(plan, request, progress), index: before)
@@ -77,7 +76,7 @@ struct ImageRequestService: Sendable {
 
     /// Makes an image.
     ///
-    /// - Parameter progress: whom the progress of a download is sent to; nil for nobody
+    /// - Parameter progress: the request whose client receives the progress of a download; nil for none
     private func made(
         _ plan: RenditionPlan,
         _ request: ImageRequest,
@@ -95,15 +94,15 @@ struct ImageRequestService: Sendable {
     /// Returns the response if the rendition is in memory and the asset's cache entry is valid.
     func cachedImage(_ request: ImageRequest, _ context: RequestContext) -> Reply? {
         do throws(RPCError) {
-            let cached = try preparationState(of: request, context)
-            guard let answer = assets.known([request.asset], atLeast: request.atLeast) else { return nil }
-            let asset = try Self.asset(request.asset, of: answer)
+            let state = try preparationState(of: request, context)
+            guard let found = assets.known([request.asset], atLeast: request.atLeast) else { return nil }
+            let asset = try Self.asset(request.asset, of: found)
             let plan = try RenditionPlan(request, of: asset, for: context.limitedClient)
-            guard let held = renditions.cachedInMemory(plan, maxBytes: ReadResource.maxReplyBytes) else { return nil }
+            guard let cached = renditions.cachedInMemory(plan, maxBytes: ReadResource.maxReplyBytes) else { return nil }
             renditions.previews.note(plan)
-            return ImageReplyBuilder(asset: asset, sequence: answer.sequence, preparationState: cached).reply(held)
+            return ImageReplyBuilder(asset: asset, sequence: found.sequence, preparationState: state).reply(cached)
         } catch {
-            // Errors are reported by the ordinary path.
+            // ``image(_:_:)`` reports the errors.
             return nil
         }
     }
@@ -179,8 +178,8 @@ struct ImageRequestService: Sendable {
         return sent
     }
 
-    static func asset(_ id: ObjectID, of answer: AssetResolver.Answer) throws(RPCError) -> AssetSummary {
-        guard let asset = answer.assets[id] else { throw .assetNotFound(id) }
+    static func asset(_ id: ObjectID, of found: AssetResolver.ResolvedAssets) throws(RPCError) -> AssetSummary {
+        guard let asset = found.assets[id] else { throw .assetNotFound(id) }
         return asset
     }
 

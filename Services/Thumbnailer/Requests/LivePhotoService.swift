@@ -17,7 +17,7 @@ struct LivePhotoService: Sendable {
         let video = try VideoService.resource(of: asset, version: request.version == .current ? .current : .original)
         if let refusal = answer.rpcError(of: video.digest, asset) { throw refusal }
         // A client can show one progress: that of the video, which has more bytes.
-        let isVideoHere = videos.originals.isHere(video.digest)
+        let isVideoLocal = videos.originals.isLocal(video.digest)
         let mode = request.still.effectiveDeliveryMode(acceptsNotifications: context.acceptsNotifications)
         let (still, ticket) = await withTaskGroup(of: Part.self) { group in
             group.addTask {
@@ -26,7 +26,7 @@ struct LivePhotoService: Sendable {
                         request.still,
                         answer,
                         context,
-                        reportsProgress: isVideoHere
+                        reportsProgress: isVideoLocal
                     )
                     return .still(.success(response))
                 } catch { return .still(.failure(error)) }

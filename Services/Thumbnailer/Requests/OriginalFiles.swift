@@ -5,19 +5,20 @@ import Messaging
 import PhotoClient
 import PhotoModel
 
-/// Makes sure that the bytes of a request are on this machine (S-47, S-48).
+/// Brings the bytes of a request to this machine (S-47, S-48).
 struct OriginalFiles: Sendable {
     let resources: ResourceFolder
     let catalog: ServiceClient
 
     /// Returns true if the bytes can be opened.
-    func isHere(_ digest: String) -> Bool { resources.isHere(digest) }
+    func isLocal(_ digest: String) -> Bool { resources.isLocal(digest) }
 
-    /// Has bytes that are only in remote storage downloaded, if the request allows network access, and copied, if the
-    /// catalog is on another machine. The request's client receives `resource.progress` of the download.
+    /// Makes sure that bytes are on this machine. Bytes that are only in remote storage are downloaded, if the request
+    /// allows network access, and copied, if the catalog is on another machine. The request's client receives
+    /// `resource.progress` of the download.
     ///
-    /// - Throws: `network_access_required`, with `isInCloud`; `network_error`. Bytes that are nowhere are no error here:
-    ///   opening them is.
+    /// - Throws: `network_access_required`, with `isInCloud`; `network_error`. Bytes that exist nowhere cause no error
+    ///   here, but when they are opened.
     func require(
         _ digest: String,
         of asset: ObjectID,

@@ -29,8 +29,7 @@ final class PreviewProvider: Sendable {
     init(renderer: Renderer, limit: Int, metrics: ThumbnailerMetrics) {
         state = Mutex(State())
         work = CoalescingWorkQueue(limit: limit, width: 2, group: { $0 }) { wanted in
-            // Not cancelled when the last waiter has gone: it takes a moment, and replacing a killed worker takes
-            // longer.
+            // Not cancelled when the last waiter leaves: the work is short, and replacing a killed worker takes longer.
             await Task {
                 var outcomes: [Result<EncodedRendition?, RPCError>] = []
                 for one in wanted {
@@ -48,8 +47,8 @@ final class PreviewProvider: Sendable {
 
     func run() async { await work.run() }
 
-    /// Returns the preview embedded in the file in the plan's form, never enlarged. Of a video it is the key frame before
-    /// the requested one; nil for the automatic frame, which is one of the first.
+    /// Returns the preview embedded in the file in the plan's form, never enlarged. Of a video it is the key frame
+    /// before the requested one; nil for the automatic frame, which is one of the first.
     func embedded(_ plan: RenditionPlan, urgency: RequestUrgency) async -> EncodedRendition? {
         if let frame = plan.frame, frame.time ?? 0 == 0 { return nil }
         guard state.withLock({ !$0.without.contains(plan.digest) }) else { return nil }
@@ -68,7 +67,7 @@ final class PreviewProvider: Sendable {
 
     private func degraded(_ wanted: PreviewRequest, _ urgency: RequestUrgency) async -> EncodedRendition? {
         if let rendition = memory.rendition(wanted) { return rendition }
-        // A missing preview is not an error: the rendition itself follows and reports what is wrong.
+        // A missing preview is not an error: the rendition itself follows and reports the problem.
         guard case .success(let answer)? = await outcome(of: wanted, urgency) else { return nil }
         if let answer {
             memory.insert(answer, wanted)

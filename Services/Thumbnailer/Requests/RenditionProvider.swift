@@ -11,10 +11,10 @@ import Storage
 final class RenditionProvider: Sendable {
     /// The version of the rendering code, part of every cache key: renditions made by an older version are never
     /// served.
-    static let rendererVersion = "8"
+    static let rendererVersion = "9"
     /// The most renditions made from one decode.
     static let batch = 8
-    /// The attempts for an image whose original is given up again before it is opened.
+    /// The attempts for an image whose original is removed from this machine before it is opened.
     private static let attempts = 3
 
     private let renderer: Renderer
@@ -45,30 +45,36 @@ final class RenditionProvider: Sendable {
         let writer = RenditionWriter(disk, clock: clock, logger: logger)
         self.writer = writer
         work = CoalescingWorkQueue(limit: limit, width: workers, batch: Self.batch, group: \.digest) { plans in
-            // Between a caller's look into the cache and its entry into the queue, another one's render may have ended.
-            let held = plans.map(memory.rendition)
-            let missing = zip(plans, held).filter { $1 == nil }.map(\.0)
+            // Another caller's render may have ended between a caller's look-up in the cache and its entry into the
+            // queue.
+            let cached = plans.map(memory.rendition)
+            let missing = zip(plans, cached).filter { $1 == nil }.map(\.0)
             var outcomes = missing.isEmpty ? [] : await metrics.timing { await renderer.renditions(missing) }
             for (plan, outcome) in zip(missing, outcomes) {
                 guard case .success(let rendition) = outcome else { continue }
                 memory.insert(rendition, plan, now: clock.nowMicroseconds())
                 writer.write(rendition, RenditionKey(plan, rendererVersion: Self.rendererVersion))
             }
-            for (place, rendition) in held.enumerated() {
-                if let rendition { outcomes.insert(.success(rendition), at: place) }
+            for (index, rendition) in cached.enumerated() {
+                if let rendition { outcomes.insert(.success(rendition), at: index) }
             }
             return outcomes
         }
-        metrics.all.section("cache") { [memory, disk, work] in
-            let held = memory.size
-            let kept = disk.metrics
+        metrics.all.section("cache") { [memory, disk, work, writer] in
+            let memorySize = memory.size
+            let diskMetrics = disk.metrics
             let workMetrics = work.metrics
-            return [
-                "memoryEntries": JSON(held.count), "memoryBytes": .int(held.bytes), "diskEntries": JSON(kept.count),
-                "diskBytes": .int(kept.bytes), "diskDamaged": JSON(kept.damaged), "diskEvicted": JSON(kept.evicted),
+            let failures = writer.failures
+            var json: JSONObject = [
+                "memoryEntries": JSON(memorySize.count), "memoryBytes": .int(memorySize.bytes),
+                "diskEntries": JSON(diskMetrics.count), "diskBytes": .int(diskMetrics.bytes),
+                "diskDamaged": JSON(diskMetrics.damaged), "diskEvicted": JSON(diskMetrics.evicted),
+                "diskFailures": JSON(failures.count),
                 "underWay": JSON(workMetrics.count), "due": JSON(workMetrics.due),
                 "shared": JSON(workMetrics.joinCount),
             ]
+            if let problem = failures.problem { json["diskProblem"] = .string(problem) }
+            return json
         }
         metrics.all.section("workers") { [renderer] in renderer.metrics() }
     }
@@ -108,18 +114,19 @@ final class RenditionProvider: Sendable {
         return ProvidedRendition(rendition, .memory, for: plan.requester)
     }
 
-    private func rendered(_ plan: RenditionPlan) async throws(RPCError) -> ProvidedRendition {
+    /// Queues a render, or joins one that is queued or running, and waits for it.
+    private func queued(_ plan: RenditionPlan) async throws(RPCError) -> ProvidedRendition {
         let isShared = work.isUnderWay(plan)
         let rendition = try await work.value(plan, urgency: .interactive, owner: plan.requester.limitedClient)
         return ProvidedRendition(rendition, isShared ? .shared : .rendered, for: plan.requester)
     }
 
-    /// Renders a rendition that is not cached. Its bytes are brought to this machine before, again if they were given
-    /// up before they were opened, because other files needed their space.
+    /// Renders a rendition that is not cached. Makes sure first that the original is on this machine, and again if it
+    /// was removed before it was opened, because other files needed its space.
     ///
     /// The caller has checked that the asset exists and that the plan is of its current content revision.
     ///
-    /// - Parameter progress: whom the progress of a download is sent to; nil for nobody
+    /// - Parameter progress: the request whose client receives the progress of a download; nil for none
     func rendered(
         _ plan: RenditionPlan,
         from originals: OriginalFiles,
@@ -129,19 +136,20 @@ final class RenditionProvider: Sendable {
     ) async throws(RPCError) -> ProvidedRendition {
         var attemptsLeft = Self.attempts
         while true {
+            // For a local original this only records its use.
             try await originals.require(
                 plan.digest,
                 of: asset,
                 isNetworkAccessAllowed: isNetworkAccessAllowed,
                 progress
             )
-            let wasHere = originals.isHere(plan.digest)
+            let wasLocal = originals.isLocal(plan.digest)
             attemptsLeft -= 1
             do throws(RPCError) {
-                return try await rendered(plan)
+                return try await queued(plan)
             } catch {
-                let isGivenUp = error.errorCode == .missingResource && wasHere && !originals.isHere(plan.digest)
-                guard isGivenUp, attemptsLeft > 0 else { throw error }
+                let wasRemoved = error.errorCode == .missingResource && wasLocal && !originals.isLocal(plan.digest)
+                guard wasRemoved, attemptsLeft > 0 else { throw error }
             }
         }
     }
@@ -152,11 +160,11 @@ final class RenditionProvider: Sendable {
     /// - Returns: the reason for each that is missing, nil for the others. One that exceeds the whole budget of the
     ///   disk cache is not missing.
     func prepare(_ plans: [RenditionPlan], onDisk: Bool = false) async -> [RPCError?] {
-        let held = plans.map { cached($0, urgency: .prefetch)?.rendition }
-        let missing = zip(plans, held).filter { $1 == nil }.map(\.0)
+        let found = plans.map { cached($0, urgency: .prefetch)?.rendition }
+        let missing = zip(plans, found).filter { $1 == nil }.map(\.0)
         var outcomes = await work.values(missing).makeIterator()
         var failures: [RPCError?] = []
-        for (plan, rendition) in zip(plans, held) {
+        for (plan, rendition) in zip(plans, found) {
             let outcome: Result<EncodedRendition, RPCError> =
                 if let rendition { .success(rendition) } else { outcomes.next() ?? .failure(.noRendition) }
             switch outcome {
@@ -182,16 +190,16 @@ final class RenditionProvider: Sendable {
 
     // MARK: Degraded images
 
-    /// Returns a degraded image to show meanwhile: a smaller cached rendition, the preview embedded in the file, or else
-    /// an image from a quick decode. It has at least a quarter of the requested size in both directions; nil if there
-    /// is none, or if the requested image itself takes hardly longer.
+    /// Returns a degraded image to show meanwhile: a smaller cached rendition, the preview embedded in the file, or
+    /// else an image from a quick decode. It has at least a quarter of the requested size in both directions; nil if
+    /// there is none, or if the requested image itself takes hardly longer.
     func degraded(
         _ plan: RenditionPlan,
         of source: AssetResource,
         urgency: RequestUrgency = .interactive
     ) async -> ProvidedRendition? {
         let goal = DegradedImageGoal(plan, of: source)
-        // To others the choice must not tell what is cached, so it depends on the file alone.
+        // To a client with a limited grant the choice must not reveal what is cached, so it depends on the file alone.
         let sharesCache = plan.requester.limitedClient == nil
         if let goal {
             let smaller = sharesCache ? previews.smaller(plan) : []

@@ -31,6 +31,6 @@ struct VideoEditTimes: Sendable, Hashable {
         volume = min(VideoEdit.volumes.upperBound, max(VideoEdit.volumes.lowerBound, volume))
     }
 
-    /// True if it leaves the times of the original as they are, so that slow motion stays it.
+    /// True if it keeps the times of the original, so that slow motion is preserved.
     var keepsTimes: Bool { start == 0 && end == nil && speed == 1 }
 }

@@ -65,7 +65,7 @@ extension VideoStreams {
             let bytes = try await blockingIO.run(for: .service) {
                 try file.readAll(limit: Int64(AdjustmentData.maxBytes))
             }
-            // Another program's data is no such list.
+            // The adjustment data of another program is not such a list.
             return (try? JSON(parsing: bytes)).flatMap { try? AdjustmentList(json: $0) }.map { VideoEditTimes($0) }
         } catch let error as StorageError {
             throw .unreadableBytes(error)

@@ -135,7 +135,7 @@ struct VideoService: Sendable {
         of plan: RenditionPlan,
         _ request: ImageFrames
     ) async -> Result<ProvidedRendition, RPCError> {
-        if let held = renditions.cached(plan) { return .success(held) }
+        if let cached = renditions.cached(plan) { return .success(cached) }
         do throws(RPCError) {
             let made = try await renditions.rendered(
                 plan,
@@ -185,7 +185,7 @@ struct VideoService: Sendable {
     func ticket(
         _ resource: AssetResource,
         of asset: AssetSummary,
-        _ answer: AssetResolver.Answer
+        _ answer: AssetResolver.ResolvedAssets
     ) async throws(RPCError) -> VideoPlayback.Result {
         if let refusal = answer.rpcError(of: resource.digest, asset) { throw refusal }
         let layout = try await streams.layout(resource)

@@ -6,7 +6,7 @@ import PhotoModel
 import Storage
 import Synchronization
 
-/// Videos as streams that players can begin to play at once, with the moved indexes of those whose own is at their end.
+/// Videos as streams that players can begin to play at once: an index at the end of a file is moved to its beginning.
 final class VideoStreams: Sendable {
     /// The bytes of a stream: parts of the file, and the moved index between them.
     struct Layout: Sendable {
@@ -55,14 +55,14 @@ final class VideoStreams: Sendable {
     /// Returns the layout of a video's stream, examining the file if it is not in memory.
     func layout(_ video: AssetResource) async throws(RPCError) -> Layout {
         let name = video.stream
-        let held = state.withLock { state -> Layout? in
+        let cached = state.withLock { state -> Layout? in
             guard let layout = state.layouts[name] else { return nil }
             state.order.touch(name)
             return layout
         }
-        if let held { return held }
+        if let cached { return cached }
         var (description, index) = try await renderer.describe(video: video)
-        // The worker opened untrusted bytes, so what it says is checked.
+        // The worker opened untrusted bytes, so its report is checked.
         if let bytes = index, let to = description.movedTo, let from = description.movedFrom, to < from,
             from <= Int(video.size) - bytes.count
         {
@@ -76,12 +76,12 @@ final class VideoStreams: Sendable {
         let cost = Int64(index?.count ?? 0) + 1024
         state.withLock { state in
             state.layouts[name] = layout
-            for gone in state.order.insert(name, cost: cost) { state.layouts[gone] = nil }
+            for evicted in state.order.insert(name, cost: cost) { state.layouts[evicted] = nil }
         }
         return layout
     }
 
-    /// Returns how a video is composed.
+    /// Returns the composition of a video.
     func structure(_ video: AssetResource) async throws(RPCError) -> VideoStructure {
         try await renderer.structure(of: video)
     }

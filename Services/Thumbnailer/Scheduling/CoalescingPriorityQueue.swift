@@ -1,6 +1,6 @@
 import Hosting
 
-/// How urgently an image is needed.
+/// The urgency of an image.
 enum RequestUrgency: Int, Sendable, Comparable, CaseIterable {
     /// Interactive: a person is waiting for this image.
     case interactive
@@ -33,7 +33,8 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
         case queued(Ticket)
         /// Work of the same key was already queued or running.
         case joined(Ticket)
-        /// The limit of queued and running work is reached, and the client has some, or the limit of its owner is.
+        /// The limit of queued and running work is reached and the client has some of it, or its owner has reached its
+        /// own limit.
         case full
     }
 
@@ -61,7 +62,7 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
         var waiters: [UInt64: Waiter]
         /// The batch that it runs in; nil while it is queued.
         var batch: UInt64?
-        /// True if it took too long together with others.
+        /// True if it runs alone, because it took too long together with others.
         var isAlone = false
     }
 
@@ -93,7 +94,7 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
     }
 
     /// The time after the last interactive request during which a slot is kept free, in microseconds.
-    static var presence: Int64 { 1_000_000 }
+    static var interactiveGrace: Int64 { 1_000_000 }
 
     /// The most work queued or running.
     let limit: Int
@@ -102,10 +103,10 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
     private(set) var queuedCount = 0
     private(set) var joinCount = 0
     private var works: [UInt64: Work] = [:]
-    /// The numbers of works of the owners that have some.
-    private var owned: [String: Int] = [:]
-    /// The numbers of works of the clients that have some.
-    private var held: [WorkSource: Int] = [:]
+    /// The items of each owner that has some.
+    private var countByOwner: [String: Int] = [:]
+    /// The items of each client that has some.
+    private var countBySource: [WorkSource: Int] = [:]
     /// The work that a request for a key joins.
     private var joinable: [Key: UInt64] = [:]
     private var groups: [Group: PendingGroup] = [:]
@@ -159,13 +160,13 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
             join(id, urgency, source)
             return .joined(ticket)
         }
-        let others = held[source, default: 0]
+        let others = countBySource[source, default: 0]
         guard works.count < limit || others < WorkSource.reservedPlaces(of: limit) else { return .full }
         if let owner {
-            guard owned[owner, default: 0] < limitPerOwner else { return .full }
-            owned[owner, default: 0] += 1
+            guard countByOwner[owner, default: 0] < limitPerOwner else { return .full }
+            countByOwner[owner, default: 0] += 1
         }
-        held[source] = others + 1
+        countBySource[source] = others + 1
         let ticket = Ticket(work: nextNumber(), waiter: nextNumber())
         let work = Work(
             key: key,
@@ -207,11 +208,11 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
         return works.values.flatMap(\.waiters.values)
     }
 
-    /// Takes removed work from what its owner and its client have.
+    /// Subtracts removed work from the counts of its owner and its client.
     private mutating func release(_ work: Work) {
-        if let count = held[work.source] { held[work.source] = count > 1 ? count - 1 : nil }
-        guard let owner = work.owner, let count = owned[owner] else { return }
-        owned[owner] = count > 1 ? count - 1 : nil
+        if let count = countBySource[work.source] { countBySource[work.source] = count > 1 ? count - 1 : nil }
+        guard let owner = work.owner, let count = countByOwner[owner] else { return }
+        countByOwner[owner] = count > 1 ? count - 1 : nil
     }
 
     // MARK: Batches
@@ -221,15 +222,15 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
     /// Prefetch leaves one slot free while interactive requests keep coming.
     mutating func next(now: Int64) -> Batch? {
         guard wanted.count < width else { return nil }
-        let arePeopleThere = lastInteractive.map { now - $0 < Self.presence } ?? false
-        let mayPrefetch = prefetching < (arePeopleThere ? max(1, width - 1) : width)
+        let hasRecentInteractive = lastInteractive.map { now - $0 < Self.interactiveGrace } ?? false
+        let mayPrefetch = prefetching < (hasRecentInteractive ? max(1, width - 1) : width)
         for urgency in RequestUrgency.allCases where urgency == .interactive || mayPrefetch {
             if let position = popFirst(of: urgency) { return start(position.group, position.source, urgency) }
         }
         return nil
     }
 
-    /// Starts a batch of a group: the most urgent items, of equal ones first those that the client waits for whose
+    /// Starts a batch of a group: the most urgent items, and among equally urgent ones first those of the client whose
     /// turn it is.
     private mutating func start(_ group: Group, _ source: WorkSource, _ urgency: RequestUrgency) -> Batch? {
         guard var pending = groups.removeValue(forKey: group) else { return nil }
@@ -267,8 +268,8 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
 
     /// Removes a batch that has ended.
     ///
-    /// - Parameter left: the places of items in the batch that have not been made because it took too long. They are
-    ///   queued again, each on its own if none was made; an item that was alone is not.
+    /// - Parameter left: the indices of items that were not made because the batch took too long. They are queued
+    ///   again, each on its own if none was made; an item that was alone is not queued again.
     /// - Returns: the waiters of each item, none of those that are queued again
     mutating func finish(_ batch: Batch, left: Set<Int> = []) -> [[Waiter]] {
         guard wanted.removeValue(forKey: batch.number) != nil else { return [] }

@@ -6,8 +6,8 @@ import Synchronization
 
 /// Runs work once for all callers that request it at the same time, in the order of a ``CoalescingPriorityQueue``.
 ///
-/// Cancelling one caller does not affect the others. When the last one has gone, work that has not started is dropped,
-/// and a batch that has no callers left is cancelled.
+/// Cancelling one caller does not affect the others. When the last caller of an item leaves, an item that has not
+/// started is dropped, and a batch without callers is cancelled.
 final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Sendable, Value: Sendable>: Sendable {
     typealias Outcome = Result<Value, RPCError>
     private typealias Queue = CoalescingPriorityQueue<Key, Group, Promise<Outcome>>
@@ -60,7 +60,7 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
     /// Returns the outcome of the work, run for this caller or for an earlier one, in the turn of the client for which
     /// the task works.
     ///
-    /// - Parameter owner: who may have a part of the queue only; nil for all others
+    /// - Parameter owner: the client that may use a part of the queue only; nil for all others
     /// - Throws: the error of the work; `busy` if the limit is reached; `user_cancelled`
     func value(
         _ key: Key,

@@ -11,15 +11,23 @@ extern "C" {
 
 typedef struct safelight_metadata safelight_metadata;
 
-/* The version of exiv2: its three numbers, a byte each. */
+/* Returns the version of exiv2: its three numbers, a byte each. */
 int safelight_metadata_version(void);
 
 /* Reads the metadata of an image in memory; null if it cannot be read. */
 safelight_metadata *safelight_metadata_open(const uint8_t *bytes, size_t count);
+/* Reads the fields of an XMP packet in UTF-8; null if it cannot be parsed. */
+safelight_metadata *safelight_metadata_open_xmp(const uint8_t *bytes, size_t count);
 /* Adds the fields of an XMP packet and of IPTC records; those of broken ones are not added. */
 void safelight_metadata_add(safelight_metadata *metadata, const uint8_t *xmp, size_t xmp_count, const uint8_t *iptc,
                             size_t iptc_count);
+/* Adds those fields of an XMP packet that are in a null-terminated list of tags and have no value yet. */
+void safelight_metadata_extend(safelight_metadata *metadata, const uint8_t *xmp, size_t count,
+                               const char *const *tags);
 void safelight_metadata_close(safelight_metadata *metadata);
+
+/* Returns 1 if there is a field of XMP, which may be empty. */
+int safelight_metadata_has_field(safelight_metadata *metadata, const char *tag);
 
 /* Returns the raw value of a field such as "Exif.Photo.DateTimeOriginal", or null. */
 char *safelight_metadata_text(safelight_metadata *metadata, const char *tag);

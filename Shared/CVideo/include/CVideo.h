@@ -19,6 +19,8 @@ typedef enum {
     SAFELIGHT_VIDEO_TOO_MUCH_WORK,
     /* No frame could be decoded. */
     SAFELIGHT_VIDEO_NO_FRAME,
+    /* No frame starts in the wanted part. */
+    SAFELIGHT_VIDEO_EMPTY_PART,
     SAFELIGHT_VIDEO_NO_MEMORY,
     /* The encoder is missing or refuses the video. */
     SAFELIGHT_VIDEO_NO_ENCODER,
@@ -83,7 +85,7 @@ void safelight_video_close(safelight_video *video);
 const safelight_video_info *safelight_video_get_info(const safelight_video *video);
 void safelight_video_get_track(const safelight_video *video, int index, safelight_video_track *track);
 
-/* Returns the index of the sound track that is heard; negative if there is none. */
+/* Returns the index of the sound track that players choose; negative if there is none. */
 int safelight_video_sound(const safelight_video *video);
 
 /* Returns the next tag of the container (track < 0) or of a track; null after the last. */
@@ -128,17 +130,17 @@ typedef struct {
     const char *speed; /* the encoder's preset */
     int quality;      /* the encoder's constant rate factor */
     const char *matrix, *primaries, *transfer; /* FFmpeg's names of the colours of the output */
-    int64_t start, end; /* the part of the video; a negative end is that of the video */
+    int64_t start, end; /* the part of the video; a negative end is the end of the video */
     const uint16_t *table; /* a Hald image of table_side squared pixels: red, green, blue */
     int table_side;
-    const int16_t *colours;           /* a table for the frames behind the filters, which are 8 bits and 4:2:0 then; or null */
-    safelight_video_picture overlay;  /* drawn over the frames, which are 8 bits and 4:2:0 then; no pixels for none */
+    const int16_t *colours;           /* a table for the filtered frames, which must be 8 bits and 4:2:0; or null */
+    safelight_video_picture overlay;  /* drawn over the frames, which must be 8 bits and 4:2:0; no pixels for none */
     int threads;
     double seconds;     /* the most seconds of the work */
     int64_t most_bytes; /* the largest output */
     /* Writes bytes of the output at a position; returns 0, or another value to stop. */
     int (*write)(void *sink, int64_t position, const uint8_t *bytes, size_t count);
-    /* Is called with the time in the output up to which it is made, at most every 100 ms of it; returns 0, or another value
+    /* Called with the time up to which the output is written, at most every 100 ms of it; returns 0, or another value
        to stop. */
     int (*progress)(void *sink, int64_t time);
     void *sink;
@@ -152,7 +154,7 @@ int safelight_video_can_copy(const safelight_video *video, int is_quicktime);
 safelight_video_status safelight_video_export(safelight_video *video, const safelight_video_export_options *options,
                                               int64_t *bytes);
 
-/* Loads FFmpeg's libraries, unless they are loaded; returns 0 if they cannot be. safelight_video_open does it. */
+/* Loads FFmpeg's libraries unless they are loaded; returns 0 if that fails. safelight_video_open calls it. */
 int safelight_video_load(void);
 
 /* Returns the versions as text, that of libavformat first: "59.27.100 (libavcodec 59.37.100, ...)". */

@@ -22,8 +22,8 @@ typedef struct safelight_log_size {
     int most_pages;
 } safelight_log_size;
 
-/// Has the commits of a connection note the size of the log, in place of SQLite's automatic checkpoints: the caller
-/// checkpoints between commits, when nobody waits.
+/// Makes the commits of a connection store the size of the log, and replaces SQLite's automatic checkpoints: the caller
+/// checkpoints between commits, when no transaction waits.
 ///
 /// - database: of type sqlite3
 /// - size: must stay valid as long as the connection is open

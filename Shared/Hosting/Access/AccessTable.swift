@@ -8,24 +8,24 @@ import Synchronization
 /// The access of identities, as far as a service knows it.
 ///
 /// Each identity has one byte (``CachedPermission``), which all of its connections share and requests read without a
-/// lock. The service learns of changes from the catalog's history; an identity that it does not know is asked about
-/// once. While the history cannot be followed, nothing is remembered: each request of an identity other than the owner
-/// asks the catalog, and is refused if that does not answer.
+/// lock. The service learns of changes from the catalog's history, and asks the catalog once about an unknown identity.
+/// While the history cannot be followed, no permission is cached: for each request of an identity other than the owner
+/// the catalog is asked, and the request is refused if the catalog does not answer.
 public final class AccessTable: Sendable {
-    /// Asks what an identity may do, and which public key it has.
+    /// Requests the permission and the public key of an identity.
     ///
-    /// - Parameter newest: the newest change of a grant that is known, which the answer has to include; nil for none
+    /// - Parameter newest: the newest known change of a grant, which the result has to include; nil for none
     public typealias Lookup =
         @Sendable (_ identity: String, _ newest: ChangeToken?) async throws(RPCError) -> GrantStatus.Result
 
     private struct State {
         var permissions: [String: CachedPermission] = [:]
-        /// The public keys of the identities with a cached permission, as far as they have one.
+        /// The public keys of the identities with a cached permission, of those that have a key.
         var keys: [String: String] = [:]
-        /// The permission by which requests of each identity were last allowed, also while nothing is remembered. Those
-        /// that run are reviewed if it becomes another.
+        /// The permission that last allowed requests of each identity, also while no permission is cached. Running
+        /// requests are reviewed if it changes.
         var lastAllowed: [String: UInt8] = [:]
-        /// Grows with every change, so that an answer that was asked for before it is not remembered.
+        /// Grows with each change, so that the result of an earlier lookup is not cached.
         var generation: UInt64 = 0
         var newestChange: ChangeToken?
         var newestSequence: Int64 { newestChange?.sequence ?? 0 }
@@ -34,16 +34,16 @@ public final class AccessTable: Sendable {
         var asking: Set<String> = []
         var review: (@Sendable (Set<String>) -> Void)?
 
-        /// Notes by what an identity's requests are allowed from now on.
+        /// Records the permission that allows an identity's requests from now on.
         ///
-        /// - Returns: whether earlier ones were allowed by another role; what needs consent is decided for each
-        ///   transaction when it begins
+        /// - Returns: true if another role allowed earlier requests. Consent is not compared, because it is checked
+        ///   when a transaction begins
         mutating func noteAllowed(_ identity: String, _ permission: Permission) -> Bool {
             let old = lastAllowed.updateValue(permission.byte, forKey: identity)
             return old.map { Permission(byte: $0).role != permission.role } ?? false
         }
 
-        /// Returns the permission of an answer of the catalog. One about another key of the same name opens nothing.
+        /// Returns the permission in an answer of the catalog; `denied` if it is about another key of the same name.
         ///
         /// - Parameter listed: the identity's key on this service's own lists, if it has not connected with one
         func permission(of identity: String, _ answer: GrantStatus.Result, _ listed: String?) -> Permission {
@@ -52,12 +52,12 @@ public final class AccessTable: Sendable {
         }
     }
 
-    /// The most identities that are remembered; there are no more keys on all lists together.
+    /// The maximum number of identities in the table. All lists together have no more keys.
     private static let limit = 40_000
 
     private let lookup: Lookup
     private let listedKey: @Sendable (String) -> String?
-    /// Returns what is known without asking; nil if that is nothing.
+    /// Returns the permission of an identity if it is known without a lookup; nil if not.
     private let known: @Sendable (String) -> Permission?
     private let state = Mutex(State())
 
@@ -70,7 +70,7 @@ public final class AccessTable: Sendable {
         known = { Self.local($0) }
     }
 
-    /// Creates the table of the catalog, which knows everything itself.
+    /// Creates the table of the catalog, which knows all permissions.
     public init(known: @escaping @Sendable (String) -> Permission) {
         self.known = { known($0) }
         listedKey = { _ in nil }
@@ -78,8 +78,9 @@ public final class AccessTable: Sendable {
         state.withLock { $0.isCurrent = true }
     }
 
-    /// Returns what is decided by how an identity is connected: over ipc the user who runs the service, and root, are the
-    /// owner. A loopback TCP connection is trusted if the service was started so (`--trust-loopback`).
+    /// Returns the permission that follows from the connection of an identity alone: over ipc the user who runs the
+    /// service, and root, are the owner, and a service started with `--trust-loopback` trusts loopback TCP connections.
+    /// Nil for all others.
     public static func local(_ identity: String, ownUID: UInt32 = geteuid()) -> Permission? {
         switch identity {
         case "uid:\(ownUID)", "uid:0": Permission(.host)
@@ -88,15 +89,16 @@ public final class AccessTable: Sendable {
         }
     }
 
-    /// Sets what is done about identities whose access changes. Call it once, before the service runs.
+    /// Sets the function that is called with identities whose access has changed. Call it once, before the service
+    /// runs.
     public func onChange(_ review: @escaping @Sendable (Set<String>) -> Void) { state.withLock { $0.review = review } }
 
     // MARK: Requests
 
     /// Returns the cached permission of an identity.
     ///
-    /// - Parameter key: the public key that the identity connects with; nil if that is not known. Another key than before
-    ///   inherits nothing: what was known is forgotten, and refused to connections of the old key.
+    /// - Parameter key: the public key that the identity connects with; nil if it is not known. A new key does
+    ///   not inherit the permission of the old one: that is forgotten, and connections with the old key are refused.
     public func cachedPermission(of identity: String, key: String? = nil) -> CachedPermission {
         state.withLock { state in
             if let cached = state.permissions[identity] {
@@ -117,7 +119,7 @@ public final class AccessTable: Sendable {
         }
     }
 
-    /// Returns what an identity may do, asking the catalog if it is not known.
+    /// Returns the permission of an identity, from the catalog if it is not cached.
     public func permission(of identity: String, _ cached: CachedPermission?) async throws(RPCError) -> Permission {
         let cached = cached ?? self.cachedPermission(of: identity, key: listedKey(identity))
         let permission = Permission(byte: cached.value)
@@ -135,7 +137,8 @@ public final class AccessTable: Sendable {
         let listed = listedKey(identity)
         let (answer, review) = state.withLock { state -> (Permission, (@Sendable (Set<String>) -> Void)?) in
             let answer = state.permission(of: identity, found, listed)
-            // A key that this service lists and the catalog does not may be on its list soon: no change of a grant says so.
+            // The catalog may soon list a key that only this service lists now. No change of a grant reports that, so
+            // such an answer is not cached.
             let isOfKey = answer == found.permission
             if isOfKey, isCurrent, state.generation == generation, state.isCurrent { cached.value = answer.byte }
             guard state.permissions[identity] === cached else { return (answer, nil) }
@@ -145,14 +148,14 @@ public final class AccessTable: Sendable {
         return answer
     }
 
-    /// Returns what an identity may do; nil if it is not known, and ``permission(of:_:)`` asks.
+    /// Returns the permission of an identity; nil if ``permission(of:_:)`` would have to ask the catalog.
     public func knownPermission(of identity: String) -> Permission? {
         let permission = Permission(byte: cachedPermission(of: identity, key: listedKey(identity)).value)
         return permission.role == .unknown ? nil : permission
     }
 
-    /// Returns whether an identity may read the whole library; nil if that is not known or not decided. Then the catalog
-    /// is asked, for the next call.
+    /// Returns whether an identity may read the whole library; nil if that is unknown or undecided. Then the
+    /// catalog is asked, for the next call.
     public func mayRead(_ identity: String, key: String? = nil) -> Bool? {
         let cached = cachedPermission(of: identity, key: key)
         switch Permission(byte: cached.value).role {
@@ -168,9 +171,9 @@ public final class AccessTable: Sendable {
         }
     }
 
-    /// Returns whether a service may keep something for an identity: false after its access was taken away.
+    /// Returns whether a service may keep data for an identity: false after its access was revoked.
     ///
-    /// - Parameter access: the access for which it is kept
+    /// - Parameter access: the access for which the data is kept
     public func mayKeep(_ identity: String, for access: MethodAccess = .read) -> Bool {
         let permission = Permission(byte: cachedPermission(of: identity).value)
         return permission.role == .unknown || permission.allows(access)
@@ -178,11 +181,11 @@ public final class AccessTable: Sendable {
 
     // MARK: Changes
 
-    /// The newest change of a grant that the service knows: a catalog that has not reached it gives the old answers.
+    /// The newest change of a grant that the service knows. Answers of a catalog that has not reached it are outdated.
     public var newestChange: ChangeToken? { state.withLock { $0.newestChange } }
 
-    /// Notes that the grant of an identity has changed: asks the catalog what the identity may do now, and goes by the
-    /// grant alone if it does not answer.
+    /// Records that the grant of an identity has changed: asks the catalog for the new permission, and uses that of the
+    /// grant alone if the catalog does not answer.
     ///
     /// - Parameter token: that of the change
     public func note(_ grant: Grant, at token: ChangeToken) async {
@@ -200,28 +203,28 @@ public final class AccessTable: Sendable {
         await ask(about: identity, else: answer)
     }
 
-    /// Asks the catalog what an identity may do now, and notes it.
+    /// Asks the catalog for the permission of an identity, and records it.
     ///
-    /// - Parameter other: the answer if the catalog does not give one; nil if it is asked again with the next request
+    /// - Parameter other: used if the catalog does not answer; nil to ask again with the next request
     private func ask(about identity: String, else other: GrantStatus.Result? = nil) async {
         while true {
             let (generation, newest) = state.withLock { ($0.generation, $0.newestChange) }
             guard let answer = (try? await lookup(identity, newest)) ?? other else { return }
             let listed = listedKey(identity)
             let permission = state.withLock { $0.permission(of: identity, answer, listed) }
-            // An answer that another change has overtaken may be the older one.
+            // If another change has arrived meanwhile, the answer may be outdated.
             if changed(identity, to: permission, ifGeneration: generation) { return }
         }
     }
 
-    /// Notes what an identity may do from now on.
+    /// Records the permission of an identity.
     ///
     /// - Parameter wanted: the generation that the table must have; nil for any
-    /// - Returns: false if it has another one, and nothing was noted
+    /// - Returns: false if it has another one, and the permission was not recorded
     @discardableResult
     public func changed(_ identity: String, to permission: Permission, ifGeneration wanted: UInt64? = nil) -> Bool {
         guard AccessTable.local(identity)?.role != .host else { return true }
-        let (isNoted, review) = state.withLock { state -> (Bool, (@Sendable (Set<String>) -> Void)?) in
+        let (isRecorded, review) = state.withLock { state -> (Bool, (@Sendable (Set<String>) -> Void)?) in
             if let wanted, wanted != state.generation { return (false, nil) }
             guard let cached = state.permissions[identity] else { return (true, nil) }
             if cached.value != permission.byte { state.generation += 1 }
@@ -229,20 +232,20 @@ public final class AccessTable: Sendable {
             return (true, state.noteAllowed(identity, permission) ? state.review : nil)
         }
         review?([identity])
-        return isNoted
+        return isRecorded
     }
 
     /// Ends the reviews, because the service ends.
     public func close() { state.withLock { $0.review = nil } }
 
-    /// Compares every cached permission with what is known now; for the catalog.
+    /// Updates every cached permission from those that are known without a lookup; for the catalog.
     public func refresh() {
         let identities = state.withLock { Array($0.permissions.keys) }
         for identity in identities { if let permission = known(identity) { changed(identity, to: permission) } }
     }
 
-    /// Notes that all changes up to now have arrived. If some may have been missed before, every identity is asked about
-    /// again, and what runs for those that have lost access ends.
+    /// Records that all changes up to now have arrived. If some may have been missed before, the catalog is asked about
+    /// every identity again, and running requests of identities that have lost access end.
     public func confirm() {
         let identities = state.withLock { state -> [String] in
             guard !state.isCurrent else { return [] }
@@ -255,7 +258,8 @@ public final class AccessTable: Sendable {
         }
     }
 
-    /// Forgets what has to be asked, because changes may have been missed. Requests that run go on until ``confirm()``.
+    /// Forgets the permissions that need a lookup, because changes may have been missed. Running requests continue
+    /// until ``confirm()``.
     public func forget() {
         state.withLock { state in
             state.generation += 1

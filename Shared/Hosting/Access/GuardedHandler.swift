@@ -1,6 +1,7 @@
 public import Contracts
 public import JSONValue
 public import Messaging
+import Synchronization
 
 /// The check at the entry of a service: compares the access that a method declares with what the identity may do,
 /// before anything of the method runs.
@@ -85,7 +86,7 @@ public struct GuardedHandler: RequestHandler {
             return nil
         }
         refusals.count(identity)
-        // Undecided again counts as taken away for what runs.
+        // For a running request, an undecided grant means that the access was revoked.
         return error.errorCode == .notDetermined ? ErrorCode.accessDenied.error(error.message, error.data) : error
     }
 
@@ -95,5 +96,31 @@ public struct GuardedHandler: RequestHandler {
         // A method that does not exist is refused by the service, with the names of those that do.
         guard permission.role != .host, let needed = access(method), needed != .public else { return nil }
         return permission.refusal(of: method, needing: needed, for: identity)
+    }
+}
+
+// MARK: - The number of refused requests
+
+/// The number of requests that were refused because of missing access, by identity.
+public final class RefusalCounts: Sendable {
+    private let counts = Mutex<[String: Int]>([:])
+    /// The maximum number of identities that are counted by name; the others are counted together.
+    private static let limit = 1000
+
+    public init() {}
+
+    public func count(_ identity: String) {
+        counts.withLock { counts in
+            counts[counts[identity] != nil || counts.count < Self.limit ? identity : "others", default: 0] += 1
+        }
+    }
+
+    /// The counters by identity, for the method `figures`.
+    public var metrics: JSONObject {
+        var object = JSONObject()
+        for (identity, count) in counts.withLock({ $0 }).sorted(by: { $0.key < $1.key }) {
+            object[identity] = JSON(count)
+        }
+        return ["refused": .object(object)]
     }
 }

@@ -130,8 +130,8 @@ public struct EndpointOptions: ParsableArguments {
         }
     }
 
-    /// The most instances of a service that a client knows.
-    private static let mostInstances = 64
+    /// The maximum number of addresses of one service.
+    private static let maxInstances = 64
 
     private func addresses(
         _ text: String,
@@ -149,8 +149,8 @@ public struct EndpointOptions: ParsableArguments {
         guard name.mayHaveInstances || texts.count == 1 else {
             throw .invalidAddress(text, reason: "a library has one \(name.service.rawValue); give one address")
         }
-        guard texts.count <= Self.mostInstances else {
-            throw .invalidAddress(text.prefix(80) + "…", reason: "a list has at most \(Self.mostInstances) addresses")
+        guard texts.count <= Self.maxInstances else {
+            throw .invalidAddress(text.prefix(80) + "…", reason: "a list has at most \(Self.maxInstances) addresses")
         }
         var addresses: [EndpointAddress] = []
         for text in texts {

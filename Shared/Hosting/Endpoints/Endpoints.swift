@@ -7,8 +7,8 @@ public struct Endpoints: Sendable, Equatable {
     public let folder: RunFolder
     /// Security of client connections over TCP.
     public let security: SocketSecurity
-    /// Security of the addresses that a service binds, other than those of its ``NetworkListener``: `.none`, which refuses
-    /// TCP, or `.trustedLoopback`, which allows TCP without keys on loopback addresses.
+    /// Security of the addresses that a service binds, other than those of its ``NetworkListener``: `.none`, which
+    /// refuses TCP, or `.trustedLoopback`, which allows TCP without keys on loopback addresses.
     public let localSecurity: SocketSecurity
     private let catalog, thumbnailer, editor, broker, feed, edits: [EndpointAddress]
 

@@ -19,7 +19,7 @@ public struct ListedKey: Sendable, Equatable {
     public let name: String
     public let publicKey: CurvePublicKey
     public var lists: [KeyList]
-    /// The access of the key's owner, as the first of the lists states it.
+    /// The access of the key's owner, as stated in the file of the first list.
     public var statement = KeyStatement()
 }
 
@@ -115,12 +115,12 @@ public struct KeyFolder: Sendable, Equatable {
     /// Generates a client's key pair, adds its public key to lists, and writes both keys and the services' public key
     /// to a folder for the client.
     ///
-    /// The secret key gets its name last. A call that was interrupted before is completed by the next one with the same
-    /// key, which then is on the lists of that one only.
+    /// The file of the secret key is renamed last. An interrupted call is completed by the next one with the same key,
+    /// which is then on the lists of that call only.
     ///
     /// - Parameters:
     ///   - output: path of that folder, which is created
-    ///   - statement: what the lists state about the client's access
+    ///   - statement: the client's access, as stated in the files of the lists
     /// - Returns: the public certificate
     public func create(
         _ name: String,
@@ -147,7 +147,7 @@ public struct KeyFolder: Sendable, Equatable {
         var ours = Certificate(publicKey: server.publicKey)
         ours.metadata = [("name", "server")]
         try KeyFile.write(ours, to: "\(output)/server.key", replacing: true)
-        // The call before may have chosen other lists.
+        // The interrupted call may have had other lists.
         let others = KeyList.allCases.filter { !lists.contains($0) && access(file(name, $0), F_OK) == 0 }
         if !others.isEmpty { try revoke(name, from: others) }
         try admit(certificate.publicPart, as: name, to: lists, statement: statement)
@@ -196,8 +196,8 @@ public struct KeyFolder: Sendable, Equatable {
 
     /// Adds a public key to lists under a name.
     ///
-    /// - Parameter statement: what the lists state about the client's access; nil keeps what its file on another list
-    ///   states, else readWrite
+    /// - Parameter statement: the client's access, as stated in the files of the lists; nil for the statement in its
+    ///   file on another list, else readWrite
     public func admit(
         _ certificate: Certificate,
         as name: String,
@@ -263,8 +263,8 @@ public struct KeyFolder: Sendable, Equatable {
     }
 
     /// Reads the keys of a list, and returns the problems of files that could not be read.
-    func read(_ list: KeyList) throws(KeyError) -> (keys: [StatedKey], problems: [KeyError]) {
-        var keys: [StatedKey] = []
+    func read(_ list: KeyList) throws(KeyError) -> (keys: [KeyListEntry], problems: [KeyError]) {
+        var keys: [KeyListEntry] = []
         var problems: [KeyError] = []
         for name in try KeyFile.names(in: folder(of: list)) where name.hasSuffix(".key") {
             let title = String(name.dropLast(4))
@@ -272,7 +272,7 @@ public struct KeyFolder: Sendable, Equatable {
                 try Self.check(title)
                 let certificate = try KeyFile.read(file(title, list), isSecret: false)
                 keys.append(
-                    StatedKey(name: title, publicKey: certificate.publicKey, statement: KeyStatement(certificate))
+                    KeyListEntry(name: title, publicKey: certificate.publicKey, statement: KeyStatement(certificate))
                 )
             } catch {
                 problems.append(error)

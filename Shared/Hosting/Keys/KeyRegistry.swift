@@ -9,7 +9,7 @@ final class KeyRegistry: Sendable {
     private struct List {
         var names: [String: String] = [:]
         /// The keys by name.
-        var keys: [String: StatedKey] = [:]
+        var keys: [String: KeyListEntry] = [:]
         /// The state of the folder when it was read; nil to read it again.
         var stamp: Stamp?
         var log = LogThrottle()
@@ -58,15 +58,15 @@ final class KeyRegistry: Sendable {
     }
 
     /// Returns the key with a name, from the first list that has it.
-    func key(named name: String) -> StatedKey? { keys { $0[name].map { [$0] } ?? [] }.first }
+    func key(named name: String) -> KeyListEntry? { keys { $0[name].map { [$0] } ?? [] }.first }
 
     /// Returns all keys of clients, each name once.
-    func keys() -> [StatedKey] {
+    func keys() -> [KeyListEntry] {
         let all = keys { Array($0.values) }
         return Dictionary(all.map { ($0.name, $0) }) { first, _ in first }.values.sorted { $0.name < $1.name }
     }
 
-    private func keys(_ select: ([String: StatedKey]) -> [StatedKey]) -> [StatedKey] {
+    private func keys(_ select: ([String: KeyListEntry]) -> [KeyListEntry]) -> [KeyListEntry] {
         lists.withLock { lists in
             [KeyList.requests, .feed, .edits].flatMap { list in
                 var current = lists[list] ?? List()

@@ -1,18 +1,18 @@
 public import Messaging
 public import PhotoModel
 
-/// The access that the file of a listed key states: the decision that holds until the owner of the library decides
-/// something else with `safelight grants`.
+/// The statement in the file of a listed key: the access of the key's owner until the owner of the library decides
+/// otherwise with `safelight grants`.
 ///
 /// A file without a statement was made by an earlier version, or added to the folder by hand. Only the owner of
-/// the library can write there, so it grants readWrite access, as it always did.
+/// the library can write there, so such a file grants readWrite access, as it did before there were statements.
 public struct KeyStatement: Sendable, Equatable {
     /// The access that a key file can state.
     public enum Access: String, Sendable, CaseIterable {
         case readWrite, addOnly
         /// Access to a list of assets, which the owner of the library makes with `safelight grants limit`.
         case limited
-        /// Nothing is decided: the client has to ask with `session.open`.
+        /// Undecided: the client has to ask with `session.open`.
         case ask
         /// The key belongs to the owner of the library.
         case owner
@@ -28,8 +28,8 @@ public struct KeyStatement: Sendable, Equatable {
         self.purpose = purpose
     }
 
-    /// Reads a statement from the metadata of a certificate. A statement of a newer version, which this one does not
-    /// know, is taken as `ask`, and an unknown consent as `always`.
+    /// Reads the statement from the metadata of a certificate. An unknown access, from a newer version, is read as
+    /// `ask`, and an unknown consent as `always`.
     init(_ certificate: Certificate) {
         func value(_ name: String) -> String? { certificate.metadata.last { $0.name == name }?.value }
         access = value("access").map { Access(rawValue: $0) ?? .ask } ?? .readWrite
@@ -45,12 +45,12 @@ public struct KeyStatement: Sendable, Equatable {
     }
 }
 
-/// A listed key with what its file states.
-public struct StatedKey: Sendable, Equatable {
+/// An entry of a key list: a key, and the statement in its file.
+public struct KeyListEntry: Sendable, Equatable {
     public let name: String
     public let publicKey: CurvePublicKey
     public let statement: KeyStatement
 
-    /// The identity of its owner's connections.
+    /// The identity of connections with this key.
     public var identity: String { "key:\(name)" }
 }

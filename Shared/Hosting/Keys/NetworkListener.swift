@@ -18,15 +18,15 @@ extension EndpointName {
 /// The listener for TCP connections: it uses CURVE and accepts only listed keys.
 public struct NetworkListener: Sendable {
     private let host: TCPHost
-    private let pair: CurveKeyPair
-    private let register: KeyRegistry
+    private let keyPair: CurveKeyPair
+    private let registry: KeyRegistry
     private let logger: Logger
 
-    /// Reads the services' key pair.
+    /// Reads the key pair of the services.
     init(_ host: TCPHost, folder: KeyFolder, logger: Logger) throws(KeyError) {
         self.host = host
-        self.pair = try folder.server()
-        self.register = KeyRegistry(folder: folder, logger: logger)
+        self.keyPair = try folder.server()
+        self.registry = KeyRegistry(folder: folder, logger: logger)
         self.logger = logger
     }
 
@@ -37,7 +37,7 @@ public struct NetworkListener: Sendable {
 
     /// Returns the security of an endpoint, and registers its key list with the ZAP handler of the process.
     ///
-    /// - Parameter approval: decides besides about the owners of listed keys; nil for no further condition
+    /// - Parameter approval: a further condition on the identities of listed keys; nil for none
     public func security(
         of endpoint: EndpointName,
         approval: ZAPAuthenticator.Approval? = nil
@@ -47,25 +47,25 @@ public struct NetworkListener: Sendable {
             to: list.rawValue,
             logger: logger,
             approval: approval,
-            isService: { [register] name, key in register.name(of: key, on: .services) == name },
-            admission: { [register] _, key in register.name(of: key, on: list) }
+            isService: { [registry] name, key in registry.name(of: key, on: .services) == name },
+            admission: { [registry] _, key in registry.name(of: key, on: list) }
         )
-        return .curveServer(secretKey: pair.secretKey, domain: list.rawValue)
+        return .curveServer(secretKey: keyPair.secretKey, domain: list.rawValue)
     }
 
-    /// Returns the listed key of an identity, with what its file states; nil if there is none.
-    public func key(of identity: String) -> StatedKey? {
+    /// Returns the list entry of an identity's key; nil if there is none.
+    public func key(of identity: String) -> KeyListEntry? {
         guard identity.hasPrefix("key:") else { return nil }
-        return register.key(named: String(identity.dropFirst(4)))
+        return registry.key(named: String(identity.dropFirst(4)))
     }
 
     /// The listed keys of clients, by name.
-    public var keys: [StatedKey] { register.keys() }
+    public var keys: [KeyListEntry] { registry.keys() }
 
     /// Returns whether an identity is a service, which may act for clients: its key is on the lists `services` and
     /// `requests`.
     public func isService(_ identity: String) -> Bool {
         guard identity.hasPrefix("key:") else { return false }
-        return register.isSame(String(identity.dropFirst(4)), on: .services, and: .requests)
+        return registry.isSame(String(identity.dropFirst(4)), on: .services, and: .requests)
     }
 }

@@ -64,7 +64,7 @@ public struct RequestServers: Sendable {
     public var addresses: [String] { [local, remote].compactMap { $0?.boundAddress.description } }
 
     /// The components that serve requests.
-    public var parts: [any Service] { [local, remote].compactMap { $0 }.map(RequestServerComponent.init) }
+    public var components: [any Service] { [local, remote].compactMap { $0 }.map(RequestServerComponent.init) }
 
     /// Ends the requests of identities whose access has changed, as far as the handler refuses them now.
     public func review(_ identities: Set<String>) {
@@ -80,7 +80,8 @@ public struct RequestServers: Sendable {
         }
     }
 
-    /// Returns metrics of the local server; those of the remote server are below `tcp`, of authentication below `listener`.
+    /// Returns metrics of the local server; those of the remote server are below `tcp`, of authentication below
+    /// `listener`.
     public func metrics() async -> JSONObject {
         var metrics = await local.metrics()
         if let remote {

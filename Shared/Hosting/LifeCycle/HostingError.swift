@@ -2,7 +2,7 @@
 public enum HostingError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The run folder is accessible to other users.
     case unsafeRunFolder(path: String, reason: String)
-    /// The run folder does not exist, so no service is running.
+    /// The run folder does not exist, so no service can be reached.
     case noRunFolder(path: String)
     /// The run folder cannot be created or inspected.
     case runFolder(path: String, reason: String)
@@ -25,7 +25,8 @@ public enum HostingError: Error, Sendable, Equatable, CustomStringConvertible {
         case .unsafeRunFolder(let path, let reason):
             "the run folder \(path) is not safe: \(reason)"
         case .noRunFolder(let path):
-            "no service is running: there is no run folder \(path); start them with: safelight up"
+            "there is no run folder \(path), so no service can be reached; start them with: safelight up. If they run, "
+                + "see: safelight doctor"
         case .runFolder(let path, let reason):
             "the run folder \(path) cannot be used: \(reason); choose another with --run"
         case .badSetting(let source, let reason):

@@ -5,10 +5,11 @@ import Logging
 /// Ends a service that exceeds its memory limit, so that its supervisor restarts it.
 ///
 /// All memory of the services themselves is bounded. libzmq, however, keeps the parts of a multipart message until its
-/// last part arrives, and has no option to limit them. A service is safe to kill at any time, so it is ended.
+/// last part arrives, and has no option to limit them. Over TCP such a connection is ended; a local client can fill the
+/// memory. A service is safe to kill at any time, so it is ended.
 enum MemoryGuard {
     static let variable = "SAFELIGHT_SERVICE_MEMORY_MIB"
-    static let usualMebibytes = 2048
+    static let defaultMebibytes = 2048
     /// `EX_TEMPFAIL`: the service works again after a restart.
     static let status: Int32 = 75
 
@@ -40,8 +41,8 @@ enum MemoryGuard {
         return timer
     }
 
-    /// Returns the time until the next check: a service without work is woken seldom. One peer cannot fill the rest of
-    /// the limit in that time: at the usual limit it would have to send more than 3.7 GB a second.
+    /// Returns the time until the next check: an idle service wakes up rarely. One peer cannot fill the rest of
+    /// the limit in that time: at the default limit it would have to send more than 3.7 GB a second.
     static func pause(resident: Int64, limit: Int64) -> DispatchTimeInterval {
         switch resident {
         case ..<(limit / 8): .milliseconds(500)
@@ -52,7 +53,7 @@ enum MemoryGuard {
 
     /// Returns the limit in bytes.
     static func limit(environment: (String) -> String?) throws(HostingError) -> Int64 {
-        guard let text = environment(variable) else { return Int64(usualMebibytes) << 20 }
+        guard let text = environment(variable) else { return Int64(defaultMebibytes) << 20 }
         guard let value = Int64(text), (64...(1 << 30)).contains(value) else {
             throw .badSetting(source: variable, reason: "\(text) is not a number of MiB, at least 64")
         }

@@ -7,7 +7,7 @@ public protocol RunnableService: Sendable {
     /// The bound addresses, for the start message of the log.
     var addresses: [String] { get }
     /// The components, each after those it depends on; they stop last to first.
-    var parts: [any Service] { get }
+    var components: [any Service] { get }
     /// Locks that are held until all components have stopped.
     var locks: [any Sendable] { get }
     var logger: Logger { get }
@@ -23,30 +23,30 @@ extension RunnableService {
             logger: logger,
             endpoints: addresses,
             ready: ready,
-            parts: parts
+            components: components
         )
         withExtendedLifetime(locks) {}
     }
 
-    /// Runs the service until one of its components is done, or until SIGTERM or SIGINT.
+    /// Runs the service until one of its components ends, or until SIGTERM or SIGINT.
     ///
-    /// - Returns: true if a component is done
-    public func runUntilDone(ready: ReadySignal) async throws -> Bool {
-        let isDone = try await ServiceHost.run(
+    /// - Returns: true if a component has ended
+    public func runUntilComponentEnds(ready: ReadySignal) async throws -> Bool {
+        let hasEnded = try await ServiceHost.run(
             name: Self.name,
             logger: logger,
             endpoints: addresses,
             ready: ready,
             endsWithComponent: true,
-            parts: parts
+            components: components
         )
         withExtendedLifetime(locks) {}
-        return isDone
+        return hasEnded
     }
 
     /// Runs the service until the task is cancelled; for tests.
     public func serve() async throws {
-        try await ServiceGroup(services: parts, logger: logger).run()
+        try await ServiceGroup(services: components, logger: logger).run()
         withExtendedLifetime(locks) {}
     }
 }

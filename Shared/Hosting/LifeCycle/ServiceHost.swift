@@ -26,7 +26,7 @@ public enum ServiceHost {
     ///   - endpoints: the bound addresses, for the start message.
     ///   - ready: sent once before the components run; everything is bound by then.
     ///   - endsWithComponent: true if the end of a component is not a failure.
-    ///   - parts: the components, stopped last to first; the one that accepts requests comes last.
+    ///   - components: stopped last to first; the one that accepts requests comes last.
     /// - Returns: true if a component ended, false after a signal
     /// - Throws: `ExitCode.failure` if a component failed; the reason is logged.
     @discardableResult
@@ -36,7 +36,7 @@ public enum ServiceHost {
         endpoints: [String] = [],
         ready: ReadySignal = ReadySignal(descriptor: nil),
         endsWithComponent: Bool = false,
-        parts: [any Service]
+        components: [any Service]
     ) async throws -> Bool {
         ignoreSignals()
         logger.info(
@@ -50,7 +50,7 @@ public enum ServiceHost {
             logger.warning("connections are not limited: libzmq does not call this program's accept4")
         }
         var configuration = ServiceGroupConfiguration(
-            services: parts.map { .init(service: $0, successTerminationBehavior: .gracefullyShutdownGroup) },
+            services: components.map { .init(service: $0, successTerminationBehavior: .gracefullyShutdownGroup) },
             logger: quiet(logger)
         )
         configuration.maximumGracefulShutdownDuration = .seconds(graceSeconds)
@@ -106,7 +106,8 @@ public enum ServiceHost {
         let text = Mutex<String?>(nil)
     }
 
-    // After the first signal: waits for a second one or for the deadline, then ends the process. Usually cancelled.
+    // Waits, after the first signal, for a second one or for the deadline; then it ends the process. It is cancelled if
+    // the components stop in time.
     private static func lastResort(after signals: AsyncStream<Int32>, _ logger: Logger) async {
         let isSecond = await TaskDelay.withTimeout(.seconds(graceSeconds + cancelSeconds)) {
             for await _ in signals { return true }

@@ -15,9 +15,9 @@ public struct ServiceState: Sendable {
     private let name: ServiceName
     private let metrics: Metrics
     private let condition: @Sendable () async -> Condition
-    /// The condition without waiting; nil if it has to be asked for elsewhere.
+    /// Returns the condition without waiting; nil if it has to be requested from another service.
     private let conditionNow: (@Sendable () -> Condition)?
-    /// The part of a catalog in the writing; nil for another service.
+    /// The role of a catalog; nil for another service.
     private let role: (@Sendable () -> (CatalogRole, epoch: Int64?))?
     private let healthyReply = HealthyReply()
 
@@ -42,7 +42,7 @@ public struct ServiceState: Sendable {
     /// Makes the state of a service whose condition is known without waiting.
     ///
     /// - Parameters:
-    ///   - role: for catalogs: the part in the writing
+    ///   - role: returns the role of a catalog; nil for another service
     ///   - conditionNow: called for each `health` request, on the poll thread; it must not block
     public init(
         _ name: ServiceName,

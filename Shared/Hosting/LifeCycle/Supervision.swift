@@ -10,8 +10,8 @@ public enum Supervision {
     /// The environment variable that the supervisor sets to 1.
     public static let variable = "SAFELIGHT_SUPERVISED"
 
-    /// Calls `gone` once at the end of standard input; returns nil if there is no supervisor.
-    static func watch(gone: @escaping @Sendable () -> Void) -> (any DispatchSourceRead)? {
+    /// Calls `onEnd` once at the end of standard input; returns nil if there is no supervisor.
+    static func watch(onEnd: @escaping @Sendable () -> Void) -> (any DispatchSourceRead)? {
         guard Environment[variable] == "1" else { return nil }
         let source = DispatchSource.makeReadSource(fileDescriptor: STDIN_FILENO, queue: .global())
         source.setEventHandler {
@@ -19,7 +19,7 @@ public enum Supervision {
             let count = read(STDIN_FILENO, &byte, 1)
             if count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN)) { return }
             source.cancel()
-            gone()
+            onEnd()
         }
         source.resume()
         return source

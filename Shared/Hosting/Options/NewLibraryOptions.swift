@@ -2,7 +2,7 @@ public import ArgumentParser
 import Glibc
 public import Storage
 
-/// The flags that decide whether a library may begin at a path that had one before.
+/// The options for beginning a library at a path where another one was before.
 public struct NewLibraryOptions: ParsableArguments {
     @Flag(help: "Begin a new library in the folder, although another one was there before that is gone.")
     public var newLibrary = false
@@ -19,8 +19,8 @@ public struct NewLibraryOptions: ParsableArguments {
     /// Creates options without flags, resolved from environment variables and the default.
     public init() {}
 
-    /// Returns the folder; nil without a home folder, and then nothing is remembered. Without HOME, as in a service's empty
-    /// environment, the home folder is that of the user's account.
+    /// Returns the folder; nil without a home folder, and then nothing is remembered. Without HOME, as in a service's
+    /// empty environment, the home folder is that of the user's account.
     ///
     /// Throws ``HostingError/badSetting(source:reason:)``.
     public func folder(environment: (String) -> String? = { Environment[$0] }) throws(HostingError) -> String? {

@@ -1,6 +1,6 @@
 public import ArgumentParser
 
-/// How a service reads the library's files: in its folder, or from a catalog on another machine.
+/// The source of the library's files: its folder, or a catalog on another machine.
 public struct RemoteResourceOptions: ParsableArguments {
     @Flag(
         name: .customLong("remote-resources"),
@@ -20,7 +20,7 @@ public struct RemoteResourceOptions: ParsableArguments {
     /// Creates options without flags, resolved from environment variables and the default.
     public init() {}
 
-    /// Returns the most bytes of copies; nil if the library's folder is read.
+    /// Returns the size limit of the copies in bytes; nil if the library's folder is read.
     ///
     /// - Throws: ``HostingError/badSetting(source:reason:)``
     public func resolve(environment: (String) -> String? = { Environment[$0] }) throws(HostingError) -> Int64? {

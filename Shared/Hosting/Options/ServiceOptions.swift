@@ -5,7 +5,7 @@ public import Logging
 public struct ServiceOptions: ParsableArguments {
     @Option(
         name: .customLong("log"),
-        help: "Log level: trace, debug, info, notice, warning or error. (SAFELIGHT_LOG, else info)"
+        help: "Log level: trace, debug, info, notice, warning, error or critical. (SAFELIGHT_LOG, else info)"
     )
     public var log: String?
 

@@ -14,11 +14,11 @@ public struct TrafficLimits: Sendable, Equatable {
     public var connections = 4096
     /// Memory of pending requests, in MiB.
     public var requestMebibytes = 256
-    /// The memory at which the service ends itself, in bytes. Limits of memory without a flag are parts of it.
-    public internal(set) var serviceBytes = MemoryGuard.usualMebibytes << 20
+    /// The memory at which the service ends itself, in bytes. Limits of memory without a flag are fractions of it.
+    public internal(set) var serviceBytes = MemoryGuard.defaultMebibytes << 20
 
     /// The memory of replies that have not left the service, in bytes: half of it for local clients and other services,
-    /// half for all other clients; of each half again a half for those on their way, and one for those that wait.
+    /// half for all other clients. Each half is divided equally between replies on their way and replies that wait.
     public var replyBytes: Int { max(128 << 20, serviceBytes / 4) }
 
     /// Creates the default limits.

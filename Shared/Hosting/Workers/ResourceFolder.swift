@@ -1,10 +1,11 @@
 import Contracts
+import Glibc
 public import JSONValue
 public import Storage
 import Synchronization
 
-/// Read access to a library's files: to the catalog's resource store, which is opened on first use because the catalog may
-/// start later, or to the copies of a service on another machine.
+/// Read access to a library's files: to the catalog's resource store, which is opened on first use because the catalog
+/// may start later, or to the copies of a service on another machine.
 public final class ResourceFolder: Sendable {
     /// Path of the resource store.
     public let path: String
@@ -36,7 +37,7 @@ public final class ResourceFolder: Sendable {
         }
     }
 
-    /// - Parameter spool: where the files that are asked for have been copied to
+    /// - Parameter spool: the folder into which requested files are copied
     public init(spool: ResourceSpool) {
         path = spool.store.root
         self.spool = spool
@@ -44,21 +45,21 @@ public final class ResourceFolder: Sendable {
     }
 
     /// Returns true if the bytes of a digest can be opened.
-    public func isHere(_ digest: String) -> Bool { (try? open(digest)) != nil }
+    public func isLocal(_ digest: String) -> Bool { (try? open(digest)) != nil }
 
-    /// Makes sure that bytes can be opened: that they are neither in remote storage only nor, with a catalog on another
-    /// machine, there only.
+    /// Makes sure that bytes can be opened: downloads them from remote storage, and copies them if the catalog is on
+    /// another machine. For local bytes it only records their use.
     ///
     /// - Parameters:
-    ///   - download: has the catalog download them to its machine; called if they are not here
+    ///   - download: makes the catalog download them to its machine; called if they are not on this one
     ///   - read: reads them from the catalog, if it is on another machine
-    /// - Throws: the errors of both. Bytes that are nowhere are no error here: opening them is.
+    /// - Throws: the errors of both. Bytes that exist nowhere cause no error here, but when they are opened.
     public func require(
         _ digest: String,
         download: () async throws(RPCError) -> Void,
         read: @escaping ResourceSpool.Source
     ) async throws(RPCError) {
-        guard !isHere(digest) else {
+        guard !isLocal(digest) else {
             spool?.keep(digest)
             return
         }
@@ -76,8 +77,8 @@ public final class ResourceFolder: Sendable {
 
     /// Opens the file with the bytes of a digest.
     ///
-    /// - Throws: `library_offline` or `library_relinquished` if the folder cannot be accessed, `missing_resource` if it does not have the bytes,
-    ///   `resource_changed` if a referenced file has changed
+    /// - Throws: `library_offline` or `library_relinquished` if the folder cannot be accessed, `missing_resource` if it
+    ///   does not have the bytes, `resource_changed` if a referenced file has changed
     public func open(_ digest: String) throws(RPCError) -> ResourceFile {
         guard let name = ResourceDigest(digest) else {
             throw ErrorCode.internalError.error("the catalog named a resource by an invalid digest")
@@ -87,8 +88,12 @@ public final class ResourceFolder: Sendable {
             if case .resourceChanged(let message) = error {
                 throw ErrorCode.resourceChanged.error(message, ["digest": .string(digest)])
             }
-            // A folder of copies that was deleted is made again.
+            // A folder of copies that was deleted is created again.
             if spool == nil, let absence = Self.absence(error) { throw absence }
+            // The message names the path of a missing referenced file.
+            if case .notFound(let message) = error, spool == nil, (try? store.reference(of: name)) != nil {
+                throw ErrorCode.missingResource.error(message, ["digest": .string(digest)])
+            }
             throw ErrorCode.missingResource.error(
                 "the bytes \(digest) are not in the library's folder, or cannot be read (\(error.name))",
                 ["digest": .string(digest)]
@@ -96,18 +101,24 @@ public final class ResourceFolder: Sendable {
         }
     }
 
-    /// Opens a file; in another folder if one is at the path now, as after a restore.
+    /// Opens a file; in the folder that is at the path now if it was replaced, as after a restore.
     private func open(_ name: ResourceDigest, in store: ResourceStore) throws(StorageError) -> ResourceFile {
         do throws(StorageError) {
             return try store.open(name)
         } catch {
-            guard spool == nil, Self.absence(error) != nil, let other = try? ResourceStore(root: path, isReadOnly: true)
-            else {
-                throw error
-            }
-            self.store.withLock { $0 = other }
+            guard spool == nil, Self.absence(error) != nil, let other = reopened() else { throw error }
             return try other.open(name)
         }
+    }
+
+    /// Opens the folder that is at the path now: another library, or the same one on a disk that was mounted again. Nil
+    /// if there is none; an empty mount point is none.
+    private func reopened() -> ResourceStore? {
+        guard let other = try? ResourceStore(root: path, isReadOnly: true),
+            other.foldersToWrite.allSatisfy({ access($0, F_OK) == 0 })
+        else { return nil }
+        store.withLock { $0 = other }
+        return other
     }
 
     /// Checks that the library's folder can be accessed, if there is one on this machine.
@@ -115,7 +126,7 @@ public final class ResourceFolder: Sendable {
     /// - Throws: `library_offline`, `library_relinquished`
     public func check() throws(RPCError) {
         guard spool == nil else { return }
-        if let absence = try opened().absence().flatMap(Self.absence) { throw absence }
+        if let absence = try opened().absence().flatMap(Self.absence), reopened() == nil { throw absence }
     }
 
     private static func absence(_ error: StorageError) -> RPCError? {

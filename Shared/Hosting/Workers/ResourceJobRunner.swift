@@ -22,7 +22,7 @@ public struct ResourceJobRunner: Sendable {
 
     /// - Parameters:
     ///   - pool: the workers
-    ///   - resources: the folder of the bytes, of which copies that a worker finds damaged are removed; nil for none
+    ///   - resources: the folder of the bytes; copies in it that a worker finds damaged are removed. Nil for none
     ///   - report: called before the job's error is thrown, so that the next request finds the fault recorded
     public init(
         _ pool: WorkerPool,
@@ -72,8 +72,8 @@ public struct ResourceJobRunner: Sendable {
 }
 
 extension ResourceJobRunner {
-    /// Runs a job that opens the bytes of several resources, once. Its failure is attributed to none of them: the caller
-    /// runs a job for each.
+    /// Runs a job that opens the bytes of several resources, once. Its failure is attributed to none of them: the
+    /// caller runs a job for each.
     ///
     /// - Parameter wallSeconds: the time limit of the job
     /// - Throws: ``WorkerFailure``, as ``WorkerPool/run(_:priority:wallSeconds:)``

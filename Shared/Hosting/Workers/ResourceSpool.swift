@@ -7,11 +7,11 @@ public import Storage
 import Synchronization
 
 /// A cache of a library's files for a service on another machine than the catalog: a content-addressed store within a
-/// byte budget, of which the files used least recently are removed. It has the name of its option, `--spool-mib`.
+/// byte budget, of which the files used least recently are removed. Its option is `--spool-mib`.
 ///
-/// Requests for the same bytes share one transfer, which ends when nobody waits for it any more. Nobody sees a byte
-/// before the SHA-256 of the whole file was compared. A transfer that ended early leaves no file, and neither does a kill,
-/// after the next start.
+/// Requests for the same bytes share one transfer, which is cancelled when the last of them is. A file can be opened
+/// only after the SHA-256 of all its bytes was compared. A transfer that ended early leaves no file; the file of a
+/// killed process is removed at the next start.
 public final class ResourceSpool: Sendable {
     /// Appends bytes to a file that is being transferred.
     public typealias Sink = @Sendable (Bytes) async throws(RPCError) -> Void
@@ -39,7 +39,7 @@ public final class ResourceSpool: Sendable {
         var next = 0
         var bytes: Int64
         var transfers: [String: Transfer] = [:]
-        /// Leases of the files requested last, and their ends.
+        /// Leases of the files that were requested last, with their expiry.
         var recent: [(end: Int64, lease: ResourceLease)] = []
         var transferred = 0
         var removed = 0
@@ -49,10 +49,10 @@ public final class ResourceSpool: Sendable {
     private static let concurrent = 4
     /// The time in microseconds for which a requested file is kept, so that it can be opened.
     private static let grace: Int64 = 10_000_000
-    /// The most requested files that are kept for that.
+    /// The most files with such a lease.
     private static let mostRecent = 1000
 
-    /// Opens the spool, and removes the files of transfers that a kill has interrupted.
+    /// Opens the spool, and removes the files of transfers that were interrupted by a kill.
     ///
     /// - Parameters:
     ///   - folder: created if it does not exist; no other process may write to it
@@ -99,7 +99,7 @@ public final class ResourceSpool: Sendable {
 
     /// Makes sure that the file of a digest is in the spool, and keeps it there until it can be opened.
     ///
-    /// - Parameter source: reads the file if it is not; not called if another request has begun to
+    /// - Parameter source: reads the file if it is not there; not called if another request already reads it
     /// - Throws: the error of the source, `resource_changed` for other bytes, `not_enough_space`, `user_cancelled`
     public func require(_ digest: String, from source: @escaping Source) async throws(RPCError) {
         guard let name = ResourceDigest(digest) else {
@@ -131,7 +131,7 @@ public final class ResourceSpool: Sendable {
         try outcome.get()
     }
 
-    /// Keeps a file until it can be opened, and lets go of those that were kept long enough.
+    /// Keeps a file until it can be opened, and ends expired leases.
     public func keep(_ digest: String) {
         guard let lease = ResourceDigest(digest).map(store.lease) else { return }
         let now = clock.nowMicroseconds()
@@ -149,7 +149,7 @@ public final class ResourceSpool: Sendable {
         let opened = try? await io { try store.open(name) }
         guard let file = opened else { return }
         do {
-            // The caller may have read an older copy, and a worker may be wrong.
+            // The caller may have read an older copy, and a worker may be mistaken.
             return try await blockingIO.verify(file, fromDisk: true)
         } catch StorageError.resourceChanged, StorageError.io {
             // The copy is damaged or cannot be read.
@@ -158,7 +158,7 @@ public final class ResourceSpool: Sendable {
         }
         let removed = try? await io { () throws -> Int64? in
             var status = stat()
-            // Another request may have removed it meanwhile, and a good copy may be there.
+            // Another request may have replaced it by a good copy meanwhile.
             guard fstat(file.descriptor, &status) == 0, status.st_nlink > 0 else { return nil }
             self.state.withLock { $0.recent.removeAll { $0.lease.digest == name } }
             return try store.remove(name) ? file.size : nil
@@ -170,7 +170,7 @@ public final class ResourceSpool: Sendable {
         }
     }
 
-    /// Ends a transfer for which nobody waits any more.
+    /// Ends a transfer whose requests were all cancelled.
     private func leave(_ digest: String, _ transfer: Int, _ number: Int) {
         let task: Task<Void, Never>? = state.withLock { state in
             guard state.transfers[digest]?.number == transfer else { return nil }
@@ -186,7 +186,7 @@ public final class ResourceSpool: Sendable {
         let outcome: Outcome
         do throws(RPCError) {
             let done: Void? = try await transfers.withPermit(for: 0) { () async throws(RPCError) in
-                // Another transfer may have ended between the look for the file and the begin of this one.
+                // Another transfer may have ended after the file was looked up and before this one began.
                 if !store.contains(digest) { try await transfer(digest, source) }
             }
             if done == nil { throw ErrorCode.userCancelled.error("the request was cancelled") }
@@ -219,7 +219,7 @@ public final class ResourceSpool: Sendable {
             try await self.io { try writer.append(bytes) }
         }
         let size = writer.size
-        // From when it is there, it can be removed for another transfer. The lease of its request may be over by then.
+        // Once it exists, it can be removed for another transfer: the lease of its request may have expired by then.
         let lease = store.lease(digest)
         defer { lease.end() }
         _ = try await io(BlockingIOExecutor.lane(forBytes: size)) { try writer.finish(expecting: digest) }

@@ -80,7 +80,8 @@ final class RunningWorker {
 
     deinit { end() }
 
-    /// How long a worker that closed its socket may take to exit, in milliseconds; the socket closes shortly before.
+    /// The time that a worker that closed its socket may take to exit, in milliseconds; the socket closes shortly
+    /// before.
     private static let dyingMilliseconds: Int32 = 200
 
     /// Kills the process and all processes it started, and reads its status. It may be called repeatedly.
@@ -162,7 +163,7 @@ final class RunningWorker {
         }
     }
 
-    /// The reason why an idle worker waits no longer.
+    /// The reason why an idle worker stops waiting.
     enum IdleEvent {
         case wakeup
         /// The worker ended, or sent anything without a job.

@@ -5,13 +5,13 @@ import JSONValue
 
 /// Runs worker jobs whose result is a file that a worker sends through a pipe, as ``WorkerOutputRecord``.
 ///
-/// The file has no name, so that nothing is left of it once nobody has it open.
+/// The file has no name, so the system frees its space when its last descriptor is closed.
 public struct WorkerFileJob: Sendable {
     public enum Failure: Error, Sendable {
         case worker(WorkerFailure)
-        /// The file cannot be made or written.
+        /// The file cannot be created or written.
         case notWritten(errno: Int32)
-        /// The worker sent something else than a file.
+        /// The worker did not send a file.
         case malformed
     }
 
@@ -20,7 +20,7 @@ public struct WorkerFileJob: Sendable {
     private let maxBytes: Int64
 
     /// - Parameters:
-    ///   - folder: the folder of the files, which is made if it is missing
+    ///   - folder: the folder of the files, created if missing
     ///   - maxBytes: the most bytes of a file
     public init(_ runner: ResourceJobRunner, folder: String, maxBytes: Int64) {
         self.runner = runner
@@ -34,8 +34,8 @@ public struct WorkerFileJob: Sendable {
     /// - Parameters:
     ///   - digest: digest of the bytes that the job opens
     ///   - progress: called with the number of each record of progress
-    /// - Returns: the descriptor of the file, which the caller closes, and the job's result. The result's member `size` has
-    ///   the bytes of the file
+    /// - Returns: the descriptor of the file, which the caller closes, and the job's result. The result's member `size`
+    ///   has the bytes of the file
     public func run(
         _ job: WorkerJob,
         over digest: String,
@@ -91,7 +91,7 @@ public struct WorkerFileJob: Sendable {
         } catch {
             outcome = .failure(error)
         }
-        // The receiver ends when the last copy of this end is closed. A worker may have kept one.
+        // The receiver ends when the last copy of this end is closed. A worker may still have one.
         close(ends[1])
         receiver.answered.signal()
         let problem = await receiver.end()

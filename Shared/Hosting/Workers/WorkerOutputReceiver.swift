@@ -1,11 +1,11 @@
 import Basics
 import Glibc
 
-/// Writes what a worker sends through the pipe of a job into a file, on a thread of its own.
+/// Writes the records that a worker sends through the pipe of a job into a file, on its own thread.
 final class WorkerOutputReceiver: Sendable {
     /// The reason why the file is incomplete.
     enum Problem: Sendable {
-        /// The worker sent something else than records, or more than it may.
+        /// The worker sent invalid records, or more than it may.
         case malformed
         case notWritten(Int32)
     }
@@ -15,8 +15,8 @@ final class WorkerOutputReceiver: Sendable {
     private let maxBytes: Int64
     private let progress: @Sendable (Int64) -> Void
     private let ended = Promise<Problem?>()
-    /// Signalled when the job has ended: the worker has written everything before, and only the rest in the pipe is
-    /// read then, even if the worker keeps its end.
+    /// Signalled when the job has ended: the worker has written everything, so only the rest in the pipe is read, even
+    /// if the worker keeps its end open.
     let answered = EventDescriptor()
 
     /// The most bytes that are read after the job: more than a pipe has.
@@ -24,7 +24,7 @@ final class WorkerOutputReceiver: Sendable {
 
     /// - Parameters:
     ///   - pipe: the end that is read; it is closed when the thread ends
-    ///   - progress: called with the microseconds of the output that are made
+    ///   - progress: called with the microseconds of output so far
     init(pipe: Int32, file: Int32, maxBytes: Int64, progress: @escaping @Sendable (Int64) -> Void) {
         self.pipe = pipe
         self.file = file
@@ -32,8 +32,7 @@ final class WorkerOutputReceiver: Sendable {
         self.progress = progress
     }
 
-    /// Starts the thread, which ends when nobody has the other end of the pipe any more, or after the job when the
-    /// pipe is empty.
+    /// Starts the thread, which ends when the other end of the pipe is closed, or after the job when the pipe is empty.
     ///
     /// - Returns: false if the system cannot start one; the pipe stays open then
     func start() -> Bool {
@@ -65,7 +64,7 @@ final class WorkerOutputReceiver: Sendable {
         }
     }
 
-    /// Reads so many bytes; fewer at the end.
+    /// Reads a number of bytes; fewer at the end.
     ///
     /// - Parameter left: the bytes that may be read after the job
     private func read(_ count: Int, _ left: inout Int) -> [UInt8] {

@@ -1,10 +1,11 @@
 import Glibc
 
-/// A record in the pipe of a job whose result is a file, because a worker may not write files: a head of 16 bytes, and the bytes of the file after it.
+/// A record in the pipe of a job whose result is a file, because a worker may not write files: a head of 16 bytes, and
+/// the bytes of the file after it.
 public enum WorkerOutputRecord {
     /// The position in the file, and the number of bytes that follow for it.
     case bytes(Int64, Int)
-    /// The microseconds of the output that are made.
+    /// The microseconds of output so far.
     case progress(Int64)
 
     static let headBytes = 16
@@ -25,7 +26,7 @@ public enum WorkerOutputRecord {
         }
     }
 
-    /// Writes the record; blocks. Returns false if nobody reads any more.
+    /// Writes the record; blocks. Returns false if the other end of the pipe is closed.
     public func write(
         to pipe: Int32,
         _ bytes: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)

@@ -5,8 +5,8 @@ import Synchronization
 
 /// A fixed number of worker processes that decode untrusted bytes, which must not happen in a service.
 ///
-/// All of them run at the start, and while there is work. One that has had no job for a while ends, except for a few that
-/// stay, so that a service that nobody uses needs little memory.
+/// All of them run at the start, and while there is work. A worker without a job for a while ends, except for a few
+/// that stay, so that an idle service needs little memory.
 ///
 /// A worker that crashes, hangs or is killed fails only its job, with a named error, and is replaced at once. Blocking
 /// calls run on the pool's own threads, one per worker, never on those of Swift concurrency. A started pool runs until
@@ -27,7 +27,7 @@ public final class WorkerPool: Sendable {
     /// The number of workers that stay without a job.
     let keptWorkers: Int
     let state: Mutex<State>
-    /// Happens when the threads of all slots have ended.
+    /// Signalled when the threads of all slots have ended.
     let stopped = OneTimeEvent()
 
     struct Ticket {
@@ -37,7 +37,8 @@ public final class WorkerPool: Sendable {
         let priority: WorkerPriority
         let wallSeconds: Int
         let outcome = Promise<Result<WorkerResult, WorkerFailure>>()
-        /// How often its worker had already ended: at most once for each slot, if all are killed at the same time.
+        /// The attempts whose worker had already ended: at most one for each slot, if all workers are killed at the
+        /// same time.
         var requeueCount = 0
     }
 
@@ -210,7 +211,7 @@ public final class WorkerPool: Sendable {
             state.stage = .stopping
             state.stopDeadline = deadline.microseconds
             for slot in state.slots { slot.wakeup.signal() }
-            // None has a thread that would end.
+            // No slot has a thread that would signal its end.
             if state.slots.allSatisfy({ $0.stage == .ended }) {
                 state.stage = .stopped
                 stopped.signal()
@@ -299,7 +300,7 @@ public final class WorkerPool: Sendable {
 // MARK: - The jobs that wait
 
 /// A bounded queue of jobs that wait for a worker. Clients take turns; the jobs of each are ordered by priority, then
-/// by arrival. Jobs of low priority come when there are no others. It uses no clock or thread.
+/// by arrival. Jobs of low priority run when there are no others. It uses no clock or thread.
 ///
 /// Jobs are not shared or grouped here: the thumbnailer groups requests for one file before
 /// (`CoalescingPriorityQueue`), because only it knows which jobs are equal. A job returns to the
@@ -321,7 +322,7 @@ struct WorkerQueue<Ticket> {
 
     var count: Int { urgent.count + low.count }
 
-    /// Appends a job to those of its source and priority; returns false if the queue is full. A source that has few
+    /// Appends a job to those of its source and priority; returns false if the queue is full. A source with few jobs
     /// always gets a place, so that another source with many does not exclude it.
     mutating func append(
         _ ticket: Ticket,

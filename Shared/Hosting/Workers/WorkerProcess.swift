@@ -32,8 +32,8 @@ public enum WorkerProcess {
         }
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
-        // Decoders do not write all parts of a damaged image, and return those as they were allocated: without this,
-        // with the pixels of an earlier job.
+        // Decoders leave parts of a damaged image as they were allocated. Without this setting those would be the
+        // pixels of an earlier job.
         safelight_clear_blocks()
         let confinement: Confinement
         do throws(Confinement.SystemError) {

@@ -5,8 +5,8 @@ import JSONValue
 import Logging
 import Synchronization
 
-/// A slot of the pool: a thread that keeps one worker running and gives it jobs. A worker that the pool can do without
-/// ends when it has had no job for a while, and the next job of the slot starts another one.
+/// A slot of the pool: a thread that keeps one worker running and gives it jobs. A worker that is not one of the kept
+/// ones ends after a while without a job, and the next job of the slot starts another one.
 ///
 /// The thread runs as long as the pool. The workers' parent death signal depends on this thread, so if the service dies
 /// its workers are killed.
@@ -15,7 +15,7 @@ struct WorkerSlot {
     private let index: Int
     private let wakeup: EventDescriptor
 
-    /// How long a worker may take until it reports that it is ready, in seconds.
+    /// The time that a worker may take to report that it is ready, in seconds.
     private static let startSeconds = 10
     private static let firstPause = 100_000 as Int64
     private static let longestPause = 5_000_000 as Int64
@@ -43,7 +43,7 @@ struct WorkerSlot {
         case replaced
         /// It ended before its first job.
         case diedIdle(String)
-        /// It had no job for a while.
+        /// It ended after a while without a job.
         case idle
         case stopping
     }
@@ -274,7 +274,7 @@ extension WorkerPool {
         index < keptWorkers ? nil : .now().after(microseconds: idleTime)
     }
 
-    /// Gives up the worker of a slot that stays idle; returns false if it has something to do meanwhile.
+    /// Releases the worker of a slot that stays idle; returns false if the slot has got a job meanwhile.
     func releaseWorker(of index: Int) -> Bool {
         state.withLock { state in
             guard state.stage == .running, state.queue.count == 0 else { return false }
@@ -309,7 +309,7 @@ extension WorkerPool {
             state.slots[index].problem = problem
             state.slots[index].isKnown = true
             state.counts.startFailures += 1
-            // An idle slot without a worker may be able to start one, or fails too.
+            // An idle slot without a worker tries to start one, or fails too.
             if state.queue.count > 0 { state.slots.first { $0.stage == .idle }?.wakeup.signal() }
             return (state.allKnown, state.startFailure == nil ? [] : state.queue.removeAll())
         }
@@ -341,7 +341,7 @@ extension WorkerPool {
 extension WorkerPool.State {
     var allKnown: Bool { slots.allSatisfy(\.isKnown) }
 
-    /// The failures of a slot in a row from which on it is not expected to start a worker.
+    /// The number of consecutive failures after which a slot is not expected to start a worker.
     static let failuresOfRefusal = 3
 
     /// The reason why no job can run: every worker failed to start at least three times in a row; nil otherwise.

@@ -5,7 +5,7 @@ public import PhotoModel
 
 /// Writes adjustment lists as files for other programs.
 public enum AdjustmentDescription {
-    /// The points of the cube in a .cube file, the number that all programs read.
+    /// The points of the cube in a .cube file: a number that all programs read.
     static let cubePoints = 33
 
     /// Returns the colour operations of a list as a .cube file.
@@ -31,8 +31,8 @@ public enum AdjustmentDescription {
         return table
     }
 
-    /// Returns a shell script that renders the list from the original with ImageMagick's program `convert`, as the engine
-    /// `imagemagick` renders it: `sh edit.sh INPUT OUTPUT`. Tables and masks are in the script as Base64.
+    /// Returns a shell script that renders the list from the original with ImageMagick's program `convert`, as the
+    /// engine `imagemagick` renders it: `sh edit.sh INPUT OUTPUT`. Tables and masks are in the script as Base64.
     ///
     /// - Throws: `ImagingError`
     public static func script(
@@ -47,6 +47,10 @@ public enum AdjustmentDescription {
         let wand = try Decoder.decode(bytes, header, eighths: DecodeScale.full, scale: 1, limits: limits)
         ImagingLibrary.enter(.working)
         var script = MagickScript()
+        // ImageMagick 6 reads no orientation of PNG and WebP. Programs that develop raw files for it turn them.
+        if header.obeysOrientation, header.kind != .tiff, header.kind != .raw {
+            script.orientation = header.orientation
+        }
         let geometry = AdjustmentGeometry(list.operations, width: header.pixelWidth, height: header.pixelHeight)
         let full = (width: geometry.width, height: geometry.height)
         let longest = ImageFormat.jpeg.longestSide
@@ -95,7 +99,7 @@ public enum AdjustmentDescription {
                 )
                 done += part
             }
-            // Some calls lose the profile that the values have; giving it again changes nothing where they do not.
+            // Some calls lose the profile of the values. Where they do not, assigning it again changes nothing.
             if isKept, !isCMYK, let profile { script.give(profile) }
         }
         if wand.hasAlpha { script.words += ["-background", "white", "-alpha", "remove", "-alpha", "off"] }

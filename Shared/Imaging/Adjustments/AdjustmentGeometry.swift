@@ -12,7 +12,7 @@ struct AdjustmentGeometry {
     /// Maps a point (x, y) of the result to the point (m0 x + m1 y + m2, m3 x + m4 y + m5) of the source, both divided
     /// by m6 x + m7 y + m8, in pixels from the upper left corner.
     private(set) var map: [Double] = [1, 0, 0, 0, 1, 0, 0, 0, 1]
-    /// True if pixels of the result lie between pixels of the source for another reason than scaling.
+    /// True if pixels of the result lie between pixels of the source for a reason other than scaling.
     private(set) var isResampled = false
 
     init(_ operations: [Adjustment], width: Int, height: Int) {
@@ -127,10 +127,10 @@ struct AdjustmentGeometry {
         let places = [(0.5, 0.5), (0, 0), (1, 0), (0, 1), (1, 1)]
         let scales = places.map { u, v -> Double in
             let (x, y) = (u * max(0, across - step), v * max(0, down - step))
-            let (here, right, below) = (source(x, y), source(x + step, y), source(x, y + step))
+            let (origin, right, below) = (source(x, y), source(x + step, y), source(x, y + step))
             let longest = min(
-                hypot(right.x - here.x, right.y - here.y),
-                hypot(below.x - here.x, below.y - here.y)
+                hypot(right.x - origin.x, right.y - origin.y),
+                hypot(below.x - origin.x, below.y - origin.y)
             )
             return longest > 0 ? step / longest : 1
         }

@@ -4,7 +4,7 @@ import Foundation
 import PhotoModel
 import ImageFormats
 
-/// Draws watermarks: a line of text, or an image that is embedded in the list, so that a render needs no other files.
+/// Draws watermarks: a line of text, or an image that is embedded in the list and therefore needs no file.
 enum AdjustmentOverlay {
     /// - Parameter inDisplayP3: true if the colours of the image are those of Display P3, false for sRGB
     static func apply(

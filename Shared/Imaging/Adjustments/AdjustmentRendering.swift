@@ -21,10 +21,10 @@ public enum AdjustmentRendering {
     ///   - bytes: the original
     ///   - list: the adjustments; a neutral list re-encodes the original pixels
     ///   - format: a format that can be encoded
-    ///   - quality: 1...100 for JPEG and WebP
+    ///   - quality: 1...100 for JPEG, WebP and AVIF
     ///   - maximumSide: the longest side of a preview in pixels; no more is decoded than the preview needs
     ///   - limits: limits on the original
-    ///   - engine: what carries out the pixels; the engine that the list names does not count
+    ///   - engine: the engine that carries out the list; the one that the list names is ignored
     /// - Returns: the encoded image
     /// - Throws: `ImagingError`
     public static func render(
@@ -66,7 +66,7 @@ public enum AdjustmentRendering {
         let header = try ImageProbe.header(of: bytes, limits: limits)
         let geometry = AdjustmentGeometry(list.operations, width: header.pixelWidth, height: header.pixelHeight)
         let full = (width: geometry.width, height: geometry.height)
-        // Some effects change single pixels. A preview shows them only if it is made of the full result.
+        // Some effects change single pixels. A preview shows them only if it is made from the full result.
         let isReducedAtEnd = list.operations.contains { !$0.isNeutral && MagickEffects.needsFullSize($0.kind) }
         let longest = min(isReducedAtEnd ? format.longestSide : side, format.longestSide)
         let framed = MagickEffects.framed(list.operations, full)
@@ -74,12 +74,12 @@ public enum AdjustmentRendering {
         let output = max(full.width, full.height) > longest ? RenditionGeometry.fitted(full, longest, longest) : full
         let shrink = max(Double(output.width) / Double(full.width), Double(output.height) / Double(full.height))
         let scale = geometry.scale * shrink
-        // Pixels that are only moved keep their number: a difference of one pixel needs scaling too.
+        // Moving pixels keeps their number, so even a difference of one pixel needs scaling.
         let shown = geometry.shown
         let moved = geometry.orientation >= 5 ? (shown.height, shown.width) : (shown.width, shown.height)
         let isScaled = !geometry.isResampled && (moved.0 != output.width || moved.1 != output.height)
         let isSmaller = scale < 0.999 || isScaled
-        // A full render by ImageMagick is made of all pixels, as `convert` makes it.
+        // A full render by ImageMagick starts from all pixels, as `convert` does.
         let mayDecodeLess = engine == .fused || maximumSide != nil
         let eighths =
             isSmaller && header.kind == .jpeg && mayDecodeLess
@@ -140,12 +140,12 @@ public enum AdjustmentRendering {
         let engine: RenderEngine
         /// The time for ImageMagick's calls.
         let seconds: Double
-        /// The size of the result with what is put around the output, if that is known beforehand.
+        /// The size of the output with its borders, if that is known beforehand.
         let result: (width: Int, height: Int)
         /// The longest side of the result.
         let longest: Int
 
-        /// Returns the size that the result shall have.
+        /// Returns the size that the result must have.
         func size(of made: (width: Int, height: Int), after operations: [Adjustment]) -> (width: Int, height: Int) {
             guard operations.contains(where: { MagickPlan.resizing.contains($0.kind) }) else { return result }
             return max(made.width, made.height) > longest ? RenditionGeometry.fitted(made, longest, longest) : made
@@ -271,7 +271,7 @@ public enum AdjustmentRendering {
         return try apply(frames, to: wand, frame, &spent)
     }
 
-    /// Makes the calls of effects, each for the size that the one before left.
+    /// Makes the calls of effects, each for the size of the previous result.
     private static func apply(
         _ effects: [Adjustment],
         to source: consuming Wand,
@@ -286,7 +286,7 @@ public enum AdjustmentRendering {
         return wand
     }
 
-    /// Makes calls of ImageMagick, if there is the time and the memory for them.
+    /// Makes calls of ImageMagick, if their estimated time and memory are within the limits.
     private static func run(
         _ calls: [MagickCall],
         on wand: consuming Wand,

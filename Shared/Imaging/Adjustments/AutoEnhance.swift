@@ -69,7 +69,7 @@ public enum AutoEnhance {
         let middle = min(0.95, max(0.05, (part(0.5) - black) / (white - black)))
         let brightness = -log2Ratio(of: middle, to: 0.46) / 2
         add(.brightness, ["value": .double(rounded(min(0.5, max(-0.4, brightness))))])
-        // Move the mean a third of the way to grey, because many images are meant to have a colour cast.
+        // Move the mean a third of the way to grey, because many images have a colour cast on purpose.
         let (red, green, blue) = (max(mean(0), 1e-4), max(mean(1), 1e-4), max(mean(2), 1e-4))
         let warmth = ToneLight.log2(blue / red) / 3
         add(.temperature, ["value": .double(rounded(min(0.2, max(-0.2, warmth))))])

@@ -10,8 +10,8 @@ import Synchronization
 ///
 /// The content of a band does not depend on the thread that processes it, so the result is deterministic.
 final class BandPipeline: @unchecked Sendable {
-    // Unchecked because of `memory`, whose bands are accessed by one thread at a time, synchronized by the semaphores, and
-    // of `carried`, which only the thread that fills bands accesses.
+    // Unchecked because of `memory`, whose bands are accessed by one thread at a time, synchronized by the semaphores,
+    // and of `carried`, which only the thread that fills bands accesses.
 
     /// The rows of a band. In memory `above` and `below` rows of its margin lie around them.
     struct Rows {
@@ -73,16 +73,16 @@ final class BandPipeline: @unchecked Sendable {
         )
     }
 
-    /// Fills a band and its margin. Only the rows that no band before had are asked for.
+    /// Fills a band and its margin. Only rows that were not in an earlier band are requested.
     private func fill(_ band: Int, _ body: (Rows) throws(ImagingError) -> Void) throws(ImagingError) {
         let rows = rows(band)
         guard margin > 0 else { return try body(rows) }
         let start = band == 0 ? 0 : min(height, rows.first + margin)
         let end = rows.first + rows.count + rows.below
-        // The rows around the beginning of the band, which the one before had as its last ones and its margin.
+        // The rows around the beginning of the band, which were the last rows and the margin of the previous band.
         if band > 0 {
-            let kept = start - rows.first + rows.above
-            (rows.pixels - rows.above * rowBytes).update(from: carried, count: kept * rowBytes)
+            let carriedRows = start - rows.first + rows.above
+            (rows.pixels - rows.above * rowBytes).update(from: carried, count: carriedRows * rowBytes)
         }
         if end > start {
             let place = rows.pixels + (start - rows.first) * rowBytes
@@ -100,7 +100,8 @@ final class BandPipeline: @unchecked Sendable {
     /// Processes all bands and throws the first error of either thread.
     ///
     /// - Parameters:
-    ///   - fill: writes rows; with a margin these are not the rows of a band, but each row is asked for once and in order
+    ///   - fill: writes rows; with a margin these are not the rows of a band, but each row is requested once and in
+    ///     order
     ///   - change: changes the rows of a band in place
     ///   - empty: reads the rows of a band
     ///   - start: starts the thread that fills bands; if it cannot, the calling thread does that too
@@ -153,7 +154,7 @@ final class BandPipeline: @unchecked Sendable {
                 ready.signal()
                 return
             }
-            // Two or more bands are ready for the other thread, so this one does a part of the work.
+            // Two or more bands are ready for the other thread, so this one processes a band.
             let isAhead = state.withLock { $0.filled - $0.emptied >= 2 }
             if isAhead { change(rows(band)) }
             state.withLock {

@@ -24,7 +24,8 @@ enum JPEGBandTranscoder {
     /// Changes rows of three bytes a pixel: the band, its first pixel, and the bytes from row to row.
     private typealias Change = @Sendable (BandPipeline.Rows, UnsafeMutablePointer<UInt8>, Int) -> Void
 
-    /// Returns true if every operation can be applied to bands: pixel by pixel, or by ImageMagick's calls with a margin.
+    /// Returns true if every operation can be applied to bands: pixel by pixel, or by ImageMagick's calls with a
+    /// margin.
     static func supports(_ operations: [Adjustment], _ geometry: AdjustmentGeometry, _ engine: RenderEngine) -> Bool {
         let stages: Set<AdjustmentKind.Stage> =
             engine == .imagemagick ? [.geometry, .cleaning, .colour, .detail, .finish] : [.geometry, .colour, .finish]
@@ -80,7 +81,7 @@ enum JPEGBandTranscoder {
                 guard bands != nil else { return nil }
             }
             let colour = try AdjustmentColour(bands == nil ? job.work : [])
-            // The time that the operations take is the request's. A crash in what follows is the photo's.
+            // The time of the operations is attributed to the request. A crash from here on is attributed to the photo.
             if !job.work.isEmpty { ImagingLibrary.enter(.working) }
             ImagingLibrary.enter(.reading)
             let (across, down) = job.output

@@ -99,7 +99,7 @@ public struct VideoAdjustments: Sendable {
     public func recolour(_ colours: inout [UInt16]) throws(ImagingError) {
         guard recolours else { return }
         let count = colours.count / 3
-        // A row of its own is too long for a picture.
+        // A single row would be too long for a picture.
         let width = max(1, Int(Double(count).squareRoot()))
         let wand = try Wand.blank(width, (count + width - 1) / width)
         try wand.withPixels { pixels, _ in

@@ -1,14 +1,18 @@
 import CAVIF
 import CMagickWand
 
-/// Encodes AVIF with libavif: ImageMagick's coders cannot write it, and libheif 1.15 not with ten bits.
+/// Encodes AVIF with libavif: ImageMagick's coders cannot write it, and libheif 1.15 cannot write ten bits.
 enum AvifEncoder {
     /// True if libavif has an AV1 encoder on this machine.
     static let isThere =
         avifCodecName(AVIF_CODEC_CHOICE_AUTO, avifCodecFlags(AVIF_CODEC_FLAG_CAN_ENCODE.rawValue)) != nil
 
-    /// The encoder's speed, 0 (best) to 10. At 8 encoding takes a few times as long as JPEG, and files are half as large.
+    /// The encoder's speed, 0 (best) to 10. At 8 encoding takes a few times as long as JPEG, and files are half as
+    /// large.
     private static let speed: Int32 = 8
+
+    /// The quality from which chroma keeps all of its pixels, as in JPEG.
+    private static let leastFullChroma = 90
 
     /// Encodes an sRGB image without metadata; the quality is 1...100.
     static func encode(_ wand: borrowing Wand, quality: Int) throws(ImagingError) -> [UInt8] {
@@ -18,7 +22,7 @@ enum AvifEncoder {
             "reading pixels",
             MagickExportImagePixels(wand.pointer, 0, 0, width, height, hasAlpha ? "RGBA" : "RGB", CharPixel, &pixels)
         )
-        let image = try Image(width, height, depth: 8, AVIF_PIXEL_FORMAT_YUV420)
+        let image = try Image(width, height, depth: 8, pixelFormat(quality))
         image.pointer.pointee.colorPrimaries = avifColorPrimaries(AVIF_COLOR_PRIMARIES_BT709)
         image.pointer.pointee.transferCharacteristics = avifTransferCharacteristics(AVIF_TRANSFER_CHARACTERISTICS_SRGB)
         image.pointer.pointee.matrixCoefficients = avifMatrixCoefficients(AVIF_MATRIX_COEFFICIENTS_BT601)
@@ -26,15 +30,10 @@ enum AvifEncoder {
         return try image.encoded(quality: quality)
     }
 
-    /// Encodes samples of ten bits in BT.2020 and PQ. Chroma is subsampled below quality 90.
+    /// Encodes samples of ten bits in BT.2020 and PQ; the quality is 1...100.
     static func encode(_ samples: HDRRendering.Samples, quality: Int) throws(ImagingError) -> [UInt8] {
         var values = samples.values
-        let image = try Image(
-            samples.width,
-            samples.height,
-            depth: 10,
-            quality < 90 ? AVIF_PIXEL_FORMAT_YUV420 : AVIF_PIXEL_FORMAT_YUV444
-        )
+        let image = try Image(samples.width, samples.height, depth: 10, pixelFormat(quality))
         image.pointer.pointee.colorPrimaries = avifColorPrimaries(AVIF_COLOR_PRIMARIES_BT2020)
         image.pointer.pointee.transferCharacteristics = avifTransferCharacteristics(
             AVIF_TRANSFER_CHARACTERISTICS_SMPTE2084
@@ -42,6 +41,10 @@ enum AvifEncoder {
         image.pointer.pointee.matrixCoefficients = avifMatrixCoefficients(AVIF_MATRIX_COEFFICIENTS_BT2020_NCL)
         try check(image.fill(&values, AVIF_RGB_FORMAT_RGB))
         return try image.encoded(quality: quality)
+    }
+
+    private static func pixelFormat(_ quality: Int) -> avifPixelFormat {
+        quality < leastFullChroma ? AVIF_PIXEL_FORMAT_YUV420 : AVIF_PIXEL_FORMAT_YUV444
     }
 
     /// An image in libavif's memory, freed by `deinit`.

@@ -24,7 +24,7 @@ struct DecodedSamples {
         case words([UInt16])
     }
 
-    /// Throws an error if the image is larger than the memory that is meant for it.
+    /// Throws an error if the image is larger than the limit on decoded pixels.
     static func check(width: Int, height: Int, _ limits: PixelLimits) throws(ImagingError) {
         guard width <= limits.side, height <= limits.side, width * height <= limits.decodedPixels else {
             throw .tooLarge(width: width, height: height, limit: limits.decodedPixels)

@@ -53,9 +53,7 @@ enum Decoder {
             }
         guard wand.read(file, by: header.kind.coder), MagickGetNumberImages(wand.pointer) > 0,
             wand.width * wand.height > 0
-        else {
-            throw wand.failure("decoding")
-        }
+        else { throw failure(of: wand, bytes, header.kind) }
         if header.kind == .tiff, wand.error.map(TIFFStructure.isOfPixels) == true { throw wand.failure("decoding") }
         if header.kind == .png { ColourProfile.ignoreGamma(wand) }
         if let colours = header.codedColours { try ColourProfile.apply(colours, to: wand) }
@@ -67,6 +65,18 @@ enum Decoder {
         }
         try wand.apply(orientation: orientation ?? header.orientation)
         return wand
+    }
+
+    /// Returns the reason why ImageMagick could not decode a file. For some formats ImageMagick loses the message of
+    /// the library.
+    private static func failure(of wand: borrowing Wand, _ bytes: [UInt8], _ kind: ImageFormat) -> ImagingError {
+        let action = "decoding"
+        let failure = wand.failure(action)
+        guard failure == .undecodable(reason: Wand.unexplained(action)) else { return failure }
+        if kind == .jpeg, let reason = JPEGReader.problem(of: bytes) { return .undecodable(reason: reason) }
+        return .undecodable(
+            reason: "its \(kind.rawValue) data is damaged, or of a kind that is not read; copy it again from its source"
+        )
     }
 
     /// Returns a BMP with its size in the header: ImageMagick refuses one that has a larger number there.

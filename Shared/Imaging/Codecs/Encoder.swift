@@ -19,7 +19,7 @@ enum Encoder {
         if !format.keepsAlpha { try flatten(wand) }
         let profile = keepsProfile ? wand.profile("icc") : nil
         if [RGBColorspace, LinearGRAYColorspace].contains(MagickGetImageColorspace(wand.pointer)) {
-            // No format that is written says that values are linear.
+            // None of the formats that are written can declare linear values.
             try wand.attempt("encoding", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
         }
         if format == .jpeg, MagickGetImageColorspace(wand.pointer) == sRGBColorspace {
@@ -39,7 +39,7 @@ enum Encoder {
         if format == .avif { return try AvifEncoder.encode(wand, quality: quality) }
         switch format {
         case .png, .tiff:
-            // Palettes of sixteen bits are written wrong: with the colours of other entries in a TIFF.
+            // ImageMagick writes palettes of sixteen bits wrong: in a TIFF with the colours of other entries.
             if staysDeep { _ = try wand.writablePixels() }
             if !staysDeep {
                 // ImageMagick truncates to eight bits, which darkens an image by half a step on average.
@@ -70,8 +70,8 @@ enum Encoder {
         MagickSetImageFilename(wand.pointer, "")
         if let data = bytes(of: wand) { return data }
         guard format == .tiff else { throw .encodingFailed(wand.failure("encoding").message) }
-        // libtiff seeks a few hundred bytes beyond the pixels before it writes what describes them, and ImageMagick's
-        // buffer in memory refuses that if it happens to end there. Strips of another height end elsewhere.
+        // libtiff seeks a few hundred bytes beyond the pixels before it writes their directory. ImageMagick's memory
+        // buffer refuses the seek if the buffer happens to end there. Strips of another height end elsewhere.
         for rows in ["8", "5", "3"] {
             MagickClearException(wand.pointer)
             if let image = GetImageFromMagickWand(wand.pointer) { ClearMagickException(&image.pointee.exception) }

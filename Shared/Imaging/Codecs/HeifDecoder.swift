@@ -30,8 +30,8 @@ enum HeifDecoder {
         return try wand(pixels)
     }
 
-    /// Returns the auxiliary image of a type that the primary image has, without its colour profile. Its XMP packet is the
-    /// profile `xmp`.
+    /// Returns the auxiliary image of a type that the primary image has, without its colour profile. Its XMP packet is
+    /// the profile `xmp`.
     static func auxiliary(_ bytes: [UInt8], type: String, limits: PixelLimits) throws(ImagingError) -> Wand {
         let (pixels, packet) = try reading(bytes, limits: limits) {
             (context) throws(ImagingError) -> (Pixels, [UInt8]?) in
@@ -105,8 +105,8 @@ enum HeifDecoder {
         return try result.get()
     }
 
-    /// Returns the bytes of a sequence, which may have a primary image as well, as those of an image: the library does not
-    /// know the brand.
+    /// Returns the bytes of a sequence with the brand of an image: libheif does not know the brand of sequences, which
+    /// may have a primary image as well.
     private static func withBrandOfImage(_ bytes: [UInt8]) -> [UInt8] {
         let (sequence, image) = (Array("avis".utf8), Array("avif".utf8))
         guard bytes.count > 32, bytes[8..<12].elementsEqual(sequence) else { return bytes }
@@ -214,9 +214,9 @@ enum HeifDecoder {
 
     // MARK: Pixels
 
-    /// Returns the smallest embedded preview that has the aspect ratio of the image and at least the wanted pixels. One
-    /// that is larger than the image is not decoded, because only the image's size was checked; one whose transparency
-    /// differs shows something else.
+    /// Returns the smallest embedded preview that has the aspect ratio of the image and at least the wanted pixels. A
+    /// preview that is larger than the image is not decoded, because only the image's size was checked; a preview whose
+    /// transparency differs shows something else.
     private static func preview(of primary: OpaquePointer, scale: Double) -> OpaquePointer? {
         let width = Double(heif_image_handle_get_width(primary))
         let height = Double(heif_image_handle_get_height(primary))
@@ -248,8 +248,8 @@ enum HeifDecoder {
         return best
     }
 
-    /// - Parameter isDeep: whether more than eight bits of a sample are kept: the steps of eight are visible in high dynamic
-    ///   range
+    /// - Parameter isDeep: true to keep more than eight bits of a sample: the steps of eight bits are visible in high
+    ///   dynamic range
     private static func decode(_ handle: OpaquePointer, isDeep: Bool = false) throws(ImagingError) -> Pixels {
         let hasAlpha = heif_image_handle_has_alpha_channel(handle) != 0
         let hasOneDepth = try hasAlpha ? isOpacityAsDeep(handle) : true

@@ -3,7 +3,7 @@ public import ImageFormats
 extension ImageFormat {
     /// True if images can be encoded in this format.
     ///
-    /// The others can only be decoded. AVIF can be encoded if libheif has an encoder.
+    /// The others can only be decoded. AVIF can be encoded if libavif has an AV1 encoder.
     public var canEncode: Bool {
         switch self {
         case .jpeg, .png, .gif, .webp, .tiff, .bmp: true

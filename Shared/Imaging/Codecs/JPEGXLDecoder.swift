@@ -94,8 +94,8 @@ enum JPEGXLDecoder {
         }
     }
 
-    /// Asks for sRGB where libjxl chooses the form: for grey, and for colours with a profile, it would return values
-    /// proportional to light, of which eight bits have too few for the shadows. It keeps a colour space by numbers.
+    /// Requests sRGB where libjxl chooses the encoding: for grey, and for colours with a profile, it would return
+    /// linear values, whose eight bits are too coarse in the shadows. It keeps a colour space that is given by numbers.
     private static func preferSRGB(_ decoder: OpaquePointer, _ info: JxlBasicInfo) {
         guard info.uses_original_profile == JXL_FALSE else { return }
         let isGrey = info.num_color_channels == 1

@@ -12,9 +12,9 @@ public struct PixelLimits: Sendable, Hashable {
     public var side = ImageBounds.side
     /// Maximum number of frames of an animation. Default 1,000.
     public var frames = ImageBounds.frames
-    /// Processor time of what is made of the picture, in seconds, as it is estimated.
+    /// The limit on the estimated processor time of the work after decoding, in seconds.
     ///
-    /// Default without a bound.
+    /// By default there is none.
     public var seconds = Double.infinity
 
     public init() {}

@@ -60,7 +60,7 @@ enum RawDecoder {
                     return preview
                 }
             } catch {
-                // The sensor data of a file with a damaged preview may be whole.
+                // The sensor data of a file with a damaged preview may be intact.
             }
         }
         let wand = try Wand()

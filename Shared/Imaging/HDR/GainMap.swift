@@ -12,8 +12,8 @@ final class GainMap {
         self.metadata = metadata
     }
 
-    /// Decodes the gain map of a file; nil if it has none that can be used. A damaged map is none, because the image can be
-    /// shown without it.
+    /// Decodes the gain map of a file; nil if it has none that can be used. A damaged map counts as none, because the
+    /// image can be shown without it.
     static func read(_ bytes: [UInt8], _ header: ImageHeader, limits: PixelLimits) -> GainMap? {
         guard let file = GainMapFile.find(in: bytes, header) else { return nil }
         do throws(ImagingError) {

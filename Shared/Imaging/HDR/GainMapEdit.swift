@@ -6,14 +6,14 @@ public import PhotoModel
 ///
 /// Operations that recolour keep the map, which brightens the recoloured pixels as it did those of the original.
 public enum GainMapEdit {
-    /// The fate of the map.
+    /// The result for the map.
     public enum Outcome: Sendable, Hashable {
         /// The source has none.
         case none
         /// The render with the map.
         case kept([UInt8])
-        /// The render stays in standard range: the list moves pixels in a way that the map does not follow, or the map is
-        /// damaged.
+        /// The render stays in standard range: the list moves pixels in a way that the map does not follow, or the map
+        /// is damaged.
         case dropped
     }
 

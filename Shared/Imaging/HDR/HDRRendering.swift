@@ -38,7 +38,7 @@ enum HDRRendering {
 
     /// Adds a gain map to a JPEG.
     ///
-    /// - Parameter part: what the image shows of the map
+    /// - Parameter part: the part of the map that the image shows
     static func image(
         _ image: RenderedImage,
         with map: GainMap,

@@ -47,7 +47,7 @@ public enum ImagingLibrary {
         guard getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0, limit.rlim_cur >= 16_384 else {
             return false
         }
-        // An empty variable is as none.
+        // An empty variable counts as none.
         let parent = ProcessInfo.processInfo.environment["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
         var template = Array("\(parent)/safelight-policy-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { return false }
@@ -101,4 +101,25 @@ public enum ImagingLibrary {
             "libavif": avifVersion().map { String(cString: $0) } ?? "",
         ]
     }
+}
+
+// MARK: - Stages
+
+/// The stage of this module's work. It decides whether a crash is attributed to the bytes or to the request.
+public enum ImagingStage: Sendable {
+    /// The bytes of a picture are read: its header, its pixels, its colour profile.
+    case reading
+    /// The picture is in memory, and the requested result is made from it.
+    case working
+}
+
+extension ImagingLibrary {
+    private static let observer = Mutex<(@Sendable (ImagingStage) -> Void)?>(nil)
+
+    /// Calls a function whenever a stage begins; one function in a process.
+    public static func observeStages(_ body: @escaping @Sendable (ImagingStage) -> Void) {
+        observer.withLock { $0 = body }
+    }
+
+    static func enter(_ stage: ImagingStage) { observer.withLock { $0 }?(stage) }
 }

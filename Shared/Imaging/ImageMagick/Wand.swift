@@ -61,8 +61,15 @@ struct Wand: ~Copyable {
         if severity == ResourceLimitError || severity == ResourceLimitFatalError {
             return .tooLarge(width: width, height: height, limit: Int(clamping: MagickGetResourceLimit(MemoryResource)))
         }
-        return .undecodable(reason: text.isEmpty ? "\(action) failed" : "\(action): \(text)")
+        // The policy does not allow ImageMagick to keep pixels in files.
+        if severity == CacheError || severity == CacheFatalError {
+            return .tooMuchWork("\(action): ImageMagick needs more memory than there is; give a smaller picture")
+        }
+        return .undecodable(reason: text.isEmpty ? Self.unexplained(action) : "\(action): \(text)")
     }
+
+    /// Returns the reason of ``failure(_:)`` where ImageMagick has no message.
+    static func unexplained(_ action: String) -> String { "\(action) failed" }
 
     /// Returns a message without the file name and the source line that ImageMagick adds.
     private static func readable(_ message: UnsafePointer<CChar>) -> String {
@@ -71,7 +78,7 @@ struct Wand: ~Copyable {
         return String(text[..<end])
     }
 
-    /// The text of the last error of the last call, which may have returned a result all the same; nil if it had none.
+    /// The text of the last call's error; nil if it had none. Such a call may still have returned a result.
     var error: String? {
         var severity = UndefinedException
         guard let message = MagickGetException(pointer, &severity) else { return nil }

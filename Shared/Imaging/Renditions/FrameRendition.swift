@@ -21,7 +21,7 @@ public struct FrameRendition {
         _ options: [RenditionOptions],
         limits: PixelLimits = PixelLimits()
     ) throws(ImagingError) {
-        // The kind decides about limits and about the decode at a fraction, of which there is none here.
+        // The format determines the limits, and that there is no decode at a fraction.
         var header = ImageHeader(kind: .pnm, storedWidth: width, storedHeight: height)
         header.orientation = orientation
         try limits.check(header)

@@ -5,7 +5,7 @@ struct OrientationMapping: Sendable {
     /// The visible part of the stored image.
     let region: PixelRect
 
-    /// Maps the whole of a stored image.
+    /// Creates the mapping of a whole stored image.
     init(orientations: (Int, Int), width: Int, height: Int) {
         self.orientations = orientations
         region = PixelRect(x: 0, y: 0, width: width, height: height)

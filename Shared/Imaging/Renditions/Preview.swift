@@ -25,8 +25,8 @@ public enum Preview {
     /// Returns an image from a decode that takes a small part of the time of a full one; nil if there is no such
     /// decode.
     ///
-    /// A JPEG is decoded at half its size at most; the image has at least a quarter of the wanted size in both directions.
-    /// For other formats only the embedded preview is quick.
+    /// A JPEG is decoded at half its size at most; the image has at least a quarter of the wanted size in both
+    /// directions. For other formats only the embedded preview is quick.
     public static func quick(
         _ bytes: [UInt8],
         _ options: RenditionOptions,
@@ -68,17 +68,17 @@ public enum Preview {
     }
 
     /// Returns the part of a preview that shows the image: cameras put images of other aspect ratios between black
-    /// bars. Nil if the aspect ratios differ so much that the preview must show something else.
+    /// bars. Nil if the aspect ratios differ too much: the preview then shows something else.
     static func shape(_ width: Int, _ height: Int, like pictureWidth: Int, _ pictureHeight: Int) -> PixelRect? {
         let ratio = Double(width) * Double(pictureHeight) / (Double(height) * Double(pictureWidth))
         guard width > 0, height > 0, (0.5...2).contains(ratio) else { return nil }
         if abs(ratio - 1) < 0.02 { return PixelRect(x: 0, y: 0, width: width, height: height) }
         if ratio > 1 {
-            let kept = max(1, Int((Double(width) / ratio).rounded(.down)))
-            return PixelRect(x: (width - kept) / 2, y: 0, width: kept, height: height)
+            let side = max(1, Int((Double(width) / ratio).rounded(.down)))
+            return PixelRect(x: (width - side) / 2, y: 0, width: side, height: height)
         }
-        let kept = max(1, Int((Double(height) * ratio).rounded(.down)))
-        return PixelRect(x: 0, y: (height - kept) / 2, width: width, height: kept)
+        let side = max(1, Int((Double(height) * ratio).rounded(.down)))
+        return PixelRect(x: 0, y: (height - side) / 2, width: width, height: side)
     }
 
     /// Crops, cuts to the target's aspect ratio if it is filled exactly, and scales down.
@@ -104,7 +104,7 @@ public enum Preview {
             let now = (width: wand.width, height: wand.height)
             let goal =
                 isFilled ? RenditionGeometry.covering(now, width, height) : RenditionGeometry.fitted(now, width, height)
-            if goal.width < now.width, goal.height < now.height { try wand.resize(goal.width, goal.height) }
+            if goal.width <= now.width, goal.height <= now.height { try wand.resize(goal.width, goal.height) }
         }
         try ColourProfile.convertToSRGB(wand)
         let bytes = try Encoder.encode(wand, format: options.format, quality: min(options.quality, 80))

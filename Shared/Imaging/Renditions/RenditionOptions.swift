@@ -3,55 +3,32 @@ public import PhotoModel
 
 /// The options of an image request (S-40 to S-44).
 public struct RenditionOptions: Sendable, Hashable {
-    /// The requested size.
-    public enum Target: Sendable, Hashable {
-        /// Full size; the resize mode is ignored.
-        case maximum
-        /// A size in pixels.
-        case size(width: Int, height: Int)
-    }
-
-    /// `PHImageContentMode`: inside the target, or filling it.
-    public enum ContentMode: String, Sendable, Hashable, CaseIterable {
-        case aspectFit, aspectFill
-    }
-
-    /// `PHImageRequestOptionsResizeMode`: how closely the result matches the target.
-    public enum ResizeMode: String, Sendable, Hashable, CaseIterable {
-        /// Full size, whatever the target.
-        case none
-        /// The target if the source has that many pixels, else all pixels: never enlarged. A filled target is covered,
-        /// and nothing is cut off.
-        case fast
-        /// Exactly the target, enlarged if necessary.
-        case exact
-    }
-
-    public var target: Target
-    public var contentMode: ContentMode
-    public var resizeMode: ResizeMode
+    public var target: TargetSize
+    public var contentMode: ImageContentMode
+    public var resizeMode: ImageResizeMode
     /// The region to cut out first, as fractions of the displayed image; requires the exact mode (D12).
     public var crop: UnitRect?
     /// The format of the result.
     public var format: ImageFormat
-    /// 1...100, for JPEG and WebP.
+    /// 1...100, for JPEG, WebP and AVIF.
     public var quality: Int
-    /// High dynamic range, if the image has a gain map and the format can hold it: an AVIF shows the gain, a JPEG has the
-    /// map beside it. Nil for standard range.
+    /// High dynamic range, if the image has a gain map and the format can hold it: an AVIF shows the gain, a JPEG has
+    /// the map beside it. Nil for standard range.
     public var dynamicRange: DynamicRange?
 
     /// The brightness of displays that an image in high dynamic range is for.
     public struct DynamicRange: Sendable, Hashable {
-        /// The luminance of the brightest white over that of white in standard range, at least 1; nil for all of the gain.
+        /// The luminance of the brightest white over that of white in standard range, at least 1; nil for all of the
+        /// gain.
         public var headroom: Double?
 
         public init(headroom: Double? = nil) { self.headroom = headroom }
     }
 
     public init(
-        target: Target = .maximum,
-        contentMode: ContentMode = .aspectFit,
-        resizeMode: ResizeMode = .fast,
+        target: TargetSize = .maximum,
+        contentMode: ImageContentMode = .aspectFit,
+        resizeMode: ImageResizeMode = .fast,
         crop: UnitRect? = nil,
         format: ImageFormat = .jpeg,
         quality: Int = 85

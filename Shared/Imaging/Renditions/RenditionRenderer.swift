@@ -31,7 +31,7 @@ public enum RenditionRenderer {
             try RenditionCost.check(geometry, options.format, seconds: limits.seconds)
             geometries.append(geometry)
         }
-        // The largest comes first; much smaller ones are made of it instead of from all pixels.
+        // The largest comes first; much smaller ones are made from it instead of from all pixels.
         let order = geometries.indices.sorted { geometries[$0].area > geometries[$1].area }
         let step = order.first { geometries[$0].isWhole && !geometries[$0].isUpscaled }
         let isOfStep = zip(geometries, options).map { geometry, options in

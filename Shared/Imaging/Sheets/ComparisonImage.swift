@@ -1,7 +1,8 @@
 import CMagickWand
 import ImageFormats
 
-/// Draws two images of equal height next to each other, before and after an edit, with or without these words below them.
+/// Draws two images of equal height next to each other, before and after an edit, with or without these words below
+/// them.
 public enum ComparisonImage {
     /// The gap between the two images in pixels.
     static let gap = 8
@@ -22,7 +23,8 @@ public enum ComparisonImage {
         isLabelled: Bool = false,
         limits: PixelLimits = PixelLimits()
     ) throws(ImagingError) -> RenderedImage {
-        // A job is over the bytes of the second picture: what the first one does must not be blamed on them.
+        // The job is attributed to the bytes of the second picture, so a crash by the first one must not be attributed
+        // to them.
         ImagingLibrary.enter(.working)
         let first = try ImageProbe.header(of: before, limits: limits)
         ImagingLibrary.enter(.reading)

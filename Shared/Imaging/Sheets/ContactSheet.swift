@@ -1,5 +1,6 @@
 import CMagickWand
 public import ImageFormats
+import PhotoModel
 
 /// Draws a contact sheet of many images.
 public enum ContactSheet {
@@ -9,7 +10,7 @@ public enum ContactSheet {
         public var bytes: [UInt8]?
         /// One line of text below the image, cut off at its width.
         public var label: String
-        /// The text of a placeholder: why there is no image.
+        /// The text of a placeholder: the reason why there is no image.
         public var problem: String
 
         public init(bytes: [UInt8]?, label: String, problem: String = "no image") {
@@ -19,7 +20,7 @@ public enum ContactSheet {
         }
     }
 
-    /// How the images are arranged.
+    /// The arrangement of the images.
     public enum Layout: String, Sendable, Hashable, CaseIterable {
         /// In squares of equal size.
         case grid
@@ -40,7 +41,7 @@ public enum ContactSheet {
     ///   - cellSide: 16...2,048 pixels; images are fitted into this square and never enlarged
     ///   - layout: justified rows are as wide as `columns` squares, and at most `cellSide` high
     ///   - format: a format that can be encoded
-    ///   - quality: 1...100 for JPEG and WebP
+    ///   - quality: 1...100 for JPEG, WebP and AVIF
     /// - Returns: the encoded sheet
     /// - Throws: `ImagingError`; a broken image is not an error
     public static func render(
@@ -123,7 +124,7 @@ public enum ContactSheet {
         return Pixels(width: width, height: height, rgb: rgb)
     }
 
-    /// Where the image of a cell is drawn.
+    /// The place of a cell's image.
     private struct Frame {
         let x: Int
         let y: Int
@@ -167,21 +168,21 @@ public enum ContactSheet {
 
         /// The images of a row of a justified sheet.
         private struct Row {
-            /// The widths of the images: a part that grows with the height of the row, and the own width of an image that
-            /// is smaller than the row.
+            /// The widths of the images: a part that grows with the height of the row, and the fixed width of an image
+            /// that is smaller than the row.
             private(set) var widths: [(ratio: Double, own: Double)] = []
             private var ratios = 0.0
-            private var taken = 0.0
+            private var fixedWidth = 0.0
 
             mutating func append(_ image: (ratio: Double, own: Double)) {
-                taken += image.own + (widths.isEmpty ? 0 : Double(gap))
+                fixedWidth += image.own + (widths.isEmpty ? 0 : Double(gap))
                 ratios += image.ratio
                 widths.append(image)
             }
 
             /// The height at which the row is as wide as the sheet; infinite if it is narrower at every height.
             func height(for width: Int) -> Double {
-                let free = Double(width) - taken
+                let free = Double(width) - fixedWidth
                 return free < 0 ? 0 : ratios == 0 ? .infinity : free / ratios
             }
         }
@@ -223,7 +224,7 @@ public enum ContactSheet {
             guard let header else { return (1, 0) }
             let ratio = Double(header.pixelWidth) / Double(header.pixelHeight)
             // The image of a wide panorama is not as high as the row, but its frame is.
-            // One that is wider than the sheet is scaled down, as if it were not small.
+            // An image that is wider than the sheet is scaled down, as if it were not small.
             if header.pixelHeight < side, ratio < widestRatio, header.pixelWidth <= width {
                 return (0, Double(max(header.pixelWidth, side / 2)))
             }
@@ -246,7 +247,7 @@ public enum ContactSheet {
             }
         }
 
-        /// Draws a frame and says why there is no image.
+        /// Draws a frame with the reason why there is no image.
         mutating func drawPlaceholder(_ problem: String, in index: Int) throws(ImagingError) {
             let frame = frames[index]
             for step in 0..<frame.width {
@@ -272,7 +273,7 @@ public enum ContactSheet {
             draw(line, x: frame.x, y: y, grey: 0xE0)
         }
 
-        /// Returns a line that is not wider than a cell; its end is cut off where it would be.
+        /// Returns a line that is not wider than a cell; the rest is cut off.
         private func fitted(_ text: String, in side: Int) throws(ImagingError) -> TextRenderer.Coverage? {
             guard let line = try TextRenderer.draw(text, size: fontSize) else { return nil }
             guard line.width > side else { return line }

@@ -16,7 +16,7 @@ enum TextRenderer {
     /// The most pixels per em, and of a line.
     private static let largestSize = 32_767.0
 
-    /// The pixels of a line that some ink covers.
+    /// The pixels of a line that are covered by ink.
     struct Coverage {
         /// 0 where there is no ink, 255 where a pixel is covered, row by row.
         var pixels: [UInt8]
@@ -28,7 +28,7 @@ enum TextRenderer {
         var top: Int
     }
 
-    /// FreeType's faces keep the size and the glyph of a call, so that one call at a time may use them.
+    /// FreeType's faces store the size and the glyph of a call, so only one call at a time may use them.
     private struct OpenFonts: @unchecked Sendable {
         let pointer: OpaquePointer?
     }

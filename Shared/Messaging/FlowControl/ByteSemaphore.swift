@@ -5,8 +5,8 @@ import Synchronization
 /// A semaphore that counts bytes, with a first-in, first-out queue of waiters. It is used for byte credit and for the
 /// capacity of an outbox.
 ///
-/// A message passes as soon as any bytes are left, and may take the count below zero: so a single message larger than
-/// the whole window still passes, and the overshoot is at most one message.
+/// A message passes as soon as any bytes are left, and may make the count negative: so a single message larger than the
+/// whole capacity still passes, and the overshoot is at most one message.
 final class ByteSemaphore: Sendable {
     enum Outcome: Sendable {
         case acquired
@@ -47,8 +47,7 @@ final class ByteSemaphore: Sendable {
 
     var available: Int { state.withLock { $0.available } }
 
-    /// The bytes in use, and a number that grows whenever a message is released that was counted until it had left
-    /// libzmq.
+    /// The bytes in use, and a number that grows with each released message that was counted until it had left libzmq.
     var usage: (bytes: Int, releases: Int) {
         state.withLock { (maxAvailable.addingClamped(-$0.available), $0.releases) }
     }
@@ -73,7 +72,8 @@ final class ByteSemaphore: Sendable {
         }
     }
 
-    /// Acquires the bytes if few are in use with them. A peer with few bytes on their way does not wait for the others.
+    /// Acquires the bytes if at most ``peerBytesAlways`` are then in use: a peer with few bytes on their way does not
+    /// wait for other peers.
     func tryAcquireFew(_ bytes: Int) -> Bool {
         state.withLock { state in
             let used = maxAvailable.addingClamped(-state.available).addingClamped(bytes)
@@ -109,7 +109,7 @@ final class ByteSemaphore: Sendable {
         }
     }
 
-    /// Removes a waiter from the line. One that has left it has its bytes already, and must get them.
+    /// Removes a waiter from the line. One that is no longer in it has acquired its bytes, and must not be cancelled.
     private func cancel(_ outcome: Promise<Outcome>) {
         let isWaiting = state.withLock { state in
             guard let index = state.waiters.firstIndex(where: { $0.outcome === outcome }) else { return false }
@@ -119,10 +119,9 @@ final class ByteSemaphore: Sendable {
         if isWaiting { outcome.fulfill(.cancelled) }
     }
 
-    /// Releases bytes, up to the ceiling, and resumes waiters in order.
+    /// Releases bytes, up to the maximum, and resumes waiters in order.
     ///
-    /// - Parameter isSent: false for those of a message that was not sent, so that it does not look as if the peer had
-    ///   read something
+    /// - Parameter isSent: false for the bytes of a message that was not sent, which are no sign that the peer reads
     func release(_ bytes: Int, isSent: Bool = true) {
         let passing: [Waiter] = state.withLock { state in
             state.available = min(state.available.addingClamped(max(bytes, 0)), maxAvailable)
@@ -147,5 +146,26 @@ final class ByteSemaphore: Sendable {
             return state.waiters
         }
         for waiter in leaving { waiter.outcome.fulfill(.closed) }
+    }
+}
+
+// MARK: - Acquired bytes
+
+/// Bytes acquired from one or more semaphores and released in `deinit`, so that no code path can forget it.
+final class ByteReservation: Sendable {
+    let bytes: Int
+    let semaphores: [ByteSemaphore]
+    /// Another reservation, which is kept as long as this one.
+    private let other: ByteReservation?
+
+    /// Wraps bytes that were already acquired from each semaphore.
+    init(bytes: Int, semaphores: [ByteSemaphore], keeping other: ByteReservation? = nil) {
+        self.bytes = bytes
+        self.semaphores = semaphores
+        self.other = other
+    }
+
+    deinit {
+        for semaphore in semaphores { semaphore.release(bytes) }
     }
 }

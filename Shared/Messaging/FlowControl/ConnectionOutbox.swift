@@ -2,8 +2,8 @@ import JSONValue
 
 /// The capacity for messages on their way to one connection.
 ///
-/// A message needs capacity of the connection and of the parts of the server's capacity that it belongs to, and waits
-/// for it. While few bytes are on their way to the connection, its messages wait for no other connection, and are
+/// A message waits for capacity of the connection and of the parts of the server's capacity to which the connection
+/// belongs. While few bytes are on their way to the connection, its messages wait for no other connection, and are
 /// counted for the connection only.
 final class ConnectionOutbox: Sendable {
     /// The capacity of the connection alone.
@@ -66,9 +66,10 @@ final class ConnectionOutbox: Sendable {
     func close() { own.close() }
 }
 
+/// The reason for which no capacity was reserved.
 struct ReservationRefused: Error {
     let outcome: ByteSemaphore.Outcome
-    /// True if several peers together have no capacity left, not the message's own peer alone.
+    /// True if the capacity that several peers share is used up; false for that of the message's own peer.
     let isOfAllPeers: Bool
 
     /// The error of a message that was refused because too many bytes wait.

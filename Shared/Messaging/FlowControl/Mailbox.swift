@@ -5,7 +5,8 @@ import Synchronization
 
 /// A bounded queue from the poll thread to one reader.
 final class Mailbox<Element: Sendable>: Sendable {
-    enum TakeResult: Sendable {
+    /// The outcome of ``Mailbox/next()``.
+    enum ReadResult: Sendable {
         case element(Element)
         /// The mailbox was finished and is empty; the error is nil unless something failed.
         case end(RPCError?)
@@ -13,10 +14,10 @@ final class Mailbox<Element: Sendable>: Sendable {
         case cancelled
     }
 
-    private typealias Waiter = Promise<TakeResult>
+    private typealias Waiter = Promise<ReadResult>
 
     private enum Step { case stored, refused, deliver(Waiter) }
-    private enum Next { case taken(TakeResult), wait(Waiter) }
+    private enum Next { case ready(ReadResult), wait(Waiter) }
 
     private struct State {
         var elements: Deque<(element: Element, bytes: Int)> = []
@@ -31,7 +32,7 @@ final class Mailbox<Element: Sendable>: Sendable {
         /// Set while the mailbox is full; the next read clears it and calls the capacity callback.
         var mustReportCapacity = false
 
-        mutating func next() -> TakeResult? {
+        mutating func next() -> ReadResult? {
             if let (element, size) = elements.popFirst() {
                 bytes -= size
                 return .element(element)
@@ -96,18 +97,18 @@ final class Mailbox<Element: Sendable>: Sendable {
     }
 
     /// Removes and returns the next element, waiting for it if there is none.
-    func next() async -> TakeResult {
-        let (next, makesRoom): (Next, Bool) = state.withLock { state in
+    func next() async -> ReadResult {
+        let (next, hasCapacityAgain): (Next, Bool) = state.withLock { state in
             defer { state.mustReportCapacity = false }
             state.hasRead = true
-            if let ready = state.next() { return (.taken(ready), state.mustReportCapacity) }
+            if let ready = state.next() { return (.ready(ready), state.mustReportCapacity) }
             let waiter = Waiter()
             state.waiters.append(waiter)
             return (.wait(waiter), state.mustReportCapacity)
         }
-        if makesRoom { onCapacity?() }
+        if hasCapacityAgain { onCapacity?() }
         switch next {
-        case .taken(let result): return result
+        case .ready(let result): return result
         case .wait(let waiter): return await waiter.value { self.cancel(waiter) }
         }
     }
@@ -123,7 +124,7 @@ final class Mailbox<Element: Sendable>: Sendable {
         for waiter in waiters { waiter.fulfill(.cancelled) }
     }
 
-    /// Removes a waiter. One that was removed before is about to get an element, which must not be lost.
+    /// Removes a waiter. One that was removed before is about to receive an element, which must not be lost.
     private func cancel(_ waiter: Waiter) {
         let isWaiting = state.withLock { state in
             guard let index = state.waiters.firstIndex(where: { $0 === waiter }) else { return false }

@@ -7,7 +7,7 @@ import Synchronization
 struct PollInterest {
     var wantsInput = true
     var wantsOutput = false
-    /// There is more to do at once, after the other owners of this thread.
+    /// True if there is more work now, to be done after the passes over the other owners of this thread.
     var hasMoreWork = false
     /// Microseconds until the next pass, regardless of events.
     var wakeAfter: Int64?
@@ -18,7 +18,7 @@ final class PollWakeup: Sendable {
     private static let counter = Atomic<UInt64>(0)
 
     fileprivate let isSignaled = Atomic(false)
-    /// Identifies the owner; an address could have been reused by the time it is read.
+    /// Identifies the owner. The address of an object would not: it may be reused before the identity is compared.
     fileprivate let number = counter.add(1, ordering: .relaxed).newValue
     private let loop: PollLoop
 
@@ -45,9 +45,9 @@ private struct PollClient: Sendable {
     let closeSocket: @Sendable () -> Void
 }
 
-/// The body of a ``PollThread``.
+/// The loop of a ``PollThread``: waits for the sockets of their owners, and runs passes over them and jobs of actors.
 ///
-/// State outside of the lock is used by the thread alone.
+/// Only the thread uses state outside of the lock.
 final class PollLoop: Sendable {
     private struct Shared {
         weak var executor: PollThread?
@@ -127,15 +127,15 @@ final class PollLoop: Sendable {
     /// Registers the owner of a socket; the last statement of the owner's initialiser.
     ///
     /// The owner is not retained: its `deinit` removes the registration, and then the socket is closed on this thread.
-    func add<Held: ~Copyable>(_ owner: some SocketOwner, _ holder: SocketBox<Held>, _ wakeup: PollWakeup) {
+    func add<Boxed: ~Copyable>(_ owner: some SocketOwner, _ box: SocketBox<Boxed>, _ wakeup: PollWakeup) {
         let client = PollClient(
             wakeup: wakeup,
-            handles: { holder.handles },
+            handles: { box.handles },
             poll: { [weak owner] hasEvents in
                 owner.map { owner in owner.assumeIsolated { $0.poll(hasEvents: hasEvents) } }
             },
             close: { [weak owner] in owner?.assumeIsolated { $0.closeNow() } },
-            closeSocket: { holder.close() }
+            closeSocket: { box.close() }
         )
         shared.withLock { $0.registering.append(client) }
         wakeup.signal()
@@ -197,7 +197,7 @@ final class PollLoop: Sendable {
                 registrations[index].wasUsed = true
                 if let interest = registrations[index].client.poll(registrations[index].hasEvents) {
                     registrations[index].interest = interest
-                    // An owner that does not receive yet has not read them.
+                    // An owner that does not receive yet has not read the events.
                     if interest.wantsInput { registrations[index].hasEvents = false }
                     registrations[index].wakeAt = interest.wakeAfter.map { now.addingClamped(max($0, 0)) }
                 } else {
@@ -279,7 +279,7 @@ final class PollLoop: Sendable {
         if descriptors[0].revents != 0 { wakeup.clear() }
         for index in registrations.indices {
             if descriptors[2 * index + 1].revents != 0 {
-                // A socket whose owner waits for neither is asked before the next wait, which resets its descriptor.
+                // If the owner wants neither input nor output, the query before the next wait resets the descriptor.
                 registrations[index].wasUsed = true
                 let interest = registrations[index].interest
                 if interest.wantsInput || interest.wantsOutput { registrations[index].isReady = true }
@@ -293,4 +293,141 @@ final class PollLoop: Sendable {
 
     /// The longest wait in microseconds: libzmq does some of its own work only when an idle socket is used (#4286).
     private static let longestWait: Int64 = 1_000_000
+}
+
+// MARK: - The thread
+
+/// A thread that owns ZeroMQ sockets, and the executor of the actors that use them.
+///
+/// It waits in `poll` for the descriptors of all its sockets and one eventfd. Jobs of its actors, messages to send and
+/// timers wake it. Code on it must not block. It lives as long as this object and the actors on it.
+public final class PollThread: SerialExecutor, Sendable {
+    let loop: PollLoop
+    let context: MessagingContext
+
+    /// Starts the thread; the system shows the first fifteen bytes of `name` for it.
+    ///
+    /// Throws ``MessagingError/noThread(reason:)`` if the system cannot start one.
+    public init(name: String, context: MessagingContext = .shared) throws(MessagingError) {
+        self.context = context
+        self.loop = try PollLoop()
+        loop.setExecutor(self)
+        try loop.start(name: name)
+    }
+
+    deinit { loop.stop() }
+
+    /// Closes every socket of this thread, and with them its servers, clients, publishers and subscribers.
+    public func shutdown() async {
+        await loop.closeAll()
+    }
+
+    // MARK: SerialExecutor
+
+    public func enqueue(_ job: consuming ExecutorJob) {
+        loop.post(UnownedJob(job))
+    }
+
+    public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
+        UnownedSerialExecutor(ordinary: self)
+    }
+
+    /// Traps outside of the poll thread, as `SerialExecutor` requires; `assumeIsolated` in the loop relies on it.
+    public func checkIsolated() {
+        precondition(loop.isCurrent, "called outside of the poll thread")
+    }
+
+    public func isIsolatingCurrentContext() -> Bool? {
+        loop.isCurrent
+    }
+}
+
+// MARK: - Owners of sockets
+
+/// The handles that the poll loop waits for: the socket, and optionally its monitor, which is always read.
+///
+/// libzmq signals a socket's descriptor once, when a command arrives at a socket that has handled all earlier ones. So
+/// the descriptor may be waited for only if the last call of the socket was ``isReady(for:)``, and it returned false.
+///
+/// Sendable because they are handed over under a lock and the previous owner does not use them again.
+struct PollHandles: @unchecked Sendable {
+    private let socket: UnsafeMutableRawPointer
+    /// The descriptors that become readable: the socket's, and the monitor's; -1 without a monitor.
+    let (descriptor, monitorDescriptor): (Int32, Int32)
+
+    init(_ socket: borrowing Socket, monitor: borrowing Socket) {
+        self.socket = socket.pointer
+        (descriptor, monitorDescriptor) = (socket.descriptor, monitor.descriptor)
+    }
+
+    init(_ socket: borrowing Socket) {
+        self.socket = socket.pointer
+        (descriptor, monitorDescriptor) = (socket.descriptor, -1)
+    }
+
+    /// Processes the commands that libzmq has queued for the socket, and returns whether the wanted input or output is
+    /// possible.
+    func isReady(for interest: PollInterest) -> Bool {
+        var events: Int32 = 0
+        var size = MemoryLayout<Int32>.size
+        // It fails only if the context was terminated; the next call of the owner then fails too.
+        guard zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) == 0 else { return true }
+        return (interest.wantsInput && events & ZMQ_POLLIN != 0) || (interest.wantsOutput && events & ZMQ_POLLOUT != 0)
+    }
+}
+
+extension Socket {
+    /// The descriptor that libzmq signals when a command arrives for the socket.
+    fileprivate var descriptor: Int32 {
+        var descriptor: Int32 = -1
+        var size = MemoryLayout<Int32>.size
+        zmq_getsockopt(pointer, ZMQ_FD, &descriptor, &size)
+        return descriptor
+    }
+}
+
+/// A type with handles that can be polled.
+protocol Pollable: ~Copyable, SendableMetatype {
+    var handles: PollHandles { get }
+}
+
+extension Socket: Pollable {
+    var handles: PollHandles { PollHandles(self) }
+}
+
+extension MonitoredSocket: Pollable {
+    var handles: PollHandles { PollHandles(socket, monitor: monitor) }
+}
+
+/// Holds an actor's socket, so that it is closed on the poll thread regardless of which thread releases the actor.
+///
+/// Sendable because the socket is used on its poll thread only: in the actor's isolation, which is that thread, and by
+/// the poll loop.
+final class SocketBox<Boxed: Pollable & ~Copyable>: @unchecked Sendable {
+    var socket: Boxed?
+    private(set) var handles: PollHandles
+
+    init(_ socket: consuming Boxed) {
+        handles = socket.handles
+        self.socket = consume socket
+    }
+
+    /// Closes the socket and holds another one; on the poll thread only.
+    func replace(with other: consuming Boxed) {
+        handles = other.handles
+        socket = consume other
+    }
+
+    /// Closes the socket; on the poll thread only.
+    func close() { socket = nil }
+}
+
+/// An actor that runs on a poll thread and owns a socket.
+protocol SocketOwner: Actor {
+    /// Runs one pass: receives messages, sends queued ones, and returns what to wait for.
+    ///
+    /// - Parameter hasEvents: true if the monitor has events; false if there is none
+    func poll(hasEvents: Bool) -> PollInterest
+    /// Closes the socket; does nothing if it is closed already.
+    func closeNow()
 }

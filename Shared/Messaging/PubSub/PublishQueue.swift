@@ -33,7 +33,7 @@ final class PublishQueue: Sendable {
 
     func enqueue(_ message: OutgoingMessage) {
         let bytes = message.byteCount
-        let isTaken = state.withLock { state in
+        let isAccepted = state.withLock { state in
             guard state.bytes.addingClamped(bytes) <= maxBytes else {
                 state.dropped += 1
                 return false
@@ -42,11 +42,11 @@ final class PublishQueue: Sendable {
             state.bytes += bytes
             return true
         }
-        if isTaken { wakeup.signal() }
+        if isAccepted { wakeup.signal() }
     }
 
-    /// Requests that the publisher disconnects all subscribers.
-    func askForRestart() {
+    /// Makes the publisher disconnect all subscribers in its next pass.
+    func requestRestart() {
         state.withLock { $0.wantsRestart = true }
         wakeup.signal()
     }
@@ -95,7 +95,7 @@ final class PublishQueue: Sendable {
         for capacity in freed { capacity.fulfill(()) }
     }
 
-    /// Closes the queue and resumes all waiting tasks: nothing will be sent any more.
+    /// Closes the queue and resumes all waiting tasks.
     func close() {
         state.withLock { $0.isClosed = true }
         didSend(0)

@@ -7,8 +7,8 @@ import Synchronization
 /// Publishes messages to many subscribers: XPUB. Lossy by design; a subscriber that needs every message detects gaps
 /// and reads the missing changes again.
 ///
-/// The publisher waits briefly for a subscriber whose queue is full (see ``SlowSubscriberPolicy``); then that subscriber loses what
-/// does not fit.
+/// The publisher waits briefly for a subscriber whose queue is full (see ``SlowSubscriberPolicy``); then that
+/// subscriber loses messages.
 public actor Publisher: SocketOwner {
     /// Called when a topic is subscribed to and when its last subscriber leaves.
     public typealias SubscriptionHook = @Sendable (_ topic: String, _ isSubscribed: Bool) -> Void
@@ -16,7 +16,7 @@ public actor Publisher: SocketOwner {
     /// The longest topic in bytes. libzmq 4.3.4 corrupts topics from 246 bytes on.
     public static let longestTopic = 64
 
-    /// A type of its own: in a tuple, each access by a generic function would wrap the closure once more (Swift 6.3).
+    /// A struct, because each access by a generic function would wrap the closure of a tuple once more (Swift 6.3).
     private struct Hook {
         var call: SubscriptionHook?
         var isNew = false
@@ -36,7 +36,7 @@ public actor Publisher: SocketOwner {
     private nonisolated let queue: PublishQueue
     private nonisolated let hook = Mutex(Hook())
     /// The registration for keys removed from the list; nil without CURVE.
-    private let listening: ZAPAuthenticator.RevocationSubscription?
+    private let revocations: ZAPAuthenticator.RevocationSubscription?
     /// Nil while the socket is bound.
     private var rebinding: Rebinding?
     private let socketBox: SocketBox<MonitoredSocket>
@@ -85,8 +85,8 @@ public actor Publisher: SocketOwner {
         self.wakeup = thread.loop.makeWakeup()
         let queue = PublishQueue(maxBytes: limits.outboxBytes, wakeup: wakeup)
         self.queue = queue
-        self.listening = security.domain.map { domain in
-            thread.context.authenticator.listen(to: domain) { _ in queue.askForRestart() }
+        self.revocations = security.domain.map { domain in
+            thread.context.authenticator.listen(to: domain) { _ in queue.requestRestart() }
         }
         self.socketBox = SocketBox(socket)
         thread.loop.add(self, socketBox, wakeup)
@@ -160,7 +160,8 @@ public actor Publisher: SocketOwner {
         let hasMoreWork = readSubscriptions()
         let now = MonotonicClock.system.nowMicroseconds()
         for peer in peers.silent(at: now) { end(peer, "it has no topics, and few connections are left for others") }
-        var wakeAt = min(rebinding?.next ?? .max, peers.nextCheck)
+        for peer in peers.endless(at: now, above: limits.maxMessageBytes) { end(peer, "a message without an end") }
+        var wakeAt = min(rebinding?.next ?? .max, peers.nextCheck, peers.nextEndlessCheck)
         if isWaiting { wakeAt = now.addingClamped(Self.fullPause) }
         return PollInterest(hasMoreWork: hasMoreWork, wakeAfter: wakeAt == .max ? nil : wakeAt.addingClamped(-now))
     }
@@ -201,8 +202,8 @@ public actor Publisher: SocketOwner {
         counts.bytes += message.byteCount
     }
 
-    /// Sends to the subscribers that have space. The others lose this message and everything until they have read half
-    /// of their queue; the publisher does not wait for them meanwhile.
+    /// Sends to the subscribers that have space. The others lose this message and all further ones until they have read
+    /// half of their queue; the publisher does not wait for them meanwhile.
     private func sendToReadySubscribers(_ message: OutgoingMessage) -> Bool {
         guard (try? socketBox.socket?.socket.set(ZMQ_XPUB_NODROP, 0 as Int32)) != nil else { return false }
         defer { try? socketBox.socket?.socket.set(ZMQ_XPUB_NODROP, 1 as Int32) }
@@ -298,6 +299,7 @@ public actor Publisher: SocketOwner {
                 end(descriptor, "its key has too many connections")
                 continue
             }
+            if let descriptor = message.descriptor { peers.delivered(descriptor) }
             guard message.violation == nil, let frame = message.frames.first, let kind = frame.first, kind <= 1 else {
                 counts.unrecognized += 1
                 continue
@@ -342,7 +344,7 @@ public actor Publisher: SocketOwner {
         if subscriptions.remove(topic, of: descriptor) { drop([topic]) }
     }
 
-    /// Notifies the hook that these topics have no subscribers any more.
+    /// Calls the hook for topics that have no subscribers any more.
     private func drop(_ topics: [Bytes]) {
         guard !topics.isEmpty, let hook = hook.withLock({ $0.call }) else { return }
         for topic in topics { if let name = String(validating: topic, as: UTF8.self) { hook(name, false) } }
@@ -365,7 +367,7 @@ public actor Publisher: SocketOwner {
         counts.ended += 1
         guard let count = excesses.count(at: MonotonicClock.system.nowMicroseconds()) else { return }
         logger.warning(
-            "subscriber disconnected: too many connections, or too many or too long topics",
+            "subscriber disconnected: it exceeds a limit",
             metadata: ["address": "\(boundAddress)", "reason": "\(reason)", "disconnected": "\(count)"]
         )
     }
@@ -385,7 +387,7 @@ struct SlowSubscriberPolicy {
     /// When the current wait began, and the earliest start of the next, in microseconds.
     private var began: Int64?
     private var noWaitUntil = Int64.min
-    /// How many messages were sent without at least one subscriber.
+    /// The number of messages that at least one subscriber did not get.
     private(set) var skippedCount = 0
 
     init(minimumWait: Duration) { self.minimumWait = minimumWait }

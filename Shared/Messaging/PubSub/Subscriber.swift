@@ -3,8 +3,8 @@ import CZeroMQ
 public import JSONValue
 public import Logging
 
-/// Receives messages from a publisher. It reconnects on its own; its reader detects from their contents which messages
-/// were lost meanwhile.
+/// Receives messages from a publisher. It reconnects on its own. Messages that are published meanwhile are lost; the
+/// reader detects that from the contents of the others.
 public actor Subscriber: SocketOwner {
     /// An event of the connection.
     public enum Event: Sendable, Equatable {
@@ -157,12 +157,12 @@ public actor Subscriber: SocketOwner {
             else {
                 return PollInterest()
             }
-            next(message)
+            handle(message)
         }
         return PollInterest(hasMoreWork: true)
     }
 
-    private func next(_ message: IncomingMessage) {
+    private func handle(_ message: IncomingMessage) {
         guard message.violation == nil, let frame = message.frames.first,
             let topic = String(validating: frame, as: UTF8.self)
         else {
@@ -177,6 +177,7 @@ public actor Subscriber: SocketOwner {
     }
 }
 
+/// A received message and its topic.
 struct Publication: Sendable {
     let topic: String
     let frames: [Bytes]

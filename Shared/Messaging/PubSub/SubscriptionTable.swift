@@ -11,7 +11,7 @@ struct SubscriptionTable {
         /// The key of its peer; nil without CURVE, and before its first topic.
         var key: String?
         var topics: Set<Bytes> = []
-        /// The publisher is ending the connection; what it still sends is ignored.
+        /// The publisher is ending the connection; subscriptions that still arrive from it are ignored.
         var isEnding = false
     }
 
@@ -54,7 +54,7 @@ struct SubscriptionTable {
 
     /// Records that all connections were closed.
     ///
-    /// - Returns: The topics without a subscriber now.
+    /// - Returns: the topics without subscribers left
     mutating func closeAll() -> [Bytes] {
         var topics: [Bytes] = []
         for descriptor in Array(connections.keys) { topics += close(descriptor) }
@@ -74,11 +74,11 @@ struct SubscriptionTable {
     /// Counts a subscription.
     ///
     /// - Parameters:
-    ///   - descriptor: nil for peers within this process, which cannot be told apart
+    ///   - descriptor: nil for peers within this process, which cannot be distinguished
     ///   - key: the key of the peer; nil without CURVE
     mutating func add(_ topic: Bytes, of descriptor: Int32?, key: String? = nil) -> Outcome {
         if let descriptor {
-            // Nothing else may refer to the set while it grows: it would be copied for each topic.
+            // The set must have no other reference while it grows: it would be copied for each topic.
             guard let isEnding = connections[descriptor]?.isEnding else { return .unknownConnection }
             connections[descriptor]?.key = key
             guard !isEnding, connections[descriptor]?.topics.insert(topic).inserted == true else { return .ignored }

@@ -10,12 +10,12 @@ public struct PulledMessage: Sendable, Equatable {
     public let identity: String
 }
 
-/// Receives messages from pushers: PULL. It loses nothing it has read: if its reader is slow it stops reading from the
-/// socket, and the pushers wait.
+/// Receives messages from pushers: PULL. It loses no message that it has received: if its reader is slow, it stops
+/// reading from the socket, and the pushers wait.
 ///
-/// libzmq reads ahead from each connection, and keeps what it has read after the connection has ended. So over TCP a
-/// key has few connections, and few are made while the socket is not read, because it is not known whose they are; the
-/// others are ended, and connect again.
+/// libzmq reads ahead from each connection, and keeps these messages after the connection has ended. So over TCP a key
+/// may have few connections. While the socket is not read, the keys of new connections are unknown, and few are
+/// accepted. Connections beyond these limits are ended, and their peers reconnect.
 public actor Puller: SocketOwner {
     private let thread: PollThread
     /// The ZAP domain, whose list of keys applies; nil without CURVE.
@@ -106,7 +106,11 @@ public actor Puller: SocketOwner {
         if !interest.wantsInput, boundAddress.transport == .tcp { endUnknown() }
         let now = MonotonicClock.system.nowMicroseconds()
         for peer in peers.silent(at: now) { end(peer) }
-        if peers.nextCheck != .max { interest.wakeAfter = peers.nextCheck.addingClamped(-now) }
+        // Beside the messages that wait, whole ones may be on their way while the socket is not read.
+        let longest = limits.maxMessageBytes * (Int(limits.pullHighWaterMark) + 3)
+        for peer in peers.endless(at: now, above: longest) { end(peer) }
+        let nextCheck = min(peers.nextCheck, peers.nextEndlessCheck)
+        if nextCheck != .max { interest.wakeAfter = nextCheck.addingClamped(-now) }
         return interest
     }
 
@@ -134,6 +138,7 @@ public actor Puller: SocketOwner {
                 if let peer { end(peer) }
                 continue
             }
+            if let descriptor = message.descriptor { peers.delivered(descriptor) }
             let hasLarge = message.frames.dropFirst().contains { $0.count > limits.maxAttachmentBytes }
             guard message.violation == nil, !hasLarge, isAdmitted(message.curveIdentity) else {
                 counts.refused += 1
@@ -163,8 +168,7 @@ public actor Puller: SocketOwner {
         }
     }
 
-    /// Ends the newest connections of those that were made while the socket is not read. They have hardly sent anything
-    /// yet.
+    /// Ends the newest of the connections that were made while the socket is not read: these have sent the least.
     private func endUnknown() {
         let surplus = unknown - limits.pushersPerKey
         guard surplus > 0 else { return }

@@ -11,7 +11,9 @@ public actor Pusher: SocketOwner {
     private let limits: MessagingLimits
     private let wakeup: PollWakeup
     private nonisolated let outboxSemaphore: ByteSemaphore
+    /// Messages of callers, not read by the poll thread yet; nil once the pusher is closed.
     private nonisolated let arriving = Mutex<[OutgoingMessage]?>([])
+    /// Messages that libzmq did not accept yet.
     private var queue: Deque<OutgoingMessage> = []
     private let socketBox: SocketBox<MonitoredSocket>
     private var sent = 0
@@ -69,8 +71,8 @@ public actor Pusher: SocketOwner {
         case .closed, .refused: throw .connectionLost("the pusher is closed")
         }
         let message = OutgoingMessage(frames, reservation: ByteReservation(bytes: bytes, semaphores: [outboxSemaphore]))
-        let isTaken = arriving.withLock { $0?.append(message) } != nil
-        guard isTaken else { throw .connectionLost("the pusher is closed") }
+        let isAccepted = arriving.withLock { $0?.append(message) } != nil
+        guard isAccepted else { throw .connectionLost("the pusher is closed") }
         wakeup.signal()
     }
 
@@ -84,7 +86,7 @@ public actor Pusher: SocketOwner {
 
     func closeNow() {
         guard socketBox.socket != nil else { return }
-        sendArriving()
+        queueArriving()
         _ = flush()
         thread.loop.remove(wakeup)
         arriving.withLock { $0 = nil }
@@ -93,7 +95,7 @@ public actor Pusher: SocketOwner {
         queue = []
     }
 
-    private func sendArriving() {
+    private func queueArriving() {
         let batch = arriving.withLock { batch in
             defer { if batch != nil { batch = [] } }
             return batch ?? []
@@ -120,7 +122,7 @@ public actor Pusher: SocketOwner {
             case .opened, .refused: continue
             }
         }
-        sendArriving()
+        queueArriving()
         return PollInterest(wantsOutput: flush())
     }
 }

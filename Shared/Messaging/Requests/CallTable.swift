@@ -11,6 +11,7 @@ struct CallTable {
     private var sent: Set<Int64> = []
     /// Cancelled calls whose response has not arrived; the service still counts them as running.
     private var abandoned: Set<Int64> = []
+    /// The maximum number of calls without a response.
     let window: Int
 
     init(window: Int) { self.window = window }
@@ -111,11 +112,12 @@ struct CallTable {
 /// A request from its creation to its response.
 final class OutgoingCall: Sendable {
     let id: Int64
-    /// The request until it is sent; afterwards only libzmq holds its bytes.
+    /// The request until it is sent; afterwards only libzmq has its bytes.
     private let message: Mutex<OutgoingMessage?>
     /// Receives notifications and the response.
     let inbox: Mailbox<CallElement>
-    /// When the client gives up waiting for a connection, in microseconds of the system's monotonic clock.
+    /// The time until which the client waits for a connection, in microseconds of the system's monotonic clock; a
+    /// second longer for the response to a call that was sent.
     let deadline: Int64
     /// False if the call fails with ``RPCError/isUnsent`` while there is no connection.
     let waitsForConnection: Bool

@@ -1,22 +1,23 @@
 import Basics
+import DequeModule
 import JSONValue
 
 /// The connections of one server: found by routing id, ended by descriptor.
 struct ConnectionTable {
     private(set) var byRouting: [Bytes: Connection] = [:]
     /// A descriptor has more than one routing id if leftover messages of an ended connection are read after its
-    /// descriptor was reused. Which of them owns the descriptor is unknown then, so none is ended before the descriptor
-    /// is closed again.
+    /// descriptor was reused. It is then unknown which of them owns the descriptor, so none is ended before the
+    /// descriptor is closed again.
     private var byDescriptor: [Int32: Set<Bytes>] = [:]
     /// Closed descriptors that no new connection has reused yet.
-    private var gone: Set<Int32> = []
+    private var closedDescriptors: Set<Int32> = []
     private var lastSerial: UInt64 = 0
     private(set) var seen = 0
     private let transport: EndpointAddress.Transport
     private let capacity: ServerCapacity
     /// The parts of the capacity that keys of clients have, by key.
     private var parts: [String: ServerCapacity.Part] = [:]
-    /// All connections of the socket, those without a message too.
+    /// All connections of the socket, including those without a message.
     let peers: PeerTable
 
     init(transport: EndpointAddress.Transport, capacity: ServerCapacity, peers: PeerTable) {
@@ -28,7 +29,7 @@ struct ConnectionTable {
     enum LookupResult {
         case connection(Connection)
         /// The peer has already disconnected.
-        case gone
+        case disconnected
     }
 
     subscript(id: ConnectionID) -> Connection? {
@@ -52,7 +53,7 @@ struct ConnectionTable {
             if let old = remove(connection.id) { ended(old) }
         }
         if let descriptor = message.descriptor {
-            if gone.contains(descriptor) { return .gone }
+            if closedDescriptors.contains(descriptor) { return .disconnected }
             byDescriptor[descriptor, default: []].insert(routing)
         }
         lastSerial += 1
@@ -104,16 +105,89 @@ struct ConnectionTable {
 
     /// Records that a connection was accepted with this descriptor.
     mutating func opened(_ descriptor: Int32, at now: Int64) {
-        gone.remove(descriptor)
+        closedDescriptors.remove(descriptor)
         peers.opened(descriptor, at: now)
     }
 
     /// Removes and returns the connections of a closed descriptor.
     mutating func closed(_ descriptor: Int32) -> [Connection] {
-        gone.insert(descriptor)
-        // A part whose requests still end stays until the key's next connection is closed.
+        closedDescriptors.insert(descriptor)
+        // A part that is still in use stays until the key's next connection is closed.
         if let key = peers.closed(descriptor), parts[key]?.isIdle == true { parts[key] = nil }
         let ended = byDescriptor.removeValue(forKey: descriptor) ?? []
         return ended.compactMap { byRouting.removeValue(forKey: $0) }
+    }
+}
+
+// MARK: - A connection
+
+/// A server's connection to one peer; used on the poll thread only.
+final class Connection {
+    let id: ConnectionID
+    let descriptor: Int32?
+    let identity: String
+    /// The peer's key; nil without CURVE.
+    let curveIdentity: CurveIdentity?
+    /// The access of the identity as far as the handler knows it; nil if it caches none.
+    var cachedPermission: CachedPermission?
+    /// The part of the server's capacity that it shares with other connections.
+    let part: ServerCapacity.Part
+    /// Capacity for messages on their way to this peer.
+    let outbox: ConnectionOutbox
+    /// Requests without a response yet.
+    var open: [JSON: OpenRequest] = [:]
+    /// Handler tasks that still run for this connection, including those already answered.
+    var running = 0
+    /// Messages that libzmq did not accept yet.
+    var queue: Deque<OutgoingMessage> = []
+    /// The bytes of small messages that libzmq has accepted and that are counted with the next message.
+    var uncountedBytes = 0
+    /// The number of messages that had left libzmq at the last check, and the time since which no further one has.
+    var stall: (releases: Int, since: Int64)?
+    /// True if its key already had the maximum number of connections when this one was made.
+    var isExcess = false
+    /// True once the server has ended it, until libzmq reports its end.
+    var isEnding = false
+    /// Messages that wait because a large one before them is being parsed.
+    var queuedBehindLarge: Deque<(message: IncomingMessage, prefix: [Bytes])> = []
+    /// Requests that wait until others have ended.
+    var waiting = WaitingRequests()
+    /// The time at which a waiting request was last opened, or the first began to wait.
+    var lastStart: Int64 = 0
+    /// True while it is among the connections whose next waiting request may be opened.
+    var hasTurn = false
+    /// The memory used by its requests.
+    let memory: MemoryQuota
+    var isParsing = false
+
+    init(
+        id: ConnectionID,
+        message: IncomingMessage,
+        transport: EndpointAddress.Transport,
+        limits: MessagingLimits,
+        part: ServerCapacity.Part
+    ) {
+        self.id = id
+        self.descriptor = message.descriptor
+        self.identity = Self.identity(of: message, over: transport)
+        self.curveIdentity = message.curveIdentity
+        self.part = part
+        self.outbox = ConnectionOutbox(limits, in: part)
+        self.memory = MemoryQuota(limit: limits.requestBytesPerConnection, partOf: part.requests)
+    }
+
+    /// Returns the peer's identity: the name of its key over CURVE; over ipc the uid from libzmq's
+    /// `localhost:uid:gid:pid`, which the kernel vouches for; otherwise `loopback`.
+    static func identity(of message: IncomingMessage, over transport: EndpointAddress.Transport) -> String {
+        if let curveIdentity = message.curveIdentity { return curveIdentity.identity }
+        guard transport == .ipc, let peerAddress = message.peerAddress else { return "loopback" }
+        let parts = peerAddress.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count >= 3, let uid = UInt32(parts[parts.count - 3]) else { return "loopback" }
+        return "uid:\(uid)"
+    }
+
+    /// True if the connection can be removed without losing anything.
+    var isIdle: Bool {
+        open.isEmpty && running == 0 && queue.isEmpty && queuedBehindLarge.isEmpty && waiting.isEmpty && !isParsing
     }
 }

@@ -1,25 +1,25 @@
 import Basics
 import JSONValue
 
-/// Reads small requests of the usual form without making a tree of them: the id is a number or a string, nothing is
-/// escaped, and params has no members but `deadlineMs`. All other requests, and all errors, are left to the JSON parser.
+/// Reads small requests of the simplest form without parsing them into a tree: the id is a number or a string, no
+/// string has escapes, and params has no member but `deadlineMs`. All other requests, and all errors, are left to the
+/// JSON parser.
 struct PlainRequestReader {
-    /// The largest frame that is read, in bytes.
-    private static let maxBytes = 512
+    /// The maximum size of a frame to read, in bytes.
+    static let maxBytes = 512
 
     private let frame: Bytes
     private var position = 0
 
     private init(_ frame: Bytes) { self.frame = frame }
 
-    /// Returns the request in a frame; nil if it does not have the usual form.
-    static func request(in frame: Bytes, limits: MessagingLimits) -> Envelope.Request? {
-        guard frame.count <= maxBytes else { return nil }
+    /// Returns the request in a frame of at most ``maxBytes``; nil if it does not have this form.
+    static func request(in frame: Bytes, limits: MessagingLimits) -> RPCMessage.Request? {
         var reader = PlainRequestReader(frame)
         return reader.request(longestDeadline: limits.maxDeadline.microseconds / 1000)
     }
 
-    private mutating func request(longestDeadline: Int64) -> Envelope.Request? {
+    private mutating func request(longestDeadline: Int64) -> RPCMessage.Request? {
         var hasVersion = false
         var hasParams = false
         var id: JSON?
@@ -47,7 +47,7 @@ struct PlainRequestReader {
         guard take(UInt8(ascii: "}")), isAtEnd, hasVersion, let id, let method, (1...128).contains(method.count),
             !hasPrefix(method, "rpc.")
         else { return nil }
-        return Envelope.Request(id: id, method: text(method), params: [:], deadline: deadline.map { $0 * 1000 })
+        return RPCMessage.Request(id: id, method: text(method), params: [:], deadline: deadline.map { $0 * 1000 })
     }
 
     private mutating func params(_ deadline: inout Int64?, _ longest: Int64) -> Bool {

@@ -29,7 +29,7 @@ public struct Reply: Sendable, Equatable {
     }
 
     func frame(id: JSON) -> Bytes {
-        encoded.map { EnvelopeWriter.result(id: id, encoded: $0) } ?? EnvelopeWriter.result(id: id, result)
+        encoded.map { RPCMessageWriter.result(id: id, encoded: $0) } ?? RPCMessageWriter.result(id: id, result)
     }
 }
 

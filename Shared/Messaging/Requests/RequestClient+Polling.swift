@@ -11,15 +11,15 @@ extension RequestClient {
         thread.loop.remove(wakeup)
         socketBox.close()
         var ended = calls.removeAll()
-        for case .open(let call) in outbox.close() { ended.append(call) }
-        for call in ended { call.inbox.finish(.connectionLost("the client was closed")) }
+        for case .open(let call) in commands.close() { ended.append(call) }
+        for call in ended { call.inbox.finish(.ofClosedClient) }
     }
 
     func poll(hasEvents: Bool) -> PollInterest {
         guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
         if hasEvents { handleEvents() }
         connectIfDue()
-        for command in outbox.drain() { handle(command) }
+        for command in commands.drain() { handle(command) }
         let hasMoreWork = receive(budget: limits.receiveBudget)
         expire()
         sendWaiting()
@@ -33,7 +33,7 @@ extension RequestClient {
         while let events = socketBox.socket?.events(), !events.isEmpty {
             for event in events {
                 handle(event)
-                // The events that follow are of the socket that was replaced.
+                // The remaining events are those of the socket that was replaced.
                 if connectsAt != nil { break }
             }
         }
@@ -73,8 +73,8 @@ extension RequestClient {
         }
     }
 
-    /// Replaces the socket of a lost connection, with all that it has not sent. The new one connects after the usual
-    /// interval: the service may end every connection as soon as it is made.
+    /// Replaces the socket of a lost connection, which drops its unsent messages. The new one connects after the
+    /// reconnect interval, because the service may end every connection as soon as it is made.
     private func replaceSocket() {
         do {
             let socket = try Self.makeSocket(thread.context, limits)
@@ -82,7 +82,7 @@ extension RequestClient {
             socketBox.replace(with: socket)
             connectsAt = MonotonicClock.system.nowMicroseconds() + limits.reconnectInterval.microseconds
         } catch {
-            // The socket that there is connects again by itself.
+            // The present socket reconnects by itself.
             logger.warning("no new socket for the next connection", metadata: ["error": "\(error)"])
         }
     }
@@ -112,7 +112,7 @@ extension RequestClient {
         case .credit(let call, let bytes):
             guard calls.isSent(call), calls.isOpen(call) else { return }
             let params: JSONObject = ["id": .int(call.id), "bytes": JSON(bytes)]
-            control.append(OutgoingMessage([EnvelopeWriter.notification(method: "rpc.credit", params: params)]))
+            control.append(OutgoingMessage([RPCMessageWriter.notification(method: "rpc.credit", params: params)]))
         }
     }
 
@@ -121,10 +121,11 @@ extension RequestClient {
         call.dropMessage()
         guard calls.cancel(call) else { return }
         let params: JSONObject = ["id": .int(call.id)]
-        control.append(OutgoingMessage([EnvelopeWriter.notification(method: "rpc.cancel", params: params)]))
+        control.append(OutgoingMessage([RPCMessageWriter.notification(method: "rpc.cancel", params: params)]))
     }
 
-    /// Extra time in microseconds: the service answers at the deadline; the client gives up only if no answer arrives.
+    /// Extra time in microseconds: the service responds at the deadline; the client gives up only if no response
+    /// arrives.
     private static let grace: Int64 = 1_000_000
 
     private func timeout(of call: OutgoingCall) -> Int64 {
@@ -137,9 +138,9 @@ extension RequestClient {
         let (due, later) = calls.expired(now)
         nextDeadline = later
         for call in due {
-            let moment = timeout(of: call)
-            guard moment <= now else {
-                nextDeadline = min(nextDeadline, moment)
+            let end = timeout(of: call)
+            guard end <= now else {
+                nextDeadline = min(nextDeadline, end)
                 continue
             }
             let what = calls.isSent(call) ? "did not answer in time" : "could not be reached in time"
@@ -201,7 +202,7 @@ extension RequestClient {
             return
         }
         guard case .int(let id) = object["id"], let call = calls.answered(id) else {
-            counts.strays += 1
+            counts.unmatched += 1
             return
         }
         counts.answers += 1
@@ -221,7 +222,7 @@ extension RequestClient {
 
     private func notify(_ method: String, _ params: JSON, _ attachments: [Bytes], _ bytes: Int) {
         guard case .int(let id) = params["id"], let call = calls.about(id) else {
-            counts.strays += 1
+            counts.unmatched += 1
             return
         }
         guard call.wantsNotifications else { return }

@@ -11,7 +11,7 @@ public actor RequestClient: SocketOwner {
     let thread: PollThread
     let limits: MessagingLimits
     let logger: Logger
-    let outbox: ClientOutbox
+    let commands: ClientCommandQueue
     let wakeup: PollWakeup
     let socketBox: SocketBox<MonitoredSocket>
     var calls: CallTable
@@ -21,12 +21,13 @@ public actor RequestClient: SocketOwner {
     var isFull = false
     /// True if any request with unparsed notifications or results was ever opened on this client.
     var hasEncodedCalls = false
-    /// The state of the connection: messages sent before the handshake is complete can be lost in a socket that is being
-    /// closed. Always connected over inproc, which has no handshake.
+    /// The state of the connection. Messages are sent once the handshake is complete: before, they can be lost in a
+    /// socket that is being closed. Over inproc, which has no handshake, it is always connected.
     public nonisolated let connection: ConnectionState
-    var counts = (sent: 0, answers: 0, strays: 0, malformed: 0, lost: 0, connections: 0, refused: 0)
+    var counts = (sent: 0, answers: 0, unmatched: 0, malformed: 0, lost: 0, connections: 0, refused: 0)
     let security: SocketSecurity
-    /// When the socket that replaces that of a lost connection connects, in microseconds of the clock; nil if it has.
+    /// The time at which the new socket connects after a connection was lost, in microseconds of the clock; nil if it
+    /// has connected.
     var connectsAt: Int64?
     var refusals = LogThrottle()
 
@@ -53,7 +54,7 @@ public actor RequestClient: SocketOwner {
         self.logger = logger
         self.calls = CallTable(window: limits.requestsPerConnection)
         self.wakeup = thread.loop.makeWakeup()
-        self.outbox = ClientOutbox(wakeup: wakeup, bytes: limits.outboxBytesPerConnection)
+        self.commands = ClientCommandQueue(wakeup: wakeup, bytes: limits.outboxBytesPerConnection)
         self.socketBox = SocketBox(socket)
         thread.loop.add(self, socketBox, wakeup)
     }
@@ -62,9 +63,9 @@ public actor RequestClient: SocketOwner {
 
     /// Makes a socket for one connection.
     ///
-    /// A socket that connects again by itself sends what was not sent over the connection before, when those calls have
-    /// failed. With ZMQ_IMMEDIATE it would not, but would also drop a response that has arrived, if it handles the end of
-    /// the connection before the response is read.
+    /// A socket that reconnects by itself sends the messages that were not sent over the previous connection, although
+    /// their calls have failed. With ZMQ_IMMEDIATE it does not, but then it also drops a response that has arrived, if
+    /// it handles the end of the connection before the response is read.
     static func makeSocket(
         _ context: MessagingContext,
         _ limits: MessagingLimits
@@ -85,9 +86,9 @@ public actor RequestClient: SocketOwner {
     ///
     /// `params` is an object, or null for none. The deadline is sent as `deadlineMs`, from 1 ms to the longest that the
     /// limits allow. Throws the service's error; `user_cancelled` if this task is cancelled; `connection_lost` if the
-    /// connection breaks meanwhile, and then it is unknown whether the request was carried out; `deadline_exceeded`.
-    /// With `waitsForConnection` false it is sent only over the connection that there is: without one it throws at once a
-    /// `connection_lost` that ``RPCError/isUnsent``.
+    /// connection breaks meanwhile, and then it is unknown whether the request was carried out; `deadline_exceeded`. If
+    /// `waitsForConnection` is false, the request needs a connection now: without one this throws a `connection_lost`
+    /// that ``RPCError/isUnsent`` at once.
     public nonisolated func call(
         _ method: String,
         _ params: JSON = [:],
@@ -136,10 +137,10 @@ public actor RequestClient: SocketOwner {
     ) async throws(RPCError) -> CallElement {
         let inbox = Mailbox<CallElement>(maxElements: 1, maxBytes: .max)
         let draft = try draft(method, params, attachments, deadline: deadline, credit: nil)
-        switch await outbox.outboxSemaphore.acquire(draft.byteCount) {
+        switch await commands.capacity.acquire(draft.byteCount) {
         case .acquired: break
         case .cancelled: throw .cancelled("the waiting task was cancelled")
-        case .closed, .refused: throw Self.closed
+        case .closed, .refused: throw .ofClosedClient
         }
         let call = try send(
             draft,
@@ -205,7 +206,7 @@ public actor RequestClient: SocketOwner {
         )
     }
 
-    /// A request before it has capacity in the outbox.
+    /// An encoded request for which no capacity has been acquired yet.
     struct Draft {
         let id: Int64
         let frames: [Bytes]
@@ -236,8 +237,8 @@ public actor RequestClient: SocketOwner {
             end = now.addingClamped(limits.defaultDeadline.microseconds)
         }
         if let credit { members["credit"] = JSON(max(0, credit)) }
-        let id = outbox.nextID()
-        let frames = [EnvelopeWriter.request(id: .int(id), method: method, params: members)] + attachments
+        let id = commands.nextID()
+        let frames = [RPCMessageWriter.request(id: .int(id), method: method, params: members)] + attachments
         if var violation = limits.violation(of: frames) {
             violation.message +=
                 "; send the bytes of files with upload.begin and upload.append, and split long requests"
@@ -246,7 +247,7 @@ public actor RequestClient: SocketOwner {
         return Draft(id: id, frames: frames, byteCount: frames.reduce(0) { $0 + $1.count }, deadline: end)
     }
 
-    /// Sends a draft whose outbox capacity has been acquired.
+    /// Sends a draft whose capacity has been acquired.
     nonisolated func send(
         _ draft: Draft,
         inbox: Mailbox<CallElement>,
@@ -254,7 +255,7 @@ public actor RequestClient: SocketOwner {
         isStream: Bool,
         isEncoded: Bool = false
     ) throws(RPCError) -> OutgoingCall {
-        let reservation = ByteReservation(bytes: draft.byteCount, semaphores: [outbox.outboxSemaphore])
+        let reservation = ByteReservation(bytes: draft.byteCount, semaphores: [commands.capacity])
         let call = OutgoingCall(
             id: draft.id,
             message: OutgoingMessage(draft.frames, reservation: reservation),
@@ -264,15 +265,13 @@ public actor RequestClient: SocketOwner {
             wantsNotifications: isStream,
             wantsEncoded: isEncoded
         )
-        guard outbox.post(.open(call)) else { throw Self.closed }
+        guard commands.post(.open(call)) else { throw .ofClosedClient }
         return call
     }
 
-    private static let closed = RPCError.connectionLost("the client is closed")
+    nonisolated func cancel(_ call: OutgoingCall) { commands.post(.cancel(call)) }
 
-    nonisolated func cancel(_ call: OutgoingCall) { outbox.post(.cancel(call)) }
-
-    nonisolated func giveCredit(_ bytes: Int, to call: OutgoingCall) { outbox.post(.credit(call, bytes: bytes)) }
+    nonisolated func giveCredit(_ bytes: Int, to call: OutgoingCall) { commands.post(.credit(call, bytes: bytes)) }
 
     /// Closes the connection; open calls throw `connection_lost`.
     public func close() async { closeNow() }
@@ -281,7 +280,7 @@ public actor RequestClient: SocketOwner {
     public func metrics() -> JSONObject {
         [
             "open": JSON(calls.open), "sent": JSON(counts.sent), "answers": JSON(counts.answers),
-            "strayMessages": JSON(counts.strays), "malformedMessages": JSON(counts.malformed),
+            "strayMessages": JSON(counts.unmatched), "malformedMessages": JSON(counts.malformed),
             "connections": JSON(counts.connections), "connectionsLost": JSON(counts.lost),
             "handshakesRefused": JSON(counts.refused),
         ]
@@ -299,21 +298,21 @@ enum ClientCommand: Sendable {
 
 /// The queue of commands from callers to the poll thread, read in batches. It is bounded by the capacity that each call
 /// acquires before.
-final class ClientOutbox: Sendable {
+final class ClientCommandQueue: Sendable {
     private struct State {
         var commands: [ClientCommand] = []
         var isClosed = false
     }
 
     /// Capacity for requests that are not sent yet, in bytes.
-    let outboxSemaphore: ByteSemaphore
+    let capacity: ByteSemaphore
     private let state = Mutex(State())
     private let lastID = Atomic<Int64>(0)
     private let wakeup: PollWakeup
 
     init(wakeup: PollWakeup, bytes: Int) {
         self.wakeup = wakeup
-        self.outboxSemaphore = ByteSemaphore(available: bytes, maxAvailable: bytes)
+        self.capacity = ByteSemaphore(available: bytes, maxAvailable: bytes)
     }
 
     func nextID() -> Int64 { lastID.wrappingAdd(1, ordering: .relaxed).newValue }
@@ -323,13 +322,13 @@ final class ClientOutbox: Sendable {
     /// - Returns: `false` if the client is closed.
     @discardableResult
     func post(_ command: ClientCommand) -> Bool {
-        let isTaken = state.withLock { state in
+        let isAccepted = state.withLock { state in
             guard !state.isClosed else { return false }
             state.commands.append(command)
             return true
         }
-        if isTaken { wakeup.signal() }
-        return isTaken
+        if isAccepted { wakeup.signal() }
+        return isAccepted
     }
 
     func drain() -> [ClientCommand] {
@@ -341,7 +340,7 @@ final class ClientOutbox: Sendable {
 
     /// Closes the queue and returns what was in it.
     func close() -> [ClientCommand] {
-        outboxSemaphore.close()
+        capacity.close()
         return state.withLock { state in
             state.isClosed = true
             defer { state.commands = [] }

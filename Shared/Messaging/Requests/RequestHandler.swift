@@ -1,6 +1,8 @@
+public import Basics
 public import JSONValue
+import Synchronization
 
-/// A request as passed to the handler: envelope and limits have been checked, `deadlineMs` and `credit` removed from
+/// A request as passed to the handler: its members and limits have been checked, `deadlineMs` and `credit` removed from
 /// params. ``RequestContext`` has the rest: connection, deadline, credit.
 public struct IncomingRequest: Sendable {
     /// A string or an integer, unique among the connection's open requests.
@@ -25,11 +27,11 @@ public protocol RequestHandler: Sendable {
     /// The task is cancelled when the caller cancels the request, at its deadline, and when its connection ends.
     @concurrent func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply
 
-    /// Returns a reply that needs no waiting, on the poll thread; nil leaves the request, and every error of it, to
+    /// Returns a reply that needs no waiting, on the poll thread; nil to leave the request, and all of its errors, to
     /// ``handle(_:_:)``.
     ///
-    /// It saves two thread switches. All connections wait meanwhile, so it must neither read a file nor block. The context's
-    /// notifier sends nothing.
+    /// This saves two thread switches. All connections wait meanwhile, so it must neither read a file nor block. The
+    /// context's notifier sends nothing.
     func replyAtOnce(to request: IncomingRequest, _ context: RequestContext) -> Reply?
 
     /// Returns the executor that a request's task runs on; nil for Swift's concurrent executor. Called on the poll
@@ -40,8 +42,8 @@ public protocol RequestHandler: Sendable {
     /// run.
     func limits(of method: String) -> MethodLimits
 
-    /// Returns what the handler knows about the access of an identity, on the poll thread; asked once for a connection.
-    /// It must not block.
+    /// Returns what the handler knows about the access of an identity, on the poll thread; called once for each
+    /// connection. It must not block.
     ///
     /// - Parameter key: the public key of the connection; nil without CURVE
     func cachedPermission(of identity: String, key: String?) -> CachedPermission?
@@ -61,7 +63,7 @@ extension RequestHandler {
     /// Does nothing.
     public func connectionEnded(_ connection: ConnectionID) {}
 
-    /// Returns nil: nothing is known, and every request is the handler's own matter.
+    /// Returns nil: no access is cached, and the handler decides about each request.
     public func cachedPermission(of identity: String, key: String?) -> CachedPermission? { nil }
 
     /// Returns nil.
@@ -72,4 +74,121 @@ extension RequestHandler {
 
     /// Returns nil.
     public func replyAtOnce(to request: IncomingRequest, _ context: RequestContext) -> Reply? { nil }
+}
+
+// MARK: - The context of a request
+
+/// The properties of a request besides its method and parameters, and the sender of its notifications.
+public struct RequestContext: Sendable {
+    /// The frames after the JSON frame, in order.
+    public let attachments: [Bytes]
+    /// The connection that the request arrived on.
+    public let connection: ConnectionID
+    /// The caller's identity: `uid:1000` over ipc, as reported by the kernel; `key:<name>` over CURVE; `loopback` if it
+    /// is unknown.
+    public let identity: String
+    /// The access of the identity as far as the handler knows it; nil if it caches none.
+    public let cachedPermission: CachedPermission?
+    /// True if the peer can receive notifications before the response; REQ sockets cannot.
+    public let acceptsNotifications: Bool
+    /// When the request's deadline passes, in microseconds of the server's clock; `Int64.max` for a stream, which ends
+    /// with its connection.
+    public let deadlineMicroseconds: Int64
+    /// The byte credit that the request was opened with; nil if it had none.
+    public let credit: Int?
+    /// Sends notifications about the request.
+    public internal(set) var notifier: Notifier = .silent
+
+    /// Makes a context without a notifier: for tests of handlers, and for ``RequestServer``, which adds the notifier.
+    public init(
+        attachments: [Bytes] = [],
+        connection: ConnectionID = ConnectionID(test: 0),
+        identity: String = "loopback",
+        cachedPermission: CachedPermission? = nil,
+        acceptsNotifications: Bool = true,
+        deadlineMicroseconds: Int64 = .max,
+        credit: Int? = nil
+    ) {
+        self.attachments = attachments
+        self.connection = connection
+        self.identity = identity
+        self.cachedPermission = cachedPermission
+        self.acceptsNotifications = acceptsNotifications
+        self.deadlineMicroseconds = deadlineMicroseconds
+        self.credit = credit
+    }
+
+    /// Returns the microseconds until shortly before the deadline, so that the client receives a result instead of
+    /// `deadline_exceeded`; at most ten minutes.
+    ///
+    /// - Parameter now: the time of the server's clock
+    public func microsecondsToAnswer(at now: Int64) -> Int64 {
+        let left = deadlineMicroseconds.subtractingReportingOverflow(now)
+        guard !left.overflow else { return 600_000_000 }
+        return max(0, min(600_000_000, left.partialValue - min(500_000, left.partialValue / 4)))
+    }
+}
+
+/// Identifies one connection of one peer, from its first message to its end.
+///
+/// A peer that reconnects gets a new id.
+public struct ConnectionID: Sendable, Hashable {
+    /// libzmq's routing id of the peer.
+    let routing: Bytes
+    /// Distinguishes successive connections with the same routing id.
+    let serial: UInt64
+}
+
+extension ConnectionID {
+    /// Makes an id for tests of handlers.
+    public init(test number: UInt64) {
+        self.init(routing: [], serial: number)
+    }
+}
+
+// MARK: - Limits and access
+
+/// The limits for a request of one method.
+public struct MethodLimits: Sendable, Equatable {
+    /// Maximum size of the JSON frame, in bytes.
+    public var maxJSONBytes: Int
+    /// True if frames may follow the JSON frame.
+    public var takesAttachments: Bool
+    /// True if a request may wait for an event: such requests end at once when the service stops, with
+    /// `data.isStopping`.
+    public var waitsForEvents: Bool
+    /// The alternative to a larger message, for the client; part of the errors of requests beyond a limit.
+    public var advice: String
+
+    /// The limits of a method that declares none, and of a large request whose method cannot be read before parsing: 1
+    /// MiB of JSON and no attachments.
+    public static let `default` = MethodLimits()
+    /// No limits except those of every message.
+    public static let unlimited = MethodLimits(maxJSONBytes: .max, takesAttachments: true)
+
+    /// Makes limits; the default is 1 MiB of JSON without attachments.
+    public init(
+        maxJSONBytes: Int = 1 << 20,
+        takesAttachments: Bool = false,
+        waitsForEvents: Bool = false,
+        advice: String = "split it into several requests"
+    ) {
+        self.maxJSONBytes = maxJSONBytes
+        self.takesAttachments = takesAttachments
+        self.waitsForEvents = waitsForEvents
+        self.advice = advice
+    }
+}
+
+/// The access of one identity as far as a service knows it, shared by the identity's connections: one byte, whose
+/// meaning is the handler's. It is read without a lock.
+public final class CachedPermission: Sendable {
+    private let byte: Atomic<UInt8>
+
+    public init(_ value: UInt8 = 0) { byte = Atomic(value) }
+
+    public var value: UInt8 {
+        get { byte.load(ordering: .acquiring) }
+        set { byte.store(newValue, ordering: .releasing) }
+    }
 }

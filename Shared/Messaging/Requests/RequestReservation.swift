@@ -21,10 +21,10 @@ final class RequestReservation: Sendable {
         return RequestReservation(bytes, quota)
     }
 
-    /// Adds what a waiting request uses besides its bytes.
+    /// Adds the memory that a waiting request uses besides its frames.
     func addWaiting() { change(by: 512) }
 
-    /// Counts the values that were parsed from a JSON frame instead of the frame, which is not kept.
+    /// Counts the values that were parsed from a JSON frame instead of the frame, which is released.
     ///
     /// - Returns: false if the values exceed a limit, and there are other requests; they are not counted then
     func replaceFrame(of frameBytes: Int, by params: JSONObject, limits: MessagingLimits) -> Bool {
@@ -44,18 +44,6 @@ final class RequestReservation: Sendable {
     private func change(by count: Int) {
         bytes.wrappingAdd(count, ordering: .relaxed)
         quota.add(count)
-    }
-}
-
-extension Envelope {
-    /// Parses the JSON frame of a message, and counts the memory of the values instead of that of the frame.
-    init(of message: IncomingMessage, limits: MessagingLimits) {
-        let frame = message.frames.first ?? []
-        self.init(parsing: frame, limits: limits)
-        guard case .request(let request) = self,
-            message.reservation?.replaceFrame(of: frame.count, by: request.params, limits: limits) == false
-        else { return }
-        self = .invalid(id: request.id, error: limits.requestMemoryExceeded, kind: "busy")
     }
 }
 

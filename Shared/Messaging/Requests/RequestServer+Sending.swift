@@ -19,30 +19,30 @@ extension RequestServer {
     }
 
     /// Sends a response of the server itself; it never waits for capacity.
-    func send(_ answer: RequestServerStateMachine.Answer) {
-        let (connection, prefix) = (answer.recipient.connection, answer.recipient.prefix)
+    func send(_ response: RequestServerStateMachine.ServerResponse) {
+        let (connection, prefix) = (response.recipient.connection, response.recipient.prefix)
         let error: RPCError
-        switch answer.content {
+        switch response.content {
         case .error(let content): error = content
         case .result(let result):
-            let frame = EnvelopeWriter.result(id: answer.id, result)
+            let frame = RPCMessageWriter.result(id: response.id, result)
             return transmit(OutgoingMessage(prefix + [frame]), to: connection)
         }
         state.metrics.answers += 1
         state.metrics.errors[error.name, default: 0] += 1
-        let frame = EnvelopeWriter.error(id: answer.id, error)
+        let frame = RPCMessageWriter.error(id: response.id, error)
         let reservation = connection.outbox.reserveWithoutWaiting(frame.count)
         transmit(OutgoingMessage(prefix + [frame], reservation: reservation), to: connection)
     }
 
-    /// Sends a message at the end of the pass, or once a few wait for it.
+    /// Queues a message, to be sent at the end of the pass or with ``maxOutgoing`` others.
     func transmit(_ message: OutgoingMessage, to connection: Connection) {
         outgoing.append((message, connection))
-        if outgoing.count >= Self.mostOutgoing { flushOutgoing() }
+        if outgoing.count >= Self.maxOutgoing { flushOutgoing() }
     }
 
-    /// Messages that are sent together: more would delay the first of them.
-    private static let mostOutgoing = 32
+    /// The maximum number of messages that are sent together; more would delay the first of them.
+    private static let maxOutgoing = 32
 
     /// Sends the messages of this pass.
     func flushOutgoing() {
@@ -68,7 +68,9 @@ extension RequestServer {
         if blocked.insert(connection.id).inserted, blocked.count == 1 { pauseBlocked(Self.shortestPause) }
     }
 
-    /// - Returns: whether the message is done with, sent or dropped.
+    /// Sends a message if libzmq accepts it.
+    ///
+    /// - Returns: true if it was sent or dropped; false if the queue to the peer is full
     private func attempt(_ message: inout OutgoingMessage, _ connection: Connection) -> Bool {
         countEarlier(&message, connection)
         switch socketBox.socket?.socket.send(message) {
@@ -88,8 +90,8 @@ extension RequestServer {
         }
     }
 
-    /// Counts with a message the small ones before it, of which libzmq may have many. Messages leave in order, so these
-    /// have left once this one has.
+    /// Adds the bytes of earlier small messages to a message's reservation, because libzmq may have queued many of
+    /// them. Messages leave in order, so the small ones have left once this one has.
     private func countEarlier(_ message: inout OutgoingMessage, _ connection: Connection) {
         let bytes = connection.uncountedBytes
         guard bytes >= OutgoingMessage.countedBytes else { return }
@@ -156,12 +158,24 @@ extension RequestServer {
 
     private static let outboxCheckInterval: Int64 = 1_000_000
 
-    /// Ends connections that have sent nothing, while few are left for others.
+    /// Ends connections over which no message was received, while few connections are left for other peers.
     func endSilent(at now: Int64) {
         let peers = state.connections.peers
         for peer in peers.silent(at: now) {
             let isEnded = peers.end(peer) { for event in socketBox.socket?.events() ?? [] { handle(event) } }
             if isEnded { noteEnd(of: nil, "it has sent nothing, and few connections are left for others") }
+        }
+    }
+
+    /// Ends connections that send a message without an end.
+    ///
+    /// - Parameter isDrained: true if all whole messages that libzmq had received have been read
+    func endEndless(isDrained: Bool) {
+        let peers = state.connections.peers
+        let unread = isDrained ? 0 : Int(limits.requestHighWaterMark)
+        for peer in peers.endless(at: clock.nowMicroseconds(), above: limits.maxMessageBytes * (unread + 3)) {
+            let isEnded = peers.end(peer) { for event in socketBox.socket?.events() ?? [] { handle(event) } }
+            if isEnded { noteEnd(of: nil, "its message has more bytes than any may have, and no end") }
         }
     }
 

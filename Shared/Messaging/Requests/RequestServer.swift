@@ -6,17 +6,17 @@ public import Logging
 
 /// A server of requests at one address: JSON-RPC 2.0 over a ROUTER socket.
 ///
-/// Messages are received and sent on the poll thread; handlers run on Swift's concurrent executor, or on
-/// that of the handler, except for replies that need no waiting, which are made on the poll thread.
+/// Messages are received and sent on the poll thread. Handlers run on Swift's concurrent executor, or on one of their
+/// own; replies that need no waiting are made on the poll thread.
 public actor RequestServer: SocketOwner {
     let thread: PollThread
     /// The registration for keys removed from that list.
-    private let listening: ZAPAuthenticator.RevocationSubscription?
+    private let revocations: ZAPAuthenticator.RevocationSubscription?
     let limits: MessagingLimits
     let clock: MonotonicClock
     let logger: Logger
     let handler: any RequestHandler
-    let outbox: ServerOutbox
+    let events: ServerEventQueue
     let wakeup: PollWakeup
     /// The memory for requests and replies.
     private let capacity: ServerCapacity
@@ -30,7 +30,7 @@ public actor RequestServer: SocketOwner {
     var blocked: Set<ConnectionID> = []
     var blockedPause: Int64 = 0
     var blockedUntil: Int64 = 0
-    /// When the outbox is looked at next, and whether at most half of it was free the last time.
+    /// The time of the next check of the outbox, and whether at most half of it was free at the previous one.
     var outboxCheck = Int64.min
     var isOutboxShort = false
     var disconnections = LogThrottle()
@@ -89,10 +89,10 @@ public actor RequestServer: SocketOwner {
         self.logger = logger
         self.handler = handler
         self.wakeup = thread.loop.makeWakeup()
-        let outbox = ServerOutbox(wakeup: wakeup, limits: limits)
-        self.outbox = outbox
-        self.listening = security.domain.map { domain in
-            authenticator.listen(to: domain) { outbox.post(.revoked($0)) }
+        let events = ServerEventQueue(wakeup: wakeup, limits: limits)
+        self.events = events
+        self.revocations = security.domain.map { domain in
+            authenticator.listen(to: domain) { events.post(.revoked($0)) }
         }
         self.socketBox = SocketBox(socket)
         thread.loop.add(self, socketBox, wakeup)
@@ -114,19 +114,20 @@ public actor RequestServer: SocketOwner {
         )
     }
 
-    /// Ends the open and waiting requests of identities whose access has changed, as far as the handler refuses them now:
+    /// Ends the open and waiting requests of identities whose access has changed, if the handler refuses them now:
     /// ``RequestHandler/refusal(of:for:_:)``.
-    public nonisolated func review(_ identities: Set<String>) { outbox.post(.review(identities)) }
+    public nonisolated func review(_ identities: Set<String>) { events.post(.review(identities)) }
 
     /// Runs one pass of the poll loop.
     func poll(hasEvents: Bool) -> PollInterest {
         var poll = PollInterest()
-        for event in outbox.drain() { handle(event) }
+        for event in events.drain() { handle(event) }
         openWaiting()
         if isReceiving { poll.hasMoreWork = receive(hasEvents: hasEvents) }
         flushOutgoing()
         retryBlocked()
         checkTime()
+        endEndless(isDrained: !poll.hasMoreWork)
         flushOutgoing()
         if state.mayOpenWaiting { poll.hasMoreWork = true }
         resumeServing()
@@ -140,7 +141,8 @@ public actor RequestServer: SocketOwner {
     private func nextWake() -> Int64? {
         var nearest = blocked.isEmpty ? state.nextTime : min(state.nextTime, blockedUntil)
         if isOutboxShort { nearest = min(nearest, outboxCheck) }
-        nearest = min(nearest, state.connections.peers.nextCheck)
+        let peers = state.connections.peers
+        nearest = min(nearest, peers.nextCheck, peers.nextEndlessCheck)
         return nearest == .max ? nil : max(0, nearest.addingClamped(-clock.nowMicroseconds()))
     }
 
@@ -166,7 +168,7 @@ extension RequestServer {
         await withTaskCancellationHandler {
             await serving.value
         } onCancel: {
-            outbox.post(.stop)
+            events.post(.stop)
         }
     }
 
@@ -184,7 +186,7 @@ extension RequestServer {
 
     /// Runs an open request's handler in a task.
     func start(_ request: OpenRequest) {
-        let execution = RequestExecution(request: request, handler: handler, outbox: outbox)
+        let execution = RequestExecution(request: request, handler: handler, events: events)
         let executor = handler.executor(for: request.incoming, request.context)
         let task = Task(executorPreference: executor) { @concurrent in await execution.run() }
         tasks[ObjectIdentifier(request)] = task
@@ -203,16 +205,16 @@ extension RequestServer {
     func checkTime() {
         let now = clock.nowMicroseconds()
         for ending in state.endings(at: now) { carryOut(ending) }
-        for answer in state.expiredWaiting(at: now) { send(answer) }
+        for response in state.expiredWaiting(at: now) { send(response) }
         endStalled(at: now)
         endSilent(at: now)
         if case .flushing(let until) = state.stage, now >= until || blocked.isEmpty { closeNow() }
     }
 
-    /// Answers a request that ends early, if its peer is still there, and cancels its task.
+    /// Sends the response of a request that ends early, if its peer is still connected, and cancels its task.
     func carryOut(_ ending: RequestServerStateMachine.Ending) {
         ending.request.credit?.close()
-        if let answer = ending.answer { send(answer) }
+        if let response = ending.response { send(response) }
         ending.request.signal.cancel(ending.reason)
     }
 }
@@ -223,22 +225,22 @@ extension RequestServer {
         switch event {
         case .notification(let request, let message):
             if let connection = state.notified(request) { transmit(message, to: connection) }
-        case .answer(let request, let message, let failure):
+        case .finished(let request, let message, let failure):
             tasks[ObjectIdentifier(request)] = nil
             request.credit?.close()
             guard let connection = state.finished(request, failure: failure) else { return }
             transmit(message, to: connection)
-        case .parsed(let id, let envelope, let message, let prefix):
-            resume(id, envelope, message, prefix)
+        case .parsed(let id, let parsed, let message, let prefix):
+            resume(id, parsed, message, prefix)
         case .revoked(let keys):
             for ending in state.endings(ofKeys: keys) { carryOut(ending) }
-            for answer in state.removeWaiting(ofKeys: keys) { send(answer) }
+            for response in state.removeWaiting(ofKeys: keys) { send(response) }
         case .review(let identities):
             for ending in state.endings(of: identities, handler.refusal) { carryOut(ending) }
-            for answer in state.removeWaiting(of: identities, handler.refusal) { send(answer) }
+            for response in state.removeWaiting(of: identities, handler.refusal) { send(response) }
         case .stop:
             for ending in state.drain(at: clock.nowMicroseconds()) { carryOut(ending) }
-            for answer in state.stopWaiting() { send(answer) }
+            for response in state.stopWaiting() { send(response) }
         }
     }
 }
@@ -287,16 +289,17 @@ extension RequestServer {
         let (connection, replaced) = state.connection(of: message)
         if let replaced { end(replaced, .connectionLost) }
         guard let connection else { return }
+        if let descriptor = connection.descriptor { state.connections.peers.delivered(descriptor) }
         guard !connection.isExcess else { return disconnect(connection, "its key has too many connections") }
         carryOut(state.received(message, on: connection, at: clock.nowMicroseconds()))
     }
 
     /// Continues after a large JSON frame was parsed: handles it and the messages queued behind it.
-    func resume(_ id: ConnectionID, _ envelope: Envelope, _ message: IncomingMessage, _ prefix: [Bytes]) {
+    func resume(_ id: ConnectionID, _ parsed: RPCMessage, _ message: IncomingMessage, _ prefix: [Bytes]) {
         let now = clock.nowMicroseconds()
-        guard let decision = state.parsed(envelope, message, prefix: prefix, of: id, at: now) else { return }
+        guard let decision = state.parsed(parsed, message, prefix: prefix, of: id, at: now) else { return }
         carryOut(decision)
-        while let next = state.nextHeld(of: id, at: now) { carryOut(next) }
+        while let next = state.nextBehindLarge(of: id, at: now) { carryOut(next) }
     }
 
     /// Opens waiting requests, up to the budget.
@@ -312,16 +315,16 @@ extension RequestServer {
     private func carryOut(_ decision: RequestServerStateMachine.Decision) {
         switch decision {
         case .nothing: break
-        case .answer(let answer): send(answer)
-        case .cancelWaiting(let cancelled, let answer):
+        case .respond(let response): send(response)
+        case .cancelWaiting(let cancelled, let response):
             send(cancelled)
-            if let answer { send(answer) }
-        case .cancel(let request, let answer):
+            if let response { send(response) }
+        case .cancel(let request, let response):
             request.signal.cancel(.cancelled)
-            if let answer { send(answer) }
-        case .addCredit(let request, let bytes, let answer):
+            if let response { send(response) }
+        case .addCredit(let request, let bytes, let response):
             request.credit?.release(bytes)
-            if let answer { send(answer) }
+            if let response { send(response) }
         case .parse(let message, let recipient): parse(message, recipient)
         case .run(let request):
             if let reply = handler.replyAtOnce(to: request.incoming, request.context), send(reply, to: request) {
@@ -336,65 +339,9 @@ extension RequestServer {
     private static let parser = DispatchQueue(label: "large-requests")
 
     private func parse(_ message: IncomingMessage, _ recipient: RequestServerStateMachine.Recipient) {
-        let (limits, outbox, id, prefix) = (limits, outbox, recipient.connection.id, recipient.prefix)
+        let (limits, events, id, prefix) = (limits, events, recipient.connection.id, recipient.prefix)
         Self.parser.async {
-            outbox.post(.parsed(id, Envelope(of: message, limits: limits), message, prefix: prefix))
-        }
-    }
-}
-
-// MARK: - Running
-
-/// Runs one request's handler, on Swift's concurrent executor or on that of the handler, and posts its response.
-struct RequestExecution: Sendable {
-    let request: OpenRequest
-    let handler: any RequestHandler
-    let outbox: ServerOutbox
-
-    /// Returns when the handler has returned, which may be long after the server answered the request itself.
-    @concurrent
-    func run() async {
-        let answer = await answer()
-        request.signal.cancel(.finished)
-        outbox.post(answer)
-    }
-
-    private func answer() async -> ServerEvent {
-        let id = request.incoming.id
-        do throws(RPCError) {
-            var context = request.context
-            context.notifier = Notifier(request, outbox: outbox)
-            let reply = try await handler.handle(request.incoming, context)
-            let frames = [reply.frame(id: id)] + reply.attachments
-            if var violation = outbox.limits.violation(of: frames) {
-                violation.message += "; request less at once"
-                throw violation
-            }
-            switch await request.outbox.reserve(frames.reduce(0) { $0 + $1.count }) {
-            case .success(let reservation):
-                return .answer(
-                    request,
-                    OutgoingMessage(request.prefix + frames, reservation: reservation),
-                    failure: nil
-                )
-            case .failure(let refusal) where refusal.outcome == .refused:
-                throw refusal.error("read the replies before sending more requests")
-            case .failure: throw .cancelled("the request was cancelled")
-            }
-        } catch {
-            var error = error
-            if request.signal.ending == .cancelled { error = .cancelled("the request was cancelled") }
-            var frame = EnvelopeWriter.error(id: id, error)
-            if frame.count > outbox.limits.maxMessageBytes {
-                error.data = [:]
-                error.message = String(error.message.prefix(1000))
-                frame = EnvelopeWriter.error(id: id, error)
-            }
-            let message = OutgoingMessage(
-                request.prefix + [frame],
-                reservation: request.outbox.reserveWithoutWaiting(frame.count)
-            )
-            return .answer(request, message, failure: error.name)
+            events.post(.parsed(id, RPCMessage(of: message, limits: limits), message, prefix: prefix))
         }
     }
 }

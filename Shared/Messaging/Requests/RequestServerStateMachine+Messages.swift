@@ -8,7 +8,7 @@ extension RequestServerStateMachine {
     /// Decides about a received message.
     mutating func received(_ message: IncomingMessage, on connection: Connection, at now: Int64) -> Decision {
         var content = message
-        let length = EnvelopePrefix.length(in: message.frames.dropFirst())
+        let length = ReplyEnvelope.length(in: message.frames.dropFirst())
         let recipient = Recipient(connection: connection, prefix: Array(message.frames.prefix(1 + length)))
         content.frames.removeFirst(1 + length)
         content.totalFrames -= 1 + length
@@ -16,25 +16,26 @@ extension RequestServerStateMachine {
         guard content.reservation != nil else {
             return refuse(limits.requestMemoryExceeded, "busy", id: Self.headID(of: content), recipient)
         }
-        if connection.isParsing { return hold(content, recipient) }
+        if connection.isParsing { return queueBehindLarge(content, recipient) }
         return decode(content, recipient, at: now)
     }
 
     /// Queues a message behind a large one of the same connection that is being parsed, to keep their order.
-    private mutating func hold(_ message: IncomingMessage, _ recipient: Recipient) -> Decision {
-        guard recipient.connection.held.count < limits.waitingRequestsPerConnection else {
+    private mutating func queueBehindLarge(_ message: IncomingMessage, _ recipient: Recipient) -> Decision {
+        guard recipient.connection.queuedBehindLarge.count < limits.waitingRequestsPerConnection else {
             let error = RPCError.busy("too many messages wait behind a large one; try again later")
             return refuse(error, "busy", id: Self.headID(of: message), recipient)
         }
-        recipient.connection.held.append((message, recipient.prefix))
+        recipient.connection.queuedBehindLarge.append((message, recipient.prefix))
         return .nothing
     }
 
-    /// Decides about a large message after its JSON frame was parsed. ``nextHeld(of:at:)`` has those queued behind it.
+    /// Decides about a large message after its JSON frame was parsed. ``nextBehindLarge(of:at:)`` decides about those
+    /// queued behind it.
     ///
     /// - Returns: nil if its sender has left
     mutating func parsed(
-        _ envelope: Envelope,
+        _ parsed: RPCMessage,
         _ message: IncomingMessage,
         prefix: [Bytes],
         of id: ConnectionID,
@@ -42,14 +43,14 @@ extension RequestServerStateMachine {
     ) -> Decision? {
         guard let connection = connections[id] else { return nil }
         connection.isParsing = false
-        return decide(envelope, message, Recipient(connection: connection, prefix: prefix), at: now)
+        return decide(parsed, message, Recipient(connection: connection, prefix: prefix), at: now)
     }
 
     /// Decides about the next message that waited behind a large one; nil if there is none, or the next large one is
     /// being parsed.
-    mutating func nextHeld(of id: ConnectionID, at now: Int64) -> Decision? {
+    mutating func nextBehindLarge(of id: ConnectionID, at now: Int64) -> Decision? {
         guard let connection = connections[id], !connection.isParsing,
-            let (message, prefix) = connection.held.popFirst()
+            let (message, prefix) = connection.queuedBehindLarge.popFirst()
         else { return nil }
         return decode(message, Recipient(connection: connection, prefix: prefix), at: now)
     }
@@ -60,40 +61,40 @@ extension RequestServerStateMachine {
             return refuse(error, "empty", id: .null, recipient)
         }
         guard frame.count <= limits.parseInlineBytes else {
-            let head = EnvelopeHead(frame)
-            let limits = head.method.map(methodLimits) ?? .usual
+            let head = RPCMessageHead(frame)
+            let limits = head.method.map(methodLimits) ?? .default
             guard frame.count <= limits.maxJSONBytes else {
                 return refuse(Self.tooLarge(frame, head, limits), "json_too_large", id: head.id ?? .null, recipient)
             }
             recipient.connection.isParsing = true
             return .parse(message, recipient)
         }
-        return decide(Envelope(of: message, limits: limits), message, recipient, at: now)
+        return decide(RPCMessage(of: message, limits: limits), message, recipient, at: now)
     }
 
     private mutating func decide(
-        _ envelope: Envelope,
+        _ parsed: RPCMessage,
         _ message: IncomingMessage,
         _ recipient: Recipient,
         at now: Int64
     ) -> Decision {
         let connection = recipient.connection
-        switch envelope {
+        switch parsed {
         case .request(let request):
             return violation(of: message, request, recipient) ?? accept(request, message, recipient, at: now)
         case .cancel(let id, let target):
             if let waiting = connection.waiting.remove(target) { return cancel(waiting, id, recipient) }
             let request = connection.open[target]
-            let answer = acknowledgement(id, "cancelled", request != nil, recipient)
-            return request.map { .cancel($0, answer) } ?? answer.map { .answer($0) } ?? .nothing
+            let response = acknowledgement(id, "cancelled", request != nil, recipient)
+            return request.map { .cancel($0, response) } ?? response.map { .respond($0) } ?? .nothing
         case .credit(let id, let target, let bytes):
             if connection.waiting[target] != nil {
                 let isCredited = connection.waiting.addCredit(bytes, to: target, limit: limits.maxCredit)
-                return acknowledgement(id, "credited", isCredited, recipient).map { .answer($0) } ?? .nothing
+                return acknowledgement(id, "credited", isCredited, recipient).map { .respond($0) } ?? .nothing
             }
             let request = connection.open[target]
-            let answer = acknowledgement(id, "credited", request?.credit != nil, recipient)
-            return request.map { .addCredit($0, bytes: bytes, answer) } ?? answer.map { .answer($0) } ?? .nothing
+            let response = acknowledgement(id, "credited", request?.credit != nil, recipient)
+            return request.map { .addCredit($0, bytes: bytes, response) } ?? response.map { .respond($0) } ?? .nothing
         case .notification:
             metrics.notificationsReceived += 1
             return recipient.isREQ ? refuse(Self.noID, id: .null, recipient) : .nothing
@@ -104,7 +105,7 @@ extension RequestServerStateMachine {
 
     private mutating func cancel(_ waiting: WaitingRequests.Entry, _ id: JSON?, _ recipient: Recipient) -> Decision {
         waitingCount -= 1
-        let ended = Answer(
+        let ended = ServerResponse(
             content: .error(.cancelled("the request was cancelled before it began")),
             id: waiting.request.id,
             recipient: Recipient(connection: recipient.connection, prefix: waiting.prefix)
@@ -113,16 +114,21 @@ extension RequestServerStateMachine {
     }
 
     /// Returns the response to `rpc.cancel` or `rpc.credit`; nil if none is expected.
-    private func acknowledgement(_ id: JSON?, _ name: String, _ value: Bool, _ recipient: Recipient) -> Answer? {
+    private func acknowledgement(
+        _ id: JSON?,
+        _ name: String,
+        _ value: Bool,
+        _ recipient: Recipient
+    ) -> ServerResponse? {
         guard let id else {
-            return recipient.isREQ ? Answer(content: .error(Self.noID), id: .null, recipient: recipient) : nil
+            return recipient.isREQ ? ServerResponse(content: .error(Self.noID), id: .null, recipient: recipient) : nil
         }
-        return Answer(content: .result(.object([name: .bool(value)])), id: id, recipient: recipient)
+        return ServerResponse(content: .result(.object([name: .bool(value)])), id: id, recipient: recipient)
     }
 
     private mutating func violation(
         of message: IncomingMessage,
-        _ request: Envelope.Request,
+        _ request: RPCMessage.Request,
         _ recipient: Recipient
     ) -> Decision? {
         let (kind, text): (String, String)
@@ -144,7 +150,7 @@ extension RequestServerStateMachine {
     }
 
     private mutating func accept(
-        _ request: Envelope.Request,
+        _ request: RPCMessage.Request,
         _ message: IncomingMessage,
         _ recipient: Recipient,
         at now: Int64
@@ -173,7 +179,7 @@ extension RequestServerStateMachine {
 
     /// Returns the decision to run a request that was checked.
     mutating func start(
-        _ request: Envelope.Request,
+        _ request: RPCMessage.Request,
         _ message: IncomingMessage,
         attachments: [Bytes],
         _ recipient: Recipient,
@@ -202,7 +208,7 @@ extension RequestServerStateMachine {
 
     /// Returns when a request's deadline passes. A request with credit and without `deadlineMs` is a stream and ends
     /// with its connection.
-    private func deadline(of request: Envelope.Request, at now: Int64) -> Int64 {
+    private func deadline(of request: RPCMessage.Request, at now: Int64) -> Int64 {
         if request.deadline == nil, request.credit != nil { return .max }
         return now.addingClamped(request.deadline ?? limits.defaultDeadline.microseconds)
     }
@@ -215,14 +221,14 @@ extension RequestServerStateMachine {
         _ recipient: Recipient
     ) -> Decision {
         if let kind { metrics.refusedMessages[kind, default: 0] += 1 }
-        return .answer(Answer(content: .error(error), id: id, recipient: recipient))
+        return .respond(ServerResponse(content: .error(error), id: id, recipient: recipient))
     }
 
     private static func headID(of message: IncomingMessage) -> JSON {
-        message.frames.first.flatMap { EnvelopeHead($0).id } ?? .null
+        message.frames.first.flatMap { RPCMessageHead($0).id } ?? .null
     }
 
-    private static func tooLarge(_ frame: Bytes, _ head: EnvelopeHead, _ limits: MethodLimits) -> RPCError {
+    private static func tooLarge(_ frame: Bytes, _ head: RPCMessageHead, _ limits: MethodLimits) -> RPCError {
         let most = limits.maxJSONBytes
         guard let method = head.method else {
             return .limitExceeded(

@@ -4,12 +4,12 @@ import JSONValue
 
 // MARK: - Requests above the number that may be open
 
-/// Requests that arrive while a connection, or the service, has as many open requests as it may have. They are kept
+/// Requests that arrive while a connection, or the service, has as many open requests as it may have. They are queued
 /// until others have ended, so that a client may send a burst of requests without counting them.
 ///
-/// A ROUTER socket cannot stop reading one peer, so the server reads on and keeps what it has read, within
-/// ``MessagingLimits/waitingRequestsPerConnection`` and the connection's share of memory; `busy` begins beyond these.
-/// Connections take turns: one with many waiting requests delays the others by no more than one with few.
+/// A ROUTER socket cannot stop reading from one peer, so the server reads on and queues requests, up to
+/// ``MessagingLimits/waitingRequestsPerConnection`` and the connection's share of memory. Further ones are answered
+/// with `busy`. Connections take turns: one with many waiting requests delays the others by no more than one with few.
 extension RequestServerStateMachine {
     /// Returns true if a request of the connection may be opened.
     ///
@@ -25,11 +25,11 @@ extension RequestServerStateMachine {
             && connection.running < 2 * limits.requestsPerConnection
     }
 
-    /// Keeps a request until others have ended.
+    /// Queues a request until others have ended.
     ///
-    /// - Returns: false if the connection or the service already keeps as much as it may
+    /// - Returns: false if the connection or the service has already queued as much as it may
     mutating func wait(
-        _ request: Envelope.Request,
+        _ request: RPCMessage.Request,
         _ message: IncomingMessage,
         _ recipient: Recipient,
         at now: Int64
@@ -73,7 +73,9 @@ extension RequestServerStateMachine {
             offerTurn(to: connection)
             let recipient = Recipient(connection: connection, prefix: entry.prefix)
             guard entry.deadline > now else {
-                return .answer(Answer(content: .error(Self.lateError), id: entry.request.id, recipient: recipient))
+                return .respond(
+                    ServerResponse(content: .error(Self.lateError), id: entry.request.id, recipient: recipient)
+                )
             }
             var request = entry.request
             // The time until the deadline began when the request arrived.
@@ -90,12 +92,12 @@ extension RequestServerStateMachine {
         turns.append(connection.id)
     }
 
-    /// Returns the answers of waiting requests whose deadline has passed, and of those without a deadline if none of
-    /// their connection's requests could be opened for ``MessagingLimits/defaultDeadline``.
-    mutating func expiredWaiting(at now: Int64) -> [Answer] {
+    /// Removes the waiting requests whose deadline has passed, and those without a deadline if none of their
+    /// connection's requests could be opened for ``MessagingLimits/defaultDeadline``. Returns their responses.
+    mutating func expiredWaiting(at now: Int64) -> [ServerResponse] {
         guard now >= nextWaitingCheck else { return [] }
         let (busy, longestWait) = (busy, limits.defaultDeadline.microseconds)
-        let answers = removeWaiting { connection, entry in
+        let responses = removeWaiting { connection, entry in
             if entry.deadline <= now { return Self.lateError }
             return entry.deadline == .max && connection.lastStart.addingClamped(longestWait) <= now ? busy : nil
         }
@@ -106,27 +108,27 @@ extension RequestServerStateMachine {
                 nextWaitingCheck = min(nextWaitingCheck, max(next, now.addingClamped(Self.waitingCheckPause)))
             }
         }
-        return answers
+        return responses
     }
 
-    /// Removes the waiting requests for which there is an error, and returns their answers.
-    mutating func removeWaiting(_ error: (Connection, WaitingRequests.Entry) -> RPCError?) -> [Answer] {
+    /// Removes the waiting requests for which `error` returns one, and returns their responses.
+    mutating func removeWaiting(_ error: (Connection, WaitingRequests.Entry) -> RPCError?) -> [ServerResponse] {
         guard waitingCount > 0 else { return [] }
-        var answers: [Answer] = []
+        var responses: [ServerResponse] = []
         for connection in connections.byRouting.values where !connection.waiting.isEmpty {
             for (entry, error) in connection.waiting.removeAll(with: { error(connection, $0) }) {
                 let recipient = Recipient(connection: connection, prefix: entry.prefix)
-                answers.append(Answer(content: .error(error), id: entry.request.id, recipient: recipient))
+                responses.append(ServerResponse(content: .error(error), id: entry.request.id, recipient: recipient))
             }
         }
-        waitingCount -= answers.count
-        return answers
+        waitingCount -= responses.count
+        return responses
     }
 
-    /// Returns the answers of all waiting requests of a server that stops.
-    mutating func stopWaiting() -> [Answer] { removeWaiting { _, _ in Self.stopping } }
+    /// Removes all waiting requests of a server that stops, and returns their responses.
+    mutating func stopWaiting() -> [ServerResponse] { removeWaiting { _, _ in Self.stopping } }
 
-    /// The error of a request that can be neither opened nor kept.
+    /// The error of a request that can be neither opened nor queued.
     var busy: RPCError {
         .busy(
             "a connection has at most \(limits.requestsPerConnection) open requests and the service \(limits.requests), "
@@ -136,12 +138,12 @@ extension RequestServerStateMachine {
         )
     }
 
-    /// The time until which a connection's requests wait although none of them is opened.
+    /// The time at which a connection's waiting requests end if none of them could be opened before.
     private func stallTime(of connection: Connection) -> Int64 {
         connection.lastStart.addingClamped(limits.defaultDeadline.microseconds)
     }
 
-    /// The shortest time between two walks over all waiting requests, in microseconds.
+    /// The shortest time between two scans of all waiting requests, in microseconds.
     private static var waitingCheckPause: Int64 { 100_000 }
 
     static var lateError: RPCError {
@@ -149,4 +151,76 @@ extension RequestServerStateMachine {
     }
 
     static var stopping: RPCError { .busy("the service is stopping; connect again later").ofStoppingService }
+}
+
+// MARK: - The waiting requests of a connection
+
+/// Requests of one connection that wait until others have ended, in the order of their arrival.
+struct WaitingRequests {
+    /// A decoded request, without the bytes of its JSON frame.
+    struct Entry {
+        var request: RPCMessage.Request
+        /// The attachments and the reserved memory.
+        let message: IncomingMessage
+        /// The frames that precede every response to it.
+        let prefix: [Bytes]
+        /// The deadline that the request names, counted from its arrival; `.max` if it names none.
+        let deadline: Int64
+    }
+
+    private var entries: [JSON: Entry] = [:]
+    /// May name requests that were removed meanwhile.
+    private var order: Deque<JSON> = []
+
+    var isEmpty: Bool { entries.isEmpty }
+    var count: Int { entries.count }
+    /// The number of places in use. The place of a removed request stays in use until its turn comes, or until no
+    /// request waits.
+    var placeCount: Int { order.count }
+
+    subscript(id: JSON) -> Entry? { entries[id] }
+
+    mutating func append(_ entry: Entry) {
+        entries[entry.request.id] = entry
+        order.append(entry.request.id)
+    }
+
+    mutating func popFirst() -> Entry? {
+        defer { freePlacesIfEmpty() }
+        while let id = order.popFirst() {
+            if let entry = entries.removeValue(forKey: id) { return entry }
+        }
+        return nil
+    }
+
+    mutating func remove(_ id: JSON) -> Entry? {
+        defer { freePlacesIfEmpty() }
+        return entries.removeValue(forKey: id)
+    }
+
+    /// Frees the places of removed requests if none waits: the connection then has no turn at which they would be
+    /// freed.
+    private mutating func freePlacesIfEmpty() { if entries.isEmpty { order = [] } }
+
+    /// Adds credit to a waiting request; false if it was not opened with credit.
+    mutating func addCredit(_ bytes: Int, to id: JSON, limit: Int) -> Bool {
+        guard let credit = entries[id]?.request.credit else { return false }
+        entries[id]?.request.credit = min(limit, credit.addingClamped(bytes))
+        return true
+    }
+
+    /// Removes and returns the requests for which `error` returns one, in no particular order. It is called once for
+    /// each request, because its result may change meanwhile.
+    mutating func removeAll(with error: (Entry) -> RPCError?) -> [(entry: Entry, error: RPCError)] {
+        var ending: [(entry: Entry, error: RPCError)] = []
+        for entry in entries.values {
+            if let error = error(entry) { ending.append((entry, error)) }
+        }
+        for (entry, _) in ending { entries[entry.request.id] = nil }
+        freePlacesIfEmpty()
+        return ending
+    }
+
+    /// The earliest deadline that a request names; `.max` if none does.
+    var earliestDeadline: Int64 { entries.values.reduce(.max) { min($0, $1.deadline) } }
 }

@@ -2,10 +2,10 @@ import Basics
 import DequeModule
 import JSONValue
 
-/// The decisions of a ``RequestServer``: which messages are requests, which of them may run, what the others are
-/// answered, and which open requests end.
+/// The decisions of a ``RequestServer``: which messages are requests, which of these may run, the responses to the
+/// others, and which open requests end.
 ///
-/// It has no sockets, tasks or clock: times are parameters, in microseconds, and the server carries out what is decided.
+/// It has no sockets, tasks or clock: times are parameters, in microseconds, and the server carries out the decisions.
 struct RequestServerStateMachine {
     /// The stages of a server's life; times are in microseconds of its clock.
     enum Stage: Equatable {
@@ -29,7 +29,7 @@ struct RequestServerStateMachine {
     }
 
     /// A response by the server itself.
-    struct Answer {
+    struct ServerResponse {
         enum Content { case result(JSON), error(RPCError) }
 
         let content: Content
@@ -45,16 +45,16 @@ struct RequestServerStateMachine {
         let reservation: RequestReservation?
     }
 
-    /// The server's decision about a message.
+    /// The decision about a message.
     enum Decision {
         /// The message is dropped, or it waits.
         case nothing
-        case answer(Answer)
-        /// A waiting request is cancelled: its answer, and that to the one who cancelled it.
-        case cancelWaiting(Answer, Answer?)
-        case cancel(OpenRequest, Answer?)
-        case addCredit(OpenRequest, bytes: Int, Answer?)
-        /// The JSON frame is large: it is parsed elsewhere, and the connection's further messages wait.
+        case respond(ServerResponse)
+        /// A waiting request is cancelled: its response, and that to `rpc.cancel`.
+        case cancelWaiting(ServerResponse, ServerResponse?)
+        case cancel(OpenRequest, ServerResponse?)
+        case addCredit(OpenRequest, bytes: Int, ServerResponse?)
+        /// The JSON frame is large: it is parsed on another thread, and the connection's further messages wait.
         case parse(IncomingMessage, Recipient)
         /// The handler replies at once, or the request is opened with ``RequestServerStateMachine/open(_:)``.
         case run(AcceptedRequest)
@@ -65,7 +65,7 @@ struct RequestServerStateMachine {
         let request: OpenRequest
         let reason: TerminationReason
         /// The response; nil if the peer has left.
-        let answer: Answer?
+        let response: ServerResponse?
     }
 
     let limits: MessagingLimits
@@ -78,7 +78,7 @@ struct RequestServerStateMachine {
     private let capacity: ServerCapacity
     private(set) var connections: ConnectionTable
     private(set) var stage = Stage.idle
-    /// Tasks of requests, including those already answered.
+    /// The number of request tasks that run, including those of requests that were already answered.
     private(set) var running = 0
     /// The earliest deadline or an earlier time; it is recomputed when it is reached.
     private var nextDeadline = Int64.max
@@ -111,7 +111,7 @@ struct RequestServerStateMachine {
 
     // MARK: Stages
 
-    /// True while there are requests to run, or may be.
+    /// True while requests run or may still be opened.
     var expectsWork: Bool {
         switch stage {
         case .idle, .serving: true
@@ -143,12 +143,8 @@ struct RequestServerStateMachine {
         stage = .draining(until: now.addingClamped(limits.drainTimeout.microseconds))
         let methodLimits = methodLimits
         return end(with: .stopping) { request, _ in
-            methodLimits(request.incoming.method).waitsForEvents ? Self.endedByStop : nil
+            methodLimits(request.incoming.method).waitsForEvents ? .endedByStop : nil
         }
-    }
-
-    private static var endedByStop: RPCError {
-        .cancelled("the service is stopping; send the request again").ofStoppingService
     }
 
     /// Allows time for sending what is queued, after the last task has ended; false if the server is closed already.
@@ -208,14 +204,14 @@ struct RequestServerStateMachine {
         waitingCount -= connection.waiting.count
         defer {
             connection.open = [:]
-            connection.held = []
+            connection.queuedBehindLarge = []
             connection.waiting = WaitingRequests()
         }
-        return connection.open.values.map { Ending(request: $0, reason: reason, answer: nil) }
+        return connection.open.values.map { Ending(request: $0, reason: reason, response: nil) }
     }
 
-    /// Removes an idle inproc connection: inproc does not report a peer that leaves. The peer's next message adds it
-    /// again.
+    /// Removes an idle inproc connection, because inproc does not report the end of a connection. The peer's next
+    /// message adds it again.
     mutating func forgetIfIdle(_ connection: Connection) {
         guard connection.descriptor == nil, connection.isIdle else { return }
         _ = connections.remove(connection.id)
@@ -241,7 +237,7 @@ struct RequestServerStateMachine {
         return request
     }
 
-    /// Returns the connection that a notification about a request is sent on; nil if the request has been answered.
+    /// Returns the connection to send a notification about a request on; nil if the request has been answered.
     mutating func notified(_ request: OpenRequest) -> Connection? {
         guard let connection = connections[request.context.connection],
             connection.open[request.incoming.id] === request
@@ -255,8 +251,8 @@ struct RequestServerStateMachine {
 
     /// Closes a request whose task has ended.
     ///
-    /// - Parameter failure: the name of the error that it is answered with; nil for a result
-    /// - Returns: the connection that the response is sent on; nil if the request has been answered before
+    /// - Parameter failure: the name of the error in its response; nil for a result
+    /// - Returns: the connection to send the response on; nil if the request was answered before
     mutating func finished(_ request: OpenRequest, failure: String?) -> Connection? {
         running -= 1
         guard let connection = connections[request.context.connection] else {
@@ -292,7 +288,7 @@ struct RequestServerStateMachine {
         }
         if case .draining(let until) = stage, now >= until {
             stage = .draining(until: .max)
-            endings += end(with: .stopping) { _, _ in Self.endedByStop }
+            endings += end(with: .stopping) { _, _ in .endedByStop }
         }
         return endings
     }
@@ -304,7 +300,7 @@ struct RequestServerStateMachine {
         }
     }
 
-    /// Ends the open requests of some identities for which there is an error.
+    /// Ends the open requests of some identities for which `error` returns one.
     mutating func endings(
         of identities: Set<String>,
         _ error: (_ method: String, _ identity: String, CachedPermission?) -> RPCError?
@@ -315,25 +311,25 @@ struct RequestServerStateMachine {
         }
     }
 
-    /// Removes the waiting requests of some identities for which there is an error, and returns their answers.
+    /// Removes the waiting requests of some identities for which `error` returns one, and returns their responses.
     mutating func removeWaiting(
         of identities: Set<String>,
         _ error: (_ method: String, _ identity: String, CachedPermission?) -> RPCError?
-    ) -> [Answer] {
+    ) -> [ServerResponse] {
         removeWaiting { connection, entry in
             guard identities.contains(connection.identity) else { return nil }
             return error(entry.request.method, connection.identity, connection.cachedPermission)
         }
     }
 
-    /// Removes the waiting requests of keys that were removed from the list, and returns their answers.
-    mutating func removeWaiting(ofKeys keys: Set<String>) -> [Answer] {
+    /// Removes the waiting requests of keys that were removed from the list, and returns their responses.
+    mutating func removeWaiting(ofKeys keys: Set<String>) -> [ServerResponse] {
         removeWaiting { connection, _ in
             connection.curveIdentity.map { keys.contains($0.key) } == true ? Self.revoked : nil
         }
     }
 
-    /// Ends the open requests for which there is an error; their handlers' replies will be dropped.
+    /// Ends the open requests for which `error` returns one; their handlers' replies will be dropped.
     private mutating func end(
         with reason: TerminationReason,
         _ error: (OpenRequest, Connection) -> RPCError?
@@ -344,8 +340,8 @@ struct RequestServerStateMachine {
                 guard let error = error(request, connection) else { continue }
                 connection.open[request.incoming.id] = nil
                 let recipient = Recipient(connection: connection, prefix: request.prefix)
-                let answer = Answer(content: .error(error), id: request.incoming.id, recipient: recipient)
-                endings.append(Ending(request: request, reason: reason, answer: answer))
+                let response = ServerResponse(content: .error(error), id: request.incoming.id, recipient: recipient)
+                endings.append(Ending(request: request, reason: reason, response: response))
             }
             offerTurn(to: connection)
         }
@@ -363,12 +359,13 @@ extension RequestServerStateMachine {
         capacity.local.isOutboxShort || (isAdmitted != nil && capacity.clients.isOutboxShort)
     }
 
-    /// Returns the connection to end because its peer does not read: of those with much on its way of which nothing has
-    /// left for ``MessagingLimits/stallTimeout``, the one with the most bytes. Called while the outbox is short.
+    /// Returns the connection to end because its peer does not read. Among the connections with more than
+    /// ``stalledBytes`` on their way, of which none has left for ``MessagingLimits/stallTimeout``, it is the one with
+    /// the most bytes. Called while the outbox is short.
     ///
-    /// A connection that cannot be ended, because others have its descriptor too, is passed over.
+    /// A connection that cannot be ended, because others have its descriptor too, is skipped.
     ///
-    /// - Parameter isFirst: true if the outbox was not short the last time; the time without progress begins then
+    /// - Parameter isFirst: true if the outbox was not short at the previous call; the time without progress begins now
     func stalledConnection(at now: Int64, isFirst: Bool) -> Connection? {
         var largest: (connection: Connection, bytes: Int)?
         for connection in connections.byRouting.values where !connection.isEnding {

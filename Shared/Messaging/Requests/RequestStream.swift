@@ -50,7 +50,7 @@ public struct RequestStream: AsyncSequence, Sendable {
             case .encoded(let notification, _):
                 .notification(method: notification.method, params: try notification.params(), attachments: [])
             case .reply(let reply): .reply(reply)
-            // Only calls without notifications ask for it.
+            // Only calls without notifications receive an encoded reply.
             case .encodedReply, nil: nil
             }
         }
@@ -61,13 +61,13 @@ public struct RequestStream: AsyncSequence, Sendable {
             case .notification(let method, let params, _, _): .notification(EncodedNotification(method, params))
             case .encoded(let notification, _): .notification(notification)
             case .reply(let reply): .reply(reply)
-            // Only calls without notifications ask for it.
+            // Only calls without notifications receive an encoded reply.
             case .encodedReply, nil: nil
             }
         }
     }
 
-    /// Owns the call, and cancels it when the last iterator is gone.
+    /// Owns the call, and cancels it when the last iterator is released.
     private final class Session {
         private let stream: RequestStream
         private let call: OutgoingCall?
@@ -88,7 +88,7 @@ public struct RequestStream: AsyncSequence, Sendable {
                     deadline: stream.deadline,
                     credit: stream.credit
                 )
-                guard stream.client.outbox.outboxSemaphore.tryAcquire(draft.byteCount) else {
+                guard stream.client.commands.capacity.tryAcquire(draft.byteCount) else {
                     throw .busy("too many bytes of requests are queued for the service; wait for responses")
                 }
                 call = try stream.client.send(
@@ -147,7 +147,7 @@ public struct RequestStream: AsyncSequence, Sendable {
 
 // MARK: - Unparsed notifications
 
-/// A request whose notifications are passed on without being parsed. Each iteration sends a request of its own.
+/// A request whose notifications are delivered unparsed. Each iteration sends a request of its own.
 public struct EncodedStream: AsyncSequence, Sendable {
     public typealias Element = EncodedElement
     public typealias Failure = RPCError

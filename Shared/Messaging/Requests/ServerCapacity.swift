@@ -1,8 +1,8 @@
 /// The memory that a service has for requests, and for replies that are not sent yet, divided among its clients. Its
 /// servers share one instance.
 ///
-/// Local clients and other services have a part of their own, of which the other clients cannot take anything. Of the
-/// part of the others a key has at most half, over all of its connections.
+/// Local clients and other services have a part of their own, which the other clients cannot use. Of the part of the
+/// others, one key with all of its connections has at most half.
 public final class ServerCapacity: Sendable {
     /// The part of a group of connections.
     final class Part: Sendable {
@@ -28,7 +28,7 @@ public final class ServerCapacity: Sendable {
         /// True if at most half of the capacity for messages on their way is free.
         var isOutboxShort: Bool { outbox[0].isHalfUsed }
 
-        /// True if nothing of it is in use.
+        /// True if no byte of it is in use.
         var isIdle: Bool { requests.bytesInUse == 0 && waiting.bytesInUse == 0 && outbox[0].usage.bytes == 0 }
     }
 

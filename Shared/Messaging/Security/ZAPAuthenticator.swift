@@ -8,14 +8,15 @@ import Synchronization
 ///
 /// There is one for each context. It fails closed: a key that is not on the domain's list is refused, and so is every
 /// connection to a domain without a list. Connections are checked when they are made. Admitted keys are checked again
-/// once a second, and the servers of a domain are notified of keys that were removed from its list.
+/// once a second, and the servers of a domain are notified of keys that were removed from its list. A key that is put
+/// on the list again, under the same name, is admitted again: its connections may be open still.
 public final class ZAPAuthenticator: Sendable {
     /// Returns the name of a key on the list of a domain, or nil if it is not listed.
     ///
     /// Called on the authenticator's own thread; it may read a small file.
     public typealias Admission = @Sendable (_ domain: String, _ publicKey: String) -> String?
-    /// Returns whether the owner of a listed key may connect now; nil if that is not known yet or may change soon, and
-    /// the client is to try again.
+    /// Returns whether the owner of a listed key may connect now; nil if that is not known yet or may change soon: the
+    /// client has to try again.
     ///
     /// Called on the authenticator's own thread; it must not block.
     public typealias Approval = @Sendable (_ identity: String, _ publicKey: String) -> Bool?
@@ -48,22 +49,31 @@ public final class ZAPAuthenticator: Sendable {
         let logger: Logger
         /// Names of the keys that have connected since the start, by key.
         var admitted: [String: String] = [:]
-        /// Those of these keys that were of services when they last connected.
+        /// The keys that were admitted and have been removed from the list since, with their names and the time.
+        var removed: [String: (name: String, at: Int64)] = [:]
+        /// The admitted keys that belonged to services when they last connected.
         var services: Set<String> = []
         var admissions = 0
         var refusals = 0
         var revocations = 0
         var log = LogThrottle()
-        /// For each key the connections that it might have made at once, at a time.
+        /// For each key, the connections that it could make at once at a time: a token bucket.
         var allowances: [String: (left: Double, at: Int64)] = [:]
-        var hastyLog = LogThrottle()
+        var rateLog = LogThrottle()
+
+        /// Returns whether a key is on the list of a domain under a name and may connect; nil if that is not known yet.
+        func approves(_ key: String, as title: String, in name: String) -> Bool? {
+            guard admission(name, key) == title else { return false }
+            guard let approval else { return true }
+            return approval(CurveIdentity(key: key, name: title).identity, key)
+        }
 
         /// Counts a connection of a key; false if the key has made as many as it may for now.
         mutating func mayConnect(_ key: String, at now: Int64) -> Bool {
-            let most = Double(ZAPAuthenticator.connectionsAtOnce)
-            let (left, at) = allowances[key] ?? (left: most, at: now)
+            let maximum = Double(ZAPAuthenticator.connectionsAtOnce)
+            let (left, at) = allowances[key] ?? (left: maximum, at: now)
             let minutes = Double(now.addingClamped(-at)) / 60e6
-            let allowance = min(most, left + minutes * Double(ZAPAuthenticator.connectionsPerMinute))
+            let allowance = min(maximum, left + minutes * Double(ZAPAuthenticator.connectionsPerMinute))
             let isAllowed = allowance >= 1
             allowances[key] = (isAllowed ? allowance - 1 : allowance, now)
             return isAllowed
@@ -88,12 +98,16 @@ public final class ZAPAuthenticator: Sendable {
     static let longestName = 128
 
     /// The connections that one key may make to the servers of a domain in a minute on average, and at once after a
-    /// pause; beyond it has to try again.
+    /// pause; a client beyond these limits has to try again.
     ///
     /// libzmq 4.3.4 numbers connections, and ends the process if a number is the routing id that another peer has
-    /// chosen. At this rate a client that holds many such ids needs hours to meet one.
+    /// chosen. At this rate a client that has chosen many such ids needs hours until a number equals one of them.
     static let connectionsPerMinute = 1024
     static let connectionsAtOnce = 16_384
+
+    /// The time for which a key that was removed from the list has to try again, instead of being refused for good:
+    /// lists are files, and may be away while they are copied. libzmq gives up a connection that was refused.
+    static let removalGrace = Duration.seconds(60)
 
     /// Opens a domain; see ``MessagingContext/admit(to:logger:admission:)``.
     func open(
@@ -117,7 +131,7 @@ public final class ZAPAuthenticator: Sendable {
         }
     }
 
-    /// Checks the admitted keys again soon, because what their owners may do has changed.
+    /// Checks the admitted keys again soon, because the access of their owners has changed.
     public func reviewSoon() { handler.withLock { $0 }?.reviewSoon() }
 
     /// Returns the counters of each domain, by name.
@@ -181,9 +195,10 @@ public final class ZAPAuthenticator: Sendable {
         }
         let now = clock.nowMicroseconds()
         if let curveIdentity, state.withLock({ $0.domains[name]?.mayConnect(curveIdentity.key, at: now) }) == false {
-            reportHasty(curveIdentity, domain: name, address: address, at: now)
+            reportRateLimit(curveIdentity, domain: name, address: address, at: now)
             return .later
         }
+        if curveIdentity == nil, let key, wasRemoved(key.text, from: name, at: now) { return .later }
         let isService = curveIdentity.map { serviceCheck?($0.name, $0.key) == true } ?? false
         let report = state.withLock { state -> (Logger, Int)? in
             guard var domain = state.domains[name] else {
@@ -194,6 +209,7 @@ public final class ZAPAuthenticator: Sendable {
             if let curveIdentity {
                 domain.admissions += 1
                 domain.admitted[curveIdentity.key] = curveIdentity.name
+                domain.removed[curveIdentity.key] = nil
                 if isService {
                     domain.services.insert(curveIdentity.key)
                 } else {
@@ -216,9 +232,15 @@ public final class ZAPAuthenticator: Sendable {
         return curveIdentity.map { .admitted($0.userID) } ?? .refused
     }
 
-    private func reportHasty(_ identity: CurveIdentity, domain name: String, address: String, at now: Int64) {
+    /// Returns whether an admitted key was removed from the list a short while ago.
+    private func wasRemoved(_ key: String, from domain: String, at now: Int64) -> Bool {
+        guard let removal = state.withLock({ $0.domains[domain]?.removed[key]?.at }) else { return false }
+        return now.addingClamped(-removal) < Self.removalGrace.microseconds
+    }
+
+    private func reportRateLimit(_ identity: CurveIdentity, domain name: String, address: String, at now: Int64) {
         let report = state.withLock { state -> (Logger, Int)? in
-            guard let count = state.domains[name]?.hastyLog.count(at: now) else { return nil }
+            guard let count = state.domains[name]?.rateLog.count(at: now) else { return nil }
             return state.domains[name].map { ($0.logger, count) }
         }
         guard let (logger, count) = report else { return }
@@ -231,36 +253,52 @@ public final class ZAPAuthenticator: Sendable {
         )
     }
 
-    /// Checks again the keys that were admitted.
+    /// Checks again the keys that were admitted, and those of them that were removed from the list.
     ///
-    /// - Returns: whether any admitted keys are left to check
+    /// - Returns: whether there are any, which are to be checked again
     func review() -> Bool {
         let domains = state.withLock { $0.domains }
         var isNeeded = false
         for (name, domain) in domains {
-            let gone = Set(
-                domain.admitted.filter { key, title in
-                    domain.admission(name, key) != title
-                        || domain.approval?(CurveIdentity(key: key, name: title).identity, key) == false
-                }.keys
-            )
-            isNeeded = isNeeded || gone.count < domain.admitted.count
-            guard !gone.isEmpty else { continue }
+            isNeeded = isNeeded || !domain.admitted.isEmpty || !domain.removed.isEmpty
+            readmit(domain, name)
+            let removed = Set(domain.admitted.filter { domain.approves($0, as: $1, in: name) == false }.keys)
+            guard !removed.isEmpty else { continue }
+            let now = clock.nowMicroseconds()
             let hooks = state.withLock { state -> [RevocationHook] in
-                for key in gone {
+                for (key, title) in domain.admitted where removed.contains(key) {
                     state.domains[name]?.admitted[key] = nil
+                    state.domains[name]?.removed[key] = (title, now)
                     state.domains[name]?.allowances[key] = nil
                     state.domains[name]?.services.remove(key)
                 }
-                state.domains[name]?.revocations += gone.count
+                state.domains[name]?.revocations += removed.count
                 return state.hooks[name].map { Array($0.values) } ?? []
             }
             domain.logger.notice(
                 "keys were removed from the list, or may no longer use it; their connections lose access",
-                metadata: ["domain": "\(name)", "keys": "\(gone.sorted())"]
+                metadata: ["domain": "\(name)", "keys": "\(removed.sorted())"]
             )
-            for hook in hooks { hook(gone) }
+            for hook in hooks { hook(removed) }
         }
         return isNeeded
+    }
+
+    /// Admits again the removed keys that are on the list under the same name.
+    private func readmit(_ domain: Domain, _ name: String) {
+        let returned = domain.removed.filter { domain.approves($0, as: $1.name, in: name) == true }
+        guard !returned.isEmpty else { return }
+        let services = returned.filter { key, removal in domain.isService(removal.name, key) }
+        state.withLock { state in
+            for (key, removal) in returned {
+                state.domains[name]?.removed[key] = nil
+                state.domains[name]?.admitted[key] = removal.name
+            }
+            state.domains[name]?.services.formUnion(services.keys)
+        }
+        domain.logger.notice(
+            "keys are on the list again; their connections have access",
+            metadata: ["domain": "\(name)", "keys": "\(returned.keys.sorted())"]
+        )
     }
 }

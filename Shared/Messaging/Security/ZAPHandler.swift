@@ -2,7 +2,8 @@ import Basics
 import CZeroMQ
 import Synchronization
 
-/// The socket of the ``ZAPAuthenticator``: answers libzmq's ZAP requests, on a thread of its own because lists are files.
+/// The socket of the ``ZAPAuthenticator``. It answers libzmq's ZAP requests, on a thread of its own because the lists
+/// are files.
 actor ZAPHandler: SocketOwner {
     private weak let authenticator: ZAPAuthenticator?
     private let thread: PollThread
@@ -68,13 +69,13 @@ actor ZAPHandler: SocketOwner {
             guard let message = socketBox.socket?.receive(maxFrames: 16, maxBytes: 4096, leadingFrames: 1) else {
                 return false
             }
-            guard let question = ZAPRequest(message) else { continue }
+            guard let request = ZAPRequest(message) else { continue }
             let decision =
-                authenticator?.decide(domain: question.domain, key: question.key, address: question.address) ?? .refused
+                authenticator?.decide(domain: request.domain, key: request.key, address: request.address) ?? .refused
             if case .admitted = decision, nextReview == .max {
                 nextReview = clock.nowMicroseconds().addingClamped(Self.reviewInterval)
             }
-            _ = socketBox.socket?.send(question.answer(decision))
+            _ = socketBox.socket?.send(request.reply(decision))
         }
         return true
     }

@@ -3,12 +3,12 @@ import CZeroMQ
 
 /// A ZAP request: libzmq asks whether a connection may be made.
 struct ZAPRequest {
-    /// The answer to a request.
+    /// The decision about the connection.
     enum Decision: Equatable {
         /// The connection is made, with this user id.
         case admitted(String)
         case refused
-        /// The client is disconnected without an error, and tries again by itself.
+        /// The client is disconnected without an error, and reconnects by itself.
         case later
     }
 
@@ -33,7 +33,8 @@ struct ZAPRequest {
         key = isCurve ? CurvePublicKey(bytes: frames[8]) : nil
     }
 
-    func answer(_ decision: Decision) -> OutgoingMessage {
+    /// Returns the reply to libzmq.
+    func reply(_ decision: Decision) -> OutgoingMessage {
         let texts =
             switch decision {
             case .admitted(let userID): ["200", "OK", userID]

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Counts the TCP connections of a process, over all of its sockets, so that no client takes all of them.
+/// Counts the TCP connections of a process, over all of its sockets, so that no client uses all of them.
 final class ConnectionCounts: Sendable {
     private let limit = Atomic(Int.max)
     private let all = Atomic(0)
@@ -12,7 +12,7 @@ final class ConnectionCounts: Sendable {
         set { limit.store(newValue, ordering: .relaxed) }
     }
 
-    /// The connections of one key at one socket: a quarter.
+    /// The maximum number of connections of one key at one socket: a quarter of all.
     var mostOfKey: Int { max(16, most / 4) }
 
     /// The number of connections above half, and above three quarters; zero or less if there are fewer.
@@ -21,8 +21,8 @@ final class ConnectionCounts: Sendable {
         return (all - most / 2, all - most / 4 * 3)
     }
 
-    /// True if the keys of clients have so many that further ones are only for keys with few. The last quarter is for
-    /// these, and for services.
+    /// Returns true if the keys of clients have more than three quarters of the connections, and this key has several.
+    /// The last quarter is for keys with few connections, and for services.
     func isFull(forKeyWith count: Int) -> Bool {
         clients.load(ordering: .relaxed) > most / 4 * 3 && count > max(1, most / 512)
     }

@@ -5,9 +5,9 @@ import Synchronization
 public final class ConnectionState: Sendable {
     private struct State {
         var isReady: Bool
-        /// True if the peer has said that it is stopping.
+        /// True if the peer has refused a request because it is stopping.
         var isStopping = false
-        /// Since when there is no connection, in microseconds of the clock.
+        /// The time at which the last usable connection ended, in microseconds of the clock.
         var absentSince: Int64
         var connected = OneTimeEvent()
 
@@ -28,7 +28,7 @@ public final class ConnectionState: Sendable {
     /// True if the handshake with the peer is complete.
     public var isReady: Bool { state.withLock { $0.isReady } }
 
-    /// True if there is a connection, and the peer has not said over it that it is stopping.
+    /// True if there is a connection, and the peer has not refused a request over it because it is stopping.
     public var isUsable: Bool { state.withLock { $0.isReady && !$0.isStopping } }
 
     /// The time without a usable connection; zero while there is one.
@@ -57,7 +57,7 @@ public final class ConnectionState: Sendable {
         connected?.signal()
     }
 
-    /// Notes that the peer is stopping: it is connected, and refuses requests until it has been started again.
+    /// Records that the peer is stopping: it is still connected, but refuses requests until it has been restarted.
     func noteStopping() {
         state.withLock { state in
             guard state.isReady, !state.isStopping else { return }

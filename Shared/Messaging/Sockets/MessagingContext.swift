@@ -78,7 +78,7 @@ public final class MessagingContext: Sendable {
     /// - Parameters:
     ///   - domain: as in ``SocketSecurity/curveServer(secretKey:domain:)``
     ///   - logger: logs refused connections, at most once a second
-    ///   - approval: decides besides about the owners of listed keys; nil for no further condition
+    ///   - approval: a further condition on the identities of listed keys; nil for none
     ///   - isService: returns whether a listed key is that of a service on another machine, which shares the capacity
     ///     of local clients
     ///   - admission: returns the name of a key that may connect, nil for all others

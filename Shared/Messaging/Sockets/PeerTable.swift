@@ -1,10 +1,10 @@
 import Basics
+import CZeroMQ
 
-/// The connections of one socket by descriptor: whose they are, and which of them have to end so that others can
-/// connect.
+/// The connections of one socket by descriptor: their keys, and which of them have to end so that others can connect.
 ///
-/// libzmq reports a connection without the key of its peer, and the key with each message. So it is not known whose
-/// connection it is until something has come from it.
+/// libzmq reports a connection without the key of its peer, and the key with each message. So the key of a connection
+/// is unknown until its first message is read.
 final class PeerTable {
     /// A connection, until its descriptor is closed.
     struct Peer {
@@ -13,6 +13,12 @@ final class PeerTable {
         let since: Int64
         /// True if a message of it has been read.
         fileprivate(set) var hasSent = false
+        /// True if a whole message of it has been read since ``endless(at:above:bytesReceived:)`` looked at it.
+        fileprivate var hasDelivered = false
+        /// The bytes that had been received on it when ``endless(at:above:bytesReceived:)`` last looked at it.
+        fileprivate var bytesReceived: Int64 = 0
+        /// Those of them that came after its last whole message, without heartbeats, as far as is known.
+        fileprivate var unfinishedBytes: Int64 = 0
         /// The key of its peer; nil while it is not known, and without CURVE.
         fileprivate var key: String?
         fileprivate var isOfClient = false
@@ -26,6 +32,7 @@ final class PeerTable {
     private var countByKey: [String: Int] = [:]
     private var silentCount = 0
     private var earliestCheck = Int64.min
+    private var earliestEndlessCheck = Int64.min
     private let mostOfKey: Int
     private let mostSilent: Int
     /// The counts of the process; nil for sockets that do not listen on TCP, whose connections are not limited here.
@@ -35,7 +42,7 @@ final class PeerTable {
 
     /// - Parameters:
     ///   - mostOfKey: the maximum number of connections of one key
-    ///   - mostSilent: the maximum number of those that have sent nothing
+    ///   - mostSilent: the maximum number of connections that have sent nothing
     init(
         mostOfKey: Int = .max,
         mostSilent: Int = .max,
@@ -91,14 +98,15 @@ final class PeerTable {
     /// Removes all connections.
     func removeAll() { for descriptor in Array(peers.keys) { closed(descriptor) } }
 
-    /// Notes whose connection it is, because a message has come from it. One that has ended is not added again: libzmq
-    /// also delivers what it had read before the end, and the descriptor may be that of something else by then.
+    /// Records the key of a connection when a message of it is read. A connection that has ended is not added again:
+    /// libzmq also delivers the messages that it had read before the end, when the descriptor may belong to something
+    /// else.
     ///
-    /// - Returns: false if it has to end, because its key has too many
+    /// - Returns: false if the connection has to end, because its key has too many
     func identify(_ descriptor: Int32, as identity: CurveIdentity?) -> Bool {
         guard var peer = peers[descriptor] else { return true }
         guard !peer.hasSent || peer.key != identity?.key else { return !peer.isExcess }
-        // A message of the descriptor's previous connection may have come before.
+        // The earlier message may have been one of the descriptor's previous connection.
         _ = uncount(peer)
         peer.hasSent = true
         peer.key = identity?.key
@@ -115,6 +123,12 @@ final class PeerTable {
         }
         change(descriptor, to: peer)
         return !peer.isExcess
+    }
+
+    /// Notes that a whole message of a connection has been read.
+    func delivered(_ descriptor: Int32) {
+        guard counts != nil, peers[descriptor]?.hasDelivered == false else { return }
+        peers[descriptor]?.hasDelivered = true
     }
 
     private func change(_ descriptor: Int32, to peer: Peer?) {
@@ -163,9 +177,45 @@ extension PeerTable {
         return (max(own, ofProcess.ofHalf), max(own, ofProcess.ofThreeQuarters))
     }
 
+    /// Returns the connections to end because they send a message without an end: libzmq keeps all its parts in memory
+    /// and has no limit for them. Looks only at connections over TCP, every quarter of a second.
+    ///
+    /// - Parameters:
+    ///   - limit: the bytes that a connection may send after its last whole message
+    ///   - bytesReceived: returns the bytes that a descriptor has received; negative if they are not known
+    func endless(
+        at now: Int64,
+        above limit: Int,
+        bytesReceived: (Int32) -> Int64 = safelight_bytes_received
+    ) -> [Peer] {
+        guard now >= nextEndlessCheck else { return [] }
+        earliestEndlessCheck = now.addingClamped(Self.endlessCheckInterval)
+        var found: [Peer] = []
+        for descriptor in Array(peers.keys) {
+            guard var peer = peers[descriptor], !peer.isEnding else { continue }
+            let bytes = bytesReceived(descriptor)
+            let newBytes = bytes - peer.bytesReceived
+            if newBytes > Self.heartbeatBytes { peer.unfinishedBytes += newBytes }
+            if peer.hasDelivered { peer.unfinishedBytes = 0 }
+            (peer.bytesReceived, peer.hasDelivered) = (bytes, false)
+            peers[descriptor] = peer
+            if peer.unfinishedBytes > limit { found.append(peer) }
+        }
+        return found
+    }
+
+    private static var endlessCheckInterval: Int64 { 250_000 }
+
+    /// The bytes between two checks that are ignored, because they may be heartbeats. A subscriber that sends nothing
+    /// else, 28 bytes a second over CURVE, would otherwise exceed the limit after a week.
+    private static var heartbeatBytes: Int64 { 256 }
+
+    /// The time of the next call of ``endless(at:above:bytesReceived:)``; `.max` while there is no need for one.
+    var nextEndlessCheck: Int64 { counts == nil || peers.isEmpty ? .max : earliestEndlessCheck }
+
     /// Ends a connection; libzmq then reports its end like any other.
     ///
-    /// - Parameter readEvents: reads what libzmq has reported about connections
+    /// - Parameter readEvents: reads the events that libzmq has reported
     /// - Returns: false if it has ended, or has been ended before
     func end(_ peer: Peer, readingEvents readEvents: () -> Void) -> Bool {
         let isShutDown = Socket.shutDown(peer.descriptor) {

@@ -117,12 +117,40 @@ extension Duration {
 
 // MARK: - Receiving
 
+/// A received multipart message, truncated where it exceeded a limit.
+struct IncomingMessage: Sendable {
+    /// The frames within the limits, copied: a retained libzmq message would pin its 8 KiB receive block.
+    var frames: [Bytes] = []
+    /// Bytes of all frames, including dropped ones.
+    var totalBytes = 0
+    /// Number of frames, including dropped ones.
+    var totalFrames = 0
+    /// The limit that was exceeded; nil if none was.
+    var violation: Violation?
+    /// The descriptor of the connection; nil over inproc.
+    var descriptor: Int32?
+    /// libzmq's `Peer-Address`: `localhost:uid:gid:pid` over ipc, an IP address over tcp. Nil if the peer is known.
+    var peerAddress: String?
+    /// The peer's key; nil without CURVE.
+    var curveIdentity: CurveIdentity?
+    /// The memory reserved for it; servers only.
+    var reservation: RequestReservation?
+
+    /// Bytes of the frames in ``frames``.
+    var keptBytes: Int { frames.reduce(0) { $0 + $1.count } }
+
+    enum Violation: String, Sendable {
+        case tooManyFrames = "too_many_frames"
+        case messageTooLarge = "message_too_large"
+    }
+}
+
 extension Socket {
     /// Returns the next message, or `nil` if there is none now. Never waits.
     ///
     /// libzmq delivers a multipart message only when it is complete, so frames beyond a limit are dropped one by one
-    /// while they are received and are never held together on this side. The memory that libzmq itself uses for an
-    /// unfinished message can be neither bounded nor observed: only trusted peers may reach a socket.
+    /// while they are received, and never in memory together on this side. The memory that libzmq itself uses for an
+    /// unfinished message has no limit: over TCP ``PeerTable/endless(at:above:bytesReceived:)`` finds its connection.
     ///
     /// The leading frames (a routing id) precede the content and are always kept.
     ///
@@ -189,13 +217,36 @@ extension Socket {
 
 // MARK: - Sending
 
+/// A multipart message to send.
+struct OutgoingMessage: Sendable {
+    var frames: [Bytes]
+    /// Bytes reserved in the outboxes. They are released with the last reference, which for messages of at least
+    /// ``countedBytes`` is dropped on libzmq's I/O thread after the kernel has the data.
+    var reservation: ByteReservation?
+
+    /// The number of reserved bytes from which a message counts until it has left libzmq; a smaller one counts until
+    /// libzmq has accepted it, because the callback costs more than the copy. A server counts small messages again,
+    /// together, with the next message of their connection once they have as many bytes.
+    static let countedBytes = 4096
+
+    /// True if the message counts until it has left libzmq.
+    var isCounted: Bool { (reservation?.bytes ?? 0) >= Self.countedBytes }
+
+    init(_ frames: [Bytes], reservation: ByteReservation? = nil) {
+        self.frames = frames
+        self.reservation = reservation
+    }
+
+    var byteCount: Int { frames.reduce(0) { $0 + $1.count } }
+}
+
 /// The outcome of giving a message to libzmq.
 enum SendOutcome: Equatable {
     /// libzmq has accepted the whole message.
     case sent
     /// The queue to this peer is full; nothing was accepted.
     case full
-    /// There is no such peer, or no longer.
+    /// The peer does not exist, or not any more.
     case unreachable
     /// Any other error, with its errno; the message is lost.
     case failed(Int32)
@@ -290,7 +341,7 @@ extension Socket {
     /// connection before it closes the descriptor: so if no end has been reported after the descriptor was duplicated,
     /// the duplicate belongs to this connection.
     ///
-    /// - Parameter isOpen: reads what libzmq has reported, and returns whether the connection has not ended
+    /// - Parameter isOpen: reads the events that libzmq has reported, and returns whether the connection is still open
     /// - Returns: whether the connection was ended
     static func shutDown(_ descriptor: Int32, if isOpen: () -> Bool) -> Bool {
         let duplicate = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)

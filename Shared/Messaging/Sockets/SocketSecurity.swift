@@ -7,10 +7,10 @@ public enum SocketSecurity: Sendable, Hashable {
     case none
     /// None, also over TCP on a loopback address: every local user can connect.
     case trustedLoopback
-    /// A listening socket with CURVE: everything is encrypted, and the process's ``ZAPAuthenticator`` decides by the list of
-    /// the domain which keys may connect. Without a list for the domain, all connections are refused.
+    /// A listening socket with CURVE: everything is encrypted, and the process's ``ZAPAuthenticator`` admits the keys
+    /// on the list of the domain. Without a list for the domain, all connections are refused.
     case curveServer(secretKey: CurveSecretKey, domain: String)
-    /// A connecting socket with CURVE; it connects only to a server that has this public key's secret.
+    /// A connecting socket with CURVE; it connects only to a server that has the secret key of this public key.
     case curveClient(serverPublicKey: CurvePublicKey, keys: CurveKeyPair)
 
     /// The ZAP domain of a listening socket; nil for all others.

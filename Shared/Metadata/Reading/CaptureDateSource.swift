@@ -31,19 +31,16 @@ public enum CaptureDateSource: String, Sendable, Hashable, CaseIterable {
 
     /// Finds the capture time of an image and its source.
     ///
-    /// A date without a time of day means midnight, unless a later field has a time on the same day.
+    /// A date without a time of day means midnight, and one without a day the beginning of its month or year, unless a
+    /// later field has a more exact date in the same period.
     static func find(_ block: borrowing MetadataBlock, _ texts: PNGTextChunks) -> (CaptureTime, CaptureDateSource)? {
-        var day: (time: CaptureTime, source: CaptureDateSource)?
-        for source in allCases where day == nil || !source.isModification {
-            guard let time = source.time(block, texts) else { continue }
-            guard let found = day else {
-                guard time.isDay else { return (time, source) }
-                day = (time, source)
-                continue
-            }
-            if !time.isDay, !time.isUTC, time.day == found.time.day { return (time, source) }
+        var period: (time: CaptureTime, source: CaptureDateSource)?
+        for source in allCases where period == nil || !source.isModification {
+            guard let time = source.time(block, texts), period?.time.contains(time) ?? true else { continue }
+            guard time.isPeriod else { return (time, source) }
+            period = (time, source)
         }
-        return day
+        return period
     }
 
     private func time(_ block: borrowing MetadataBlock, _ texts: PNGTextChunks) -> CaptureTime? {
@@ -55,12 +52,13 @@ public enum CaptureDateSource: String, Sendable, Hashable, CaseIterable {
         case .tiffOriginal: Self.exif(block, rawValue, "Exif.Photo.SubSecTimeOriginal", "Exif.Photo.OffsetTimeOriginal")
         case .xmpOriginal, .photoshopCreated, .xmpCreated, .xmpDigitized, .xmpModified:
             CaptureTime(xmp: block.text(rawValue)) ?? CaptureTime(exif: block.text(rawValue))
+                ?? CaptureTime(xmpPeriod: block.text(rawValue))
         case .iptcCreated: Self.iptc(block, rawValue, "Iptc.Application2.TimeCreated")
         case .iptcDigitized: Self.iptc(block, rawValue, "Iptc.Application2.DigitizationTime")
         case .pngCreated: CaptureTime(png: texts.creationTime)
         case .pngModified: CaptureTime(xmp: texts.modificationTime)
         case .gps: CaptureTime(gps: block.text(rawValue), time: block.text("Exif.GPSInfo.GPSTimeStamp"))
-        case .xmpGPS: CaptureTime(xmp: block.text(rawValue)).flatMap { $0.isDay ? nil : $0.atUTC }
+        case .xmpGPS: CaptureTime(xmp: block.text(rawValue)).flatMap { $0.isPeriod ? nil : $0.atUTC }
         }
     }
 

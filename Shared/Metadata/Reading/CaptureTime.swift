@@ -6,11 +6,19 @@ struct CaptureTime: Hashable {
     var offset: Int?
     /// True if `local` is UTC, as of GPS, so that the offset is unknown but the moment is not.
     var isUTC = false
-    /// True if the field has no time of day; `local` is midnight.
-    var isDay = false
+    /// The microseconds from `local` on for which the field stands: those of a day, a month or a year if it has no time
+    /// of day, and `local` is their beginning; 0 if it has one.
+    var duration: Int64 = 0
 
-    /// The days since 1970.
-    var day: Int64 { (local - (local % 86_400_000_000 + 86_400_000_000) % 86_400_000_000) / 86_400_000_000 }
+    /// True if the field has no time of day.
+    var isPeriod: Bool { duration > 0 }
+
+    private static let microsecondsOfDay: Int64 = 86_400_000_000
+
+    /// Returns true if another field has a more exact time in the period of this one.
+    func contains(_ other: CaptureTime) -> Bool {
+        !other.isUTC && other.duration < duration && (0..<duration).contains(other.local - local)
+    }
 
     /// The moment without the offset.
     var atUTC: CaptureTime {
@@ -28,8 +36,8 @@ struct CaptureTime: Hashable {
         return isUTC ? zones.offset(at: local, place) : zones.offset(local: local, place)
     }
 
-    /// Parses an EXIF date "2024:06:01 12:30:00" and the fields that belong to it. Some programs write a fraction and an
-    /// offset behind it as in XMP, or the day alone.
+    /// Parses an EXIF date "2024:06:01 12:30:00" and the fields that belong to it. Some programs write a fraction and
+    /// an offset behind it as in XMP, or the day alone.
     ///
     /// Returns `nil` for invalid dates, blanks, and the zeros of a camera whose clock was never set.
     init?(exif text: String?, subsec: String? = nil, offset: String? = nil) {
@@ -38,7 +46,7 @@ struct CaptureTime: Hashable {
         if let seconds = Self.seconds(exif: text) {
             local = seconds * 1_000_000 + Self.fraction(subsec ?? "")
         } else if let midnight = Self.seconds(exif: text + " 00:00:00") {
-            (local, isDay) = (midnight * 1_000_000, true)
+            (local, duration) = (midnight * 1_000_000, Self.microsecondsOfDay)
         } else {
             let end = text.dropFirst(19)
             let digits = end.first == "." ? end.dropFirst().prefix { $0.isASCII && $0.isNumber } : ""
@@ -61,7 +69,7 @@ struct CaptureTime: Hashable {
 
     /// Parses an XMP date "2024-06-01T12:30:00.25+02:00" or "2024-06-01".
     ///
-    /// Returns `nil` for dates without a day.
+    /// Returns `nil` for dates without a day; see ``init(xmpPeriod:)``.
     init?(xmp text: String?) {
         guard let text else { return nil }
         let mark = text.firstIndex(of: "T") ?? text.endIndex
@@ -70,7 +78,7 @@ struct CaptureTime: Hashable {
             guard date.count == 3, text.utf8.count == 10, let year = date[0], let month = date[1], let day = date[2],
                 let seconds = Self.seconds(year, month, day, 0, 0, 0)
             else { return nil }
-            (local, isDay) = (seconds * 1_000_000, true)
+            (local, duration) = (seconds * 1_000_000, Self.microsecondsOfDay)
             return
         }
         let rest = text[text.index(after: mark)...]
@@ -86,6 +94,20 @@ struct CaptureTime: Hashable {
         else { return nil }
         local = seconds * 1_000_000 + Self.fraction(second.count > 1 ? String(second[1]) : "")
         offset = end < rest.endIndex ? Self.offset(String(rest[end...])) : nil
+    }
+
+    /// Parses an XMP date without a day, "2024-06" or "2024", as scans have it: its beginning.
+    init?(xmpPeriod text: String?) {
+        let parts = (text ?? "").split(separator: "-", omittingEmptySubsequences: false)
+        let numbers = parts.compactMap { $0.allSatisfy { $0.isASCII && $0.isNumber } ? Int($0) : nil }
+        guard (1...2).contains(parts.count), numbers.count == parts.count, parts[0].utf8.count == 4 else { return nil }
+        let (year, month) = (numbers[0], numbers.count == 2 ? numbers[1] : nil)
+        let isLast = month == nil || month == 12
+        guard parts.count == 1 || parts[1].utf8.count == 2, year < 9999,
+            let first = Self.seconds(year, month ?? 1, 1, 0, 0, 0),
+            let next = Self.seconds(isLast ? year + 1 : year, isLast ? 1 : (month ?? 0) + 1, 1, 0, 0, 0)
+        else { return nil }
+        (local, duration) = (first * 1_000_000, (next - first) * 1_000_000)
     }
 
     /// Parses the date and the time of GPS, "2024:06:01" and "12/1 30/1 31/2", which are UTC.

@@ -14,8 +14,8 @@ enum LocationReader {
         }
         guard
             let place = place(
-                degrees(xmp: block.text(latitudes[1]), "N", "S"),
-                degrees(xmp: block.text(longitudes[1]), "E", "W")
+                degrees(xmp: block.text(latitudes[1]), block.text(latitudes[1] + "Ref"), "N", "S"),
+                degrees(xmp: block.text(longitudes[1]), block.text(longitudes[1] + "Ref"), "E", "W")
             )
         else { return nil }
         return with(altitude(block, MetadataFields.altitudes.reversed()), place)
@@ -53,7 +53,7 @@ enum LocationReader {
         guard text.count <= 64 else { return nil }
         let numbers = text.split { !$0.isASCII || !($0.isNumber || $0 == ".") }.map { Double($0) }
         guard (1...3).contains(numbers.count), numbers.allSatisfy({ $0 != nil }),
-            numbers.dropFirst().allSatisfy({ ($0 ?? 60) < 60 }), !text.dropFirst().contains("-"),
+            numbers.dropFirst().allSatisfy({ ($0 ?? 61) <= 60 }), !text.dropFirst().contains("-"),
             let sign = sign(hemisphere, plus, minus) ?? sign(text.prefix(1).description, plus, minus)
                 ?? sign(text.suffix(1).description, plus, minus) ?? (text.hasPrefix("-") ? -1 : nil)
                 ?? (text.hasPrefix("+") ? 1 : nil)
@@ -61,12 +61,19 @@ enum LocationReader {
         return sign * zip(numbers.compactMap(\.self), [1, 60, 3600]).reduce(0) { $0 + $1.0 / $1.1 }
     }
 
-    /// Parses "52,31.5N" or "52,31,30N".
-    private static func degrees(xmp text: String?, _ plus: String, _ minus: String) -> Double? {
-        guard let text, let last = text.last, let sign = sign(String(last), plus, minus) else { return nil }
-        let numbers = text.dropLast().split(separator: ",").map { Double($0) }
-        guard (1...3).contains(numbers.count), numbers.allSatisfy({ $0?.isFinite == true }) else { return nil }
-        return sign * zip(numbers.compactMap(\.self), [1, 60, 3600]).reduce(0) { $0 + $1.0 / $1.1 }
+    /// Parses "52,31.5N" or "52,31,30N", as the standard has it, or "52.525" with a sign, or with the hemisphere in a
+    /// field of its own, as Photos for Mac writes it.
+    private static func degrees(xmp text: String?, _ hemisphere: String?, _ plus: String, _ minus: String) -> Double? {
+        guard let text, !text.contains("/") else { return nil }
+        guard let last = text.last, let sign = sign(String(last), plus, minus) else {
+            return degrees(written: text, hemisphere, plus, minus)
+        }
+        // Few minutes may have an exponent, as "52,6e-05N".
+        let numbers = text.dropLast().split(separator: ",").map { Double($0) ?? -1 }
+        guard (1...3).contains(numbers.count), numbers.allSatisfy({ (0...180).contains($0) }),
+            numbers.dropFirst().allSatisfy({ $0 <= 60 })
+        else { return degrees(written: text, nil, plus, minus) }
+        return sign * zip(numbers, [1, 60, 3600]).reduce(0) { $0 + $1.0 / $1.1 }
     }
 
     private static func sign(_ hemisphere: String?, _ plus: String, _ minus: String) -> Double? {

@@ -9,6 +9,8 @@ public enum MetadataError: Error, Sendable, Hashable, CustomStringConvertible {
     case truncated
     /// The file's structure is broken beyond its metadata.
     case invalid(String)
+    /// A sidecar that is no XMP, or cannot be parsed.
+    case invalidSidecar(isEmpty: Bool)
     /// JSON that is not valid `PhotoMetadata`.
     case invalidFacts(String)
 
@@ -16,7 +18,7 @@ public enum MetadataError: Error, Sendable, Hashable, CustomStringConvertible {
     public var name: String {
         switch self {
         case .unsupported: "unsupported_format"
-        case .truncated, .invalid: "invalid_resource"
+        case .truncated, .invalid, .invalidSidecar: "invalid_resource"
         case .invalidFacts: "internal_error"
         }
     }
@@ -26,8 +28,12 @@ public enum MetadataError: Error, Sendable, Hashable, CustomStringConvertible {
         switch self {
         case .unsupported(let found, let supported):
             "the file is \(found); give one of \(supported.joined(separator: ", "))"
-        case .truncated: "the image file is truncated; copy it again from its source"
-        case .invalid(let reason): "the image file is damaged: \(reason)"
+        case .truncated: "the file is truncated; copy it again from its source"
+        case .invalid(let reason): "the file is damaged: \(reason)"
+        case .invalidSidecar(let isEmpty):
+            isEmpty
+                ? "the sidecar is empty; export it again or remove it"
+                : "the sidecar is not XMP that can be parsed; export it again or remove it"
         case .invalidFacts(let reason): reason
         }
     }

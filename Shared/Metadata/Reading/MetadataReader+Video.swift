@@ -30,8 +30,8 @@ extension MetadataReader {
 
     /// Returns the metadata of a video from its header.
     ///
-    /// The date is QuickTime's `creationdate`, which has an offset, or else that of the header, which is UTC. The location
-    /// is `location.ISO6709`. XMP adds what these do not say.
+    /// The date is QuickTime's `creationdate`, which has an offset, or else that of the header, which is UTC. The
+    /// location is `location.ISO6709`. XMP adds what these do not say.
     public static func video(_ movie: MovieHeader) -> PhotoMetadata {
         var facts = PhotoMetadata(
             contentType: movie.contentType,
@@ -78,22 +78,49 @@ extension MetadataReader {
             .filter { !$0.isEmpty && seen.insert($0).inserted }
     }
 
-    /// Parses "+52.5000+013.4000+034.5/": degrees north, degrees east and metres, each with its sign.
+    /// Parses "+52.5000+013.4000+034.5/" of ISO 6709: degrees north, degrees east and metres, each with its sign.
+    ///
+    /// The name of the reference system may follow, as in "+27.5916+086.5640+8850CRSWGS_84/".
     static func place(_ text: String) -> PhotoMetadata.Coordinates? {
-        var numbers: [Double] = []
-        var current = ""
-        for character in text.prefix(64) + "/" {
-            if "+-/".contains(character), !current.isEmpty {
-                guard let number = Double(current) else { return nil }
-                numbers.append(number)
-                current = ""
-            }
-            if character == "/" { break }
-            current.append(character)
+        var numbers: [Substring] = []
+        var rest = text.prefix(64).prefix { $0 != "/" && $0 != "C" }
+        while let sign = rest.first {
+            guard sign == "+" || sign == "-" || numbers.isEmpty else { return nil }
+            let end = rest.dropFirst().firstIndex { $0 == "+" || $0 == "-" } ?? rest.endIndex
+            numbers.append(rest[..<end])
+            rest = rest[end...]
         }
-        guard numbers.count >= 2, (-90...90).contains(numbers[0]), (-180...180).contains(numbers[1]) else { return nil }
-        if numbers[0] == 0, numbers[1] == 0 { return nil }
-        return .init(latitude: numbers[0], longitude: numbers[1], altitude: numbers.count > 2 ? numbers[2] : nil)
+        guard numbers.count >= 2, let latitude = degrees(numbers[0]), let longitude = degrees(numbers[1]),
+            (-90...90).contains(latitude), (-180...180).contains(longitude), latitude != 0 || longitude != 0
+        else { return nil }
+        let altitude = numbers.count > 2 ? Double(numbers[2]) : nil
+        return .init(latitude: latitude, longitude: longitude, altitude: altitude?.isFinite == true ? altitude : nil)
+    }
+
+    /// Parses degrees, or degrees and minutes, or also seconds, by the number of digits before the point: "+52.5",
+    /// "+5230.5" or "+523030.5".
+    private static func degrees(_ text: Substring) -> Double? {
+        guard let number = Double(text), number.isFinite else { return nil }
+        let digits = text.drop { $0 == "+" || $0 == "-" }.prefix { $0 != "." }
+        guard digits.allSatisfy({ $0.isASCII && $0.isNumber }) else { return nil }
+        let size = abs(number)
+        var result = size
+        switch digits.count {
+        case 0...3: break
+        case 4...5:
+            let minutes = size.truncatingRemainder(dividingBy: 100)
+            guard minutes < 60 else { return nil }
+            result = (size / 100).rounded(.down) + minutes / 60
+        case 6...7:
+            let (minutes, seconds) = (
+                (size / 100).rounded(.down).truncatingRemainder(dividingBy: 100),
+                size.truncatingRemainder(dividingBy: 100)
+            )
+            guard minutes < 60, seconds < 60 else { return nil }
+            result = (size / 10_000).rounded(.down) + minutes / 60 + seconds / 3600
+        default: return nil
+        }
+        return text.hasPrefix("-") ? -result : result
     }
 
     /// Reads the metadata of a camera raw file.

@@ -51,7 +51,7 @@ struct PlaceTimeZones: Sendable {
 
     /// Returns the offset of a moment, in microseconds since 1970, at a place.
     func offset(at moment: Int64, _ place: PhotoMetadata.Coordinates) -> Int {
-        let minute = Int32(clamping: moment / 60_000_000 - (moment % 60_000_000 < 0 ? 1 : 0))
+        let minute = Int32(clamping: Self.inTable(moment / 60_000_000 - (moment % 60_000_000 < 0 ? 1 : 0)))
         let zone = zone(place)
         var (low, high) = (Int(zoneStarts[zone]), Int(zoneStarts[zone + 1]))
         while high - low > 1 {
@@ -59,6 +59,28 @@ struct PlaceTimeZones: Sendable {
             if transitions[middle] <= minute { low = middle } else { high = middle }
         }
         return Int(offsets[low])
+    }
+
+    private static let minutesOfDay: Int64 = 1440
+    /// The first day that the table does not have, 2038-01-01, in days since 1970.
+    private static let endOfTable: Int64 = 24_837
+    /// The first of March of a year in the table, in days since 1970, for each day of the week; Thursday, that of 1970,
+    /// is the first. They are the last ones, which have the rules that are in force.
+    private static let marches: [Int64] = [23_800, 21_974, 24_166, 20_513, 22_705, 23_070, 23_435]
+
+    /// Returns the minute of the table that has the offset of a minute since 1970.
+    ///
+    /// Clocks change on a day of the week of a month. Of a moment after the table it is therefore the one in a year
+    /// whose days from March on, in which all changes are, are the same days of the week.
+    private static func inTable(_ minute: Int64) -> Int64 {
+        guard minute >= endOfTable * minutesOfDay else { return minute }
+        let days = minute / minutesOfDay
+        // The day of a year that begins in March (Howard Hinnant's civil_from_days).
+        let dayOfEra = (days + 719_468) % 146_097
+        let year = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * year + year / 4 - year / 100)
+        let march = marches[Int((days - dayOfYear) % 7)]
+        return (march + dayOfYear) * minutesOfDay + minute % minutesOfDay
     }
 
     /// Returns the offset of a local time, in microseconds since 1970 by the clock there.

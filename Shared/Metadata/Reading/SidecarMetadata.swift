@@ -21,8 +21,24 @@ public struct SidecarMetadata: Sendable, Hashable {
     /// True if `captureDate` is a moment whatever the time zone; false if it is a time by a clock.
     public var isCaptureMoment = false
     public var metadata: AssetMetadata?
+    /// The digest of the file that Safelight exported with this sidecar, which has all that the library knew of it: a
+    /// value that is absent was removed. Nil in sidecars of other programs, which write only some values.
+    public var original: String?
 
     public init() {}
+
+    /// The image that a sidecar lies beside.
+    public struct Image: Sendable, Hashable {
+        /// The size in pixels as displayed.
+        public var pixelWidth: Int
+        public var pixelHeight: Int
+        /// The EXIF orientation 1...8 of the stored pixels.
+        public var orientation: Int
+
+        public init(pixelWidth: Int, pixelHeight: Int, orientation: Int) {
+            (self.pixelWidth, self.pixelHeight, self.orientation) = (pixelWidth, pixelHeight, orientation)
+        }
+    }
 
     /// The maximum size of a sidecar in bytes. It is generous because some programs store whole edits in sidecars.
     public static let maxBytes = 4 << 20
@@ -30,33 +46,49 @@ public struct SidecarMetadata: Sendable, Hashable {
     /// Parses a sidecar.
     ///
     /// It may be encoded in UTF-8, UTF-16 or UTF-32, and begin with white space or without a packet header. Each value
-    /// is read from the XMP fields of ``MetadataFields``; the time of the last change is not a date of capture.
+    /// is read from the XMP fields of ``MetadataFields``; the time of the last change is not a date of capture. A list
+    /// of keywords that is there and empty is one; any other empty value is none.
     ///
-    /// - Throws: `MetadataError.invalid` if it is not XMP
-    public init(xmp bytes: [UInt8], fallbackOffset: Int = 0) throws(MetadataError) {
-        guard let block = MetadataBlock(sidecar: bytes) else {
-            throw .invalid("the sidecar is not readable XMP")
-        }
+    /// - Parameters:
+    ///   - image: the image beside it, to whose stored pixels areas of faces refer; nil if it is not known
+    ///   - fallbackOffset: seconds east of UTC for dates without a time zone
+    /// - Throws: `MetadataError.invalidSidecar` if it is not XMP, or cannot be parsed
+    public init(xmp bytes: [UInt8], beside image: Image? = nil, fallbackOffset: Int = 0) throws(MetadataError) {
+        guard let block = MetadataBlock(sidecar: bytes) else { throw .invalidSidecar(isEmpty: bytes.isEmpty) }
         self.init()
+        if block.text("Xmp.safelight.digest") != nil { original = block.text("Xmp.safelight.original") }
         rating = block.rating("Xmp.xmp.Rating")
         caption = MetadataReader.caption(block)
-        let words = block.texts("Xmp.dc.subject")
-        if !words.isEmpty {
+        if block.hasField("Xmp.dc.subject") {
             var seen: Set<String> = []
-            keywords = words.compactMap(MetadataReader.keyword).filter { seen.insert($0).inserted }
+            let words = block.texts("Xmp.dc.subject").compactMap(MetadataReader.keyword)
+            keywords = words.filter { seen.insert($0).inserted }
         }
         cameraMake = MetadataReader.first(MetadataFields.makes, block)
         cameraModel = MetadataReader.first(MetadataFields.models, block)
         lensModel = LensReader.lens(block)
         location = LocationReader.location(block)
-        let orientation = block.number("Xmp.tiff.Orientation") ?? 1
-        metadata = AssetMetadataReader.read(block, PersonReader.Frame(orientation: orientation))
+        metadata = AssetMetadataReader.read(block, Self.frame(block, image))
         guard let (time, source) = CaptureDateSource.find(block, PNGTextChunks()), !source.isModification
         else { return }
         captureOffset = time.offset ?? time.offset(at: location)
         isOffsetDerived = time.offset == nil && captureOffset != nil
         isCaptureMoment = time.isUTC
         captureDate = time.utc(fallbackOffset: captureOffset ?? fallbackOffset)
+    }
+
+    /// Returns the pixels to which areas of faces refer: the stored ones, whose orientation is often only in the image.
+    /// Without an orientation of their own, Safelight's sidecars have areas of the displayed image.
+    private static func frame(_ block: borrowing MetadataBlock, _ image: Image?) -> PersonReader.Frame {
+        let isExported = block.text("Xmp.safelight.original") != nil
+        let own = block.number("Xmp.tiff.Orientation").flatMap { (1...8).contains($0) ? $0 : nil }
+        var frame = PersonReader.Frame(orientation: own ?? (isExported ? 1 : image?.orientation ?? 1))
+        if let image {
+            let isTurned = image.orientation >= 5
+            frame.width = Double(isTurned ? image.pixelHeight : image.pixelWidth)
+            frame.height = Double(isTurned ? image.pixelWidth : image.pixelHeight)
+        }
+        return frame
     }
 }
 
@@ -80,6 +112,7 @@ extension SidecarMetadata {
         if isOffsetDerived { object["isOffsetDerived"] = true }
         if isCaptureMoment { object["isCaptureMoment"] = true }
         object["metadata"] = metadata?.json
+        object["original"] = original.map(JSON.string)
         return .object(object)
     }
 
@@ -104,5 +137,6 @@ extension SidecarMetadata {
         isOffsetDerived = json["isOffsetDerived"]?.boolValue ?? false
         isCaptureMoment = json["isCaptureMoment"]?.boolValue ?? false
         metadata = try json["metadata"].map(PhotoMetadata.metadata)
+        original = json["original"]?.stringValue
     }
 }

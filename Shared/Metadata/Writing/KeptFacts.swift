@@ -12,6 +12,15 @@ struct KeptFacts {
         keywords = MetadataReader.keywords(block)
     }
 
+    /// The fields with lists that may be too long for a JPEG, such as those of IPTC or of a second packet; the most
+    /// important one is the last.
+    var lists: [(field: String, texts: [String])] {
+        [
+            (MetadataFields.hierarchicalKeywords[0], metadata.hierarchicalKeywords),
+            (MetadataFields.keywords[0], keywords),
+        ]
+    }
+
     /// Writes each fact that the first field of its row in ``MetadataFields`` does not have into that field, from which
     /// it is then read. Areas of faces are dropped: the render may be cropped.
     func write(to block: borrowing MetadataBlock) {

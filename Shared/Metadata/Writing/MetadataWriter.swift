@@ -38,7 +38,8 @@ public enum MetadataWriter {
         prepare(block, width: width, height: height, isSRGB: !hasProfile)
         kept.write(to: block)
         let exif = block.names(.exif).isEmpty ? nil : block.exif()
-        let xmp = packet(block, longest: target.kind == .jpeg ? JPEGMetadataWriter.longestXMP : .max)
+        let longest = target.kind == .jpeg ? JPEGMetadataWriter.longestXMP : .max
+        let xmp = packet(block, longest: longest, lists: kept.lists)
         switch target.kind {
         case .png: return PNGMetadataWriter.replacing(in: render, exif: exif, xmp: xmp)
         case .webp:
@@ -54,15 +55,29 @@ public enum MetadataWriter {
         }
     }
 
-    /// Returns the XMP fields as a packet. If it is longer than a render can have, only those are left that are read.
-    private static func packet(_ block: borrowing MetadataBlock, longest: Int) -> [UInt8]? {
+    /// Returns the XMP fields as a packet. If it is longer than a render can have, only those are left that are read,
+    /// and if these are too long, only the first texts of the lists.
+    private static func packet(
+        _ block: borrowing MetadataBlock,
+        longest: Int,
+        lists: [(field: String, texts: [String])]
+    ) -> [UInt8]? {
         guard !block.names(.xmp).isEmpty, let packet = block.xmp() else { return nil }
         guard packet.count > longest else { return packet }
         // Facts that are parts of structures were written to the first field of their row.
         var read: Set<String> = []
         for row in MetadataFields.table { read.formUnion(row.fields.filter { !$0.contains("/") }) }
         for name in block.names(.xmp) where !read.contains(name) && !keptXMPFields.contains(name) { block.remove(name) }
-        return block.names(.xmp).isEmpty ? nil : block.xmp()
+        var short = block.xmp()
+        for (field, texts) in lists {
+            var count = texts.count
+            while let packet = short, packet.count > longest, count > 0 {
+                count = count * 3 / 4
+                if count == 0 { block.remove(field) } else { block.set(field, Array(texts.prefix(count))) }
+                short = block.xmp()
+            }
+        }
+        return block.names(.xmp).isEmpty ? nil : short
     }
 
     private static let keptImageFields: Set<String> = [

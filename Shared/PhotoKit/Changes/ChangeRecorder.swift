@@ -9,18 +9,18 @@ import Synchronization
 
 /// The change requests of one change block, in the order in which they were created.
 final class ChangeRecorder: Sendable {
-    /// The recorder of the change block in which the task was begun, which may be over.
+    /// The recorder of the change block in which the task was started; the block may have returned.
     @TaskLocal private static var inherited: ChangeRecorder?
 
-    /// The recorder of the change block that runs; nil outside of one.
+    /// The recorder of the running change block; nil outside of one.
     static var current: ChangeRecorder? { inherited.flatMap { $0.state.withLock { $0.isOver } ? nil : $0 } }
 
     private struct State {
         var requests: [any RecordedChange] = []
         var created: Set<String> = []
-        /// Why the objects of a request cannot be read.
+        /// The reason for which the objects of a request cannot be read.
         var failure: RPCError?
-        /// True once the block has returned. A task that was begun in it may still run.
+        /// True once the block has returned. A task that was started in it may still run.
         var isOver = false
     }
 
@@ -51,7 +51,7 @@ final class ChangeRecorder: Sendable {
         ErrorCode.nestedChange.error("a change block cannot perform changes; put all requests into one block")
     }
 
-    /// Adds a request to the block that runs. Outside of one it stops the program, as PhotoKit does (S-75).
+    /// Adds a request to the running block. Outside of one it stops the program, as PhotoKit does (S-75).
     static func add(_ request: any RecordedChange) {
         guard let current else {
             preconditionFailure("change requests are made inside the block of performChanges")
@@ -70,7 +70,7 @@ final class ChangeRecorder: Sendable {
     /// Returns the identifiers of objects.
     ///
     /// If they are a fetch result that cannot be read to its end, the whole block fails with the reason: a loop over the result
-    /// would end early, and the request would be about a part of it.
+    /// would end early, and the request would name only a part of its objects.
     static func identifiers<Object: PHObject>(_ objects: some Sequence<Object>) -> [ObjectID] {
         guard let result = objects as? any AnyFetchResult else { return objects.map(\.id) }
         do throws(RPCError) {
@@ -81,8 +81,8 @@ final class ChangeRecorder: Sendable {
         }
     }
 
-    /// Returns references to objects, as ``identifiers(_:)`` does. One that this block creates is referred to by its
-    /// placeholder.
+    /// Returns references to objects, as ``identifiers(_:)`` does. An object that this block creates is referred to by
+    /// its placeholder.
     static func references<Object: PHObject>(_ objects: some Sequence<Object>) -> [ObjectReference] {
         let created = current?.state.withLock { $0.created } ?? []
         return identifiers(objects).map { id in created.contains(id.text) ? .placeholder(id.text) : .id(id) }
@@ -91,10 +91,11 @@ final class ChangeRecorder: Sendable {
 
 /// A change request of a block.
 protocol RecordedChange: AnyObject, Sendable {
-    /// True if it attaches adjustment data, which cannot be uploaded.
+    /// True if the request attaches adjustment data, which cannot be uploaded.
     var hasAdjustmentData: Bool { get }
 
-    /// Returns the requests of the protocol for it, and adds its bytes to the attachments and uploads.
+    /// Returns the corresponding requests of the protocol, and adds the bytes of the files to the attachments and
+    /// uploads.
     func wireRequests(_ files: inout ChangeFiles) async throws(RPCError) -> [ChangeRequest]
 }
 
@@ -102,7 +103,7 @@ extension RecordedChange {
     var hasAdjustmentData: Bool { false }
 }
 
-/// The bytes of a transaction: attached to its message if they are small, else uploaded before.
+/// The files of a transaction: attached to its message if they are small, else uploaded before it.
 struct ChangeFiles {
     private(set) var attachments: [Bytes] = []
     /// The uploads that the requests name.
@@ -113,7 +114,8 @@ struct ChangeFiles {
     /// The number of files that are attached.
     private var fileCount = 0
     private let connection: LibraryConnection
-    /// The maximum number of attached files: the others are left to the data of edits. Other files are uploaded.
+    /// The maximum number of attached files: the frames that the adjustment data does not need. Other files are
+    /// uploaded.
     private let maxCount: Int
 
     private static let maxSize = 6 << 20
@@ -144,14 +146,14 @@ struct ChangeFiles {
         return attached(bytes)
     }
 
-    /// - Throws: `missing_resource` if it cannot be read; `limit_exceeded` as ``add(_:)``
+    /// - Throws: `missing_resource` if the file cannot be read; `limit_exceeded` as ``add(_:)``
     mutating func add(file url: URL) async throws(RPCError) -> ResourceSource { try await add(try SourceFile(url)) }
 
-    /// - Parameter verifies: whether the library compares its file with the bytes, if it has one of them
+    /// - Parameter verifies: true to compare the file that the library already stores, if it has one, with the bytes
     private mutating func add(_ file: SourceFile, verifies: Bool = false) async throws(RPCError) -> ResourceSource {
         guard canAttach(file.size) else {
             try checkUploads()
-            // It has to stay open until the end of the upload.
+            // The file has to stay open until the end of the upload.
             defer { withExtendedLifetime(file) {} }
             return uploaded(
                 try await connection.client.upload(file.descriptor, named: file.path, verifies: verifies)
@@ -183,8 +185,8 @@ struct ChangeFiles {
         return .upload(upload)
     }
 
-    /// Adds a file that is removed after the commit. A file that the library has of its bytes is verified before: it may be
-    /// damaged, and is the only one afterwards.
+    /// Adds a file that is removed after the commit. If the library already stores a file with these bytes, that one is
+    /// verified first: it may be damaged, and will be the only copy.
     ///
     /// - Throws: `invalid_resource` if it has other hard links (T-21); errors of ``add(file:)``
     mutating func move(file url: URL) async throws(RPCError) -> ResourceSource {
@@ -196,7 +198,7 @@ struct ChangeFiles {
         return try await add(file, verifies: true)
     }
 
-    /// Removes the files that were moved in by a transaction that is committed.
+    /// Removes the files that were moved in, after the transaction is committed.
     func removeMoved() {
         for file in moved {
             if file.remove() { continue }
@@ -207,7 +209,7 @@ struct ChangeFiles {
         }
     }
 
-    /// Attaches bytes that cannot be uploaded, such as adjustment data, and returns their number.
+    /// Attaches bytes that cannot be uploaded, such as adjustment data, and returns the number of the attachment.
     mutating func attach(_ bytes: Bytes) -> Int {
         size += bytes.count
         attachments.append(bytes)
@@ -216,7 +218,7 @@ struct ChangeFiles {
 }
 
 extension LibraryConnection {
-    /// The time for which a question about consent waits for the owner.
+    /// The time for which changes wait for the owner's consent.
     private static let consentTime = Duration.seconds(600)
 
     /// Performs the requests of a block as one transaction, exactly once (S-71 to S-73).
@@ -228,7 +230,7 @@ extension LibraryConnection {
                 return try await perform(changes, transaction, &files)
             } catch {
                 await client.cancelUploads(files.uploads)
-                // The catalog was restarted after an upload: nothing was committed.
+                // The catalog was restarted after an upload and has discarded it; the changes were not committed.
                 let isLost = error.errorCode == .handleExpired && !files.uploads.isEmpty
                 guard isLost, attempt < PhotoLibrary.uploadAttempts else { throw error }
             }
@@ -243,14 +245,15 @@ extension LibraryConnection {
         var requests: [ChangeRequest] = []
         for change in changes { requests += try await change.wireRequests(&files) }
         guard !requests.isEmpty else { return }
-        // An album may be asked for before the assets that it gets in the same block.
+        // A request that adds assets to an album may precede the requests that create them in the same block.
         requests = requests.filter(\.isCreation) + requests.filter { !$0.isCreation }
         let request = PerformChanges(
             requests: requests,
             client: configuration.client,
             transaction: transaction
         )
-        // The owner may take longer to consent than a request lasts. The same transaction joins the question.
+        // The owner may take longer to consent than the deadline of a request. A request with the same transaction then
+        // waits for the same consent.
         let end = ContinuousClock.now + Self.consentTime
         while true {
             do throws(RPCError) {

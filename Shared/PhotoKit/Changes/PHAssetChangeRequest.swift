@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// Properties that are not set stay as they are. Reading one returns what this request sets, else the asset's value.
 public class PHAssetChangeRequest: RecordedChange, @unchecked Sendable {
-    /// The changes that are asked for; changed by the thread of the change block only, and read after the block.
+    /// The requested changes; modified only by the thread of the change block, and read after the block.
     final class State: @unchecked Sendable {
         var patch = AssetPatch()
         var addedKeywords: [String] = []
@@ -39,7 +39,7 @@ public class PHAssetChangeRequest: RecordedChange, @unchecked Sendable {
         ChangeRecorder.add(self)
     }
 
-    /// Requests a new asset from an image, of which it gets the bytes.
+    /// Requests a new asset with the bytes of an image.
     public class func creationRequestForAsset(from image: UIImage) -> PHAssetChangeRequest {
         let request = PHAssetChangeRequest(creating: ())
         request.state.resources = [NewAssetResource(type: .photo, bytes: .data(image.data), options: nil)]
@@ -63,7 +63,7 @@ public class PHAssetChangeRequest: RecordedChange, @unchecked Sendable {
         return request
     }
 
-    /// Stands for the new asset, with its identifier; nil for a request about an existing one.
+    /// A placeholder with the identifier of the new asset; nil for a request that changes an existing one.
     public var placeholderForCreatedAsset: PHObjectPlaceholder? { placeholder }
 
     /// Requests that assets are deleted from the library, at most 1,000 in one block.
@@ -114,14 +114,14 @@ public class PHAssetChangeRequest: RecordedChange, @unchecked Sendable {
         set { state.patch.caption = .some(newValue.flatMap { $0.isEmpty ? nil : $0 }) }
     }
 
-    /// Adds a keyword, to those of the file too if the asset is new; ignored if the asset has it.
+    /// Adds a keyword, for a new asset in addition to those of its file; ignored if the asset has it.
     public func addKeyword(_ keyword: String) {
         // The library removes keywords before it adds others. The last call for a keyword decides.
         state.removedKeywords.removeAll { $0 == keyword }
         if !state.addedKeywords.contains(keyword) { state.addedKeywords.append(keyword) }
     }
 
-    /// Removes a keyword, also one of the file of a new asset; ignored if the asset has none of this name.
+    /// Removes a keyword, for a new asset also one of its file; ignored if the asset does not have it.
     public func removeKeyword(_ keyword: String) {
         state.addedKeywords.removeAll { $0 == keyword }
         if !state.removedKeywords.contains(keyword) { state.removedKeywords.append(keyword) }

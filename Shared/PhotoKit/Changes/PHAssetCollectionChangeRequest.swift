@@ -8,10 +8,10 @@ final class MemberChanges: @unchecked Sendable {
     var title: String?
     var edits: [MemberEdit] = []
 
-    /// The maximum number of members of a step.
+    /// The maximum number of members in one edit.
     private static let maxMembers = 1000
 
-    /// Appends members. Successive calls are one step where possible, because a request has at most 100.
+    /// Appends members. Successive calls become one edit where possible, because a request has at most 100 edits.
     func add(_ members: [ObjectReference]) {
         guard case .add(let before)? = edits.last, before.count + members.count <= Self.maxMembers,
             Set(before).isDisjoint(with: members)
@@ -43,7 +43,7 @@ public final class PHAssetCollectionChangeRequest: RecordedChange, @unchecked Se
     public convenience init?(for assetCollection: PHAssetCollection) { self.init(changing: assetCollection, nil) }
 
     /// Creates a request whose indexes refer to a fetch result of the album's assets (T-13). Changes that others have made
-    /// since are kept.
+    /// since are preserved.
     public convenience init?(for assetCollection: PHAssetCollection, assets: PHFetchResult<PHAsset>) {
         self.init(changing: assetCollection, assets)
     }
@@ -109,7 +109,7 @@ public final class PHAssetCollectionChangeRequest: RecordedChange, @unchecked Se
         changes.edits.append(.replace(at: Array(indexes), with: ChangeRecorder.references(assets)))
     }
 
-    /// Takes the assets at some indexes out, then inserts them together at an index of the rest.
+    /// Removes the assets at some indexes, then inserts them together at an index among the others.
     public func moveAssets(at fromIndexes: IndexSet, to toIndex: Int) {
         changes.edits.append(.move(from: Array(fromIndexes), to: toIndex))
     }

@@ -12,8 +12,8 @@ public final class PHAssetResourceCreationOptions: @unchecked Sendable {
     /// Has no effect, as ``uniformTypeIdentifier``. PhotoKit has a `UTType`.
     public var contentType: String?
     /// Removes the file after the changes are committed, unless it was changed or replaced since it was read. If the
-    /// library has a file of the same bytes, it is compared with them before, and replaced if it is damaged. A file with
-    /// other hard links is refused.
+    /// library already stores a file with the same bytes, that one is compared with them first, and replaced if it is
+    /// damaged. A file with other hard links is refused.
     public var shouldMoveFile = false
 
     public init() {}
@@ -34,13 +34,13 @@ public final class PHAssetCreationRequest: PHAssetChangeRequest, @unchecked Send
 
     /// Returns true if an asset can have original files of these types, one each.
     public class func supportsAssetResourceTypes(_ types: [NSNumber]) -> Bool {
-        let known = types.compactMap { ResourceType(number: $0.intValue) }
-        guard known.count == types.count else { return false }
+        let resourceTypes = types.compactMap { ResourceType(number: $0.intValue) }
+        guard resourceTypes.count == types.count else { return false }
         let connection = PHPhotoLibrary.shared().connection
-        let answer = try? connection.wait { () async throws(RPCError) in
-            try await connection.catalog(SupportsResources(types: known)).isSupported
+        let isSupported = try? connection.wait { () async throws(RPCError) in
+            try await connection.catalog(SupportsResources(types: resourceTypes)).isSupported
         }
-        return answer ?? false
+        return isSupported ?? false
     }
 
     /// Adds a file. Problems with it are reported when the changes are performed.

@@ -19,7 +19,8 @@ public final class PHCollectionListChangeRequest: RecordedChange, @unchecked Sen
         self.init(changing: collectionList, childCollections)
     }
 
-    /// Creates a request about the albums and folders that are in no folder, of which the fetch result is the order.
+    /// Creates a request that changes the top level: the albums and folders that are in no folder, in the order of the
+    /// fetch result.
     public init?(forTopLevelCollectionListUserCollections childCollections: PHFetchResult<PHCollection>) {
         id = .root
         list = nil
@@ -57,7 +58,7 @@ public final class PHCollectionListChangeRequest: RecordedChange, @unchecked Sen
         ChangeRecorder.add(DeletionRequest(ChangeRecorder.identifiers(collectionLists)) { .deleteLists($0) })
     }
 
-    /// Stands for the new folder, with its identifier.
+    /// A placeholder with the identifier of the new folder.
     public var placeholderForCreatedCollectionList: PHObjectPlaceholder {
         guard let placeholder else { preconditionFailure("the request does not create a folder") }
         return placeholder
@@ -120,7 +121,7 @@ public final class PHCollectionListChangeRequest: RecordedChange, @unchecked Sen
         return [.updateList(update)]
     }
 
-    /// True if a fetch has the folder's children, from the first one and in its order.
+    /// Returns true if a fetch has the folder's children from the first one on, in the folder's order.
     private func isOrder(_ fetch: FetchDescription) -> Bool {
         var fetch = fetch
         fetch.limit = 0

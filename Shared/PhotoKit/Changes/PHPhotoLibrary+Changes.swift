@@ -7,8 +7,9 @@ import JSONValue
 extension PHPhotoLibrary {
     /// Performs the requests of a block as one transaction: all or none, exactly once (S-71, S-73).
     ///
-    /// The block runs on a queue of the library. The completion handler is called on the callback queue when the changes
-    /// are committed or have failed; a fetch in it sees them. A program that ends waits for its changes, at most a minute.
+    /// The block runs on a queue of the library. The completion handler is called on the callback queue when the
+    /// changes are committed or have failed; a fetch in it sees them. At exit the program waits for its changes, at
+    /// most a minute.
     public func performChanges(
         _ changeBlock: @escaping @Sendable () -> Void,
         completionHandler: (@Sendable (_ success: Bool, _ error: (any Error)?) -> Void)? = nil
@@ -39,8 +40,8 @@ extension PHPhotoLibrary {
 
     /// Performs the requests of a block as one transaction. The block runs at once, on the caller.
     ///
-    /// - Throws: the ``PHPhotosError`` for which nothing was changed; after a transient one, such as a lost connection until
-    ///   the deadline, it is unknown whether the changes were committed
+    /// - Throws: a ``PHPhotosError``, and the library is unchanged; after a transient error, such as a connection that
+    ///   is lost until the deadline, it is unknown whether the changes were committed
     public func performChanges(_ changeBlock: () -> Void) async throws {
         do throws(RPCError) {
             try await connection.perform(try ChangeRecorder.record(connection, changeBlock))
@@ -49,7 +50,8 @@ extension PHPhotoLibrary {
         }
     }
 
-    /// Performs the requests of a block and blocks the caller until they are committed. Not for code of tasks.
+    /// Performs the requests of a block and blocks the caller until they are committed. Do not call it in asynchronous
+    /// code.
     ///
     /// - Throws: as ``performChanges(_:)``
     public func performChangesAndWait(_ changeBlock: () -> Void) throws {
@@ -67,8 +69,8 @@ extension PHPhotoLibrary {
 
 /// The changes that a program has requested without waiting for them.
 ///
-/// In the code of `main.swift` Swift prefers the form with a completion handler also after `await`, so that the program may
-/// end before its last change was sent. PhotoKit's changes go to another process and are not lost then.
+/// In `main.swift` Swift prefers the form with a completion handler even after `await`, so that the program may end
+/// before its last change was sent. PhotoKit hands changes to another process, which does not lose them then.
 private enum UnfinishedChanges {
     static let group: DispatchGroup = {
         atexit { _ = UnfinishedChanges.group.wait(timeout: .now() + .seconds(60)) }

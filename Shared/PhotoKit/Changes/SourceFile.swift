@@ -7,7 +7,7 @@ import SystemPackage
 
 /// An open file whose bytes are sent to the library; closed when released.
 ///
-/// It is opened once: all bytes are those of one file, whatever is put at its path meanwhile.
+/// It is opened once: all bytes come from one file, even if another file is moved to its path meanwhile.
 final class SourceFile: Sendable {
     /// The attributes by which a change of the file, or another file at its path, is recognized.
     struct Identity: Sendable, Hashable {
@@ -27,11 +27,11 @@ final class SourceFile: Sendable {
 
     /// Bytes, when it was opened.
     let size: Int
-    /// That of the file when it was opened.
+    /// The identity of the file when it was opened.
     let identity: Identity
-    /// True if the file has other names, by hard links.
+    /// True if the file has other hard links.
     let hasOtherLinks: Bool
-    /// Its name in errors.
+    /// The path of the file, for errors.
     var path: String { url.path }
     /// Open for as long as this object exists.
     var descriptor: FileDescriptor { FileDescriptor(rawValue: number) }
@@ -70,7 +70,7 @@ final class SourceFile: Sendable {
             }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw Self.unreadable(url) }
-            // It was truncated after it was opened.
+            // The file was truncated after it was opened.
             if count == 0 { break }
             filled += count
         }
@@ -86,13 +86,13 @@ final class SourceFile: Sendable {
 /// A file that is removed once the library has its bytes.
 struct MovedFile: Sendable {
     let url: URL
-    /// That of the file whose bytes were sent.
+    /// The identity of the file whose bytes were sent.
     let identity: SourceFile.Identity
 
-    /// Removes the file, unless it was changed or replaced since its bytes were sent. That may be minutes ago, if the owner
-    /// of the library was asked for consent.
+    /// Removes the file, unless it was changed or replaced since its bytes were sent: minutes ago, if the owner of the
+    /// library had to consent.
     ///
-    /// - Returns: false if there still is a file
+    /// - Returns: false if there still is a file at the path
     func remove() -> Bool {
         var status = stat()
         guard lstat(url.path, &status) == 0 else { return errno == ENOENT }

@@ -14,16 +14,16 @@ public let PHContentEditingInputErrorKey = "PHContentEditingInputErrorKey"
 
 /// How the input of an edit is requested: `PHContentEditingInputRequestOptions`.
 public final class PHContentEditingInputRequestOptions {
-    /// Called with the adjustment data of the last edit, if there is one: true if the program can resume it, and wants the
-    /// version before it (S-86, D4).
+    /// Called with the adjustment data of the last edit, if there is one. It returns true if the program can resume the
+    /// edit: the input is then the version before it (S-86, D4).
     public var canHandleAdjustmentData: @Sendable (PHAdjustmentData) -> Bool = { _ in false }
-    /// The original to edit, of an asset that has a RAW and a compressed one (T-49); nil for the one that is presented.
-    /// For other assets the request fails if it is set.
+    /// The original to edit, if the asset has a RAW and a compressed one (T-49); nil for the one that is presented. For
+    /// other assets the request fails if it is set.
     public var originalResourceChoice: PHAsset.OriginalResourceChoice?
-    /// Leaves out ``PHContentEditingInput/displaySizeImage``, which takes time to make.
+    /// True to leave out ``PHContentEditingInput/displaySizeImage``, which takes time to render.
     public var skipsDisplaySizeImage = false
     public var isNetworkAccessAllowed = false
-    /// Called while the input is downloaded, on a serial queue: never for one that is on the library's machine.
+    /// Called on a serial queue while the input is downloaded; never for one that is on the library's machine.
     public var progressHandler: (@Sendable (Double, UnsafeMutablePointer<ObjCBool>) -> Void)?
 
     public init() {}
@@ -35,15 +35,15 @@ public final class PHContentEditingInput: Sendable {
     let token: EditInputToken
     let renderTypes: [String]
     private let folder: TemporaryFiles
-    /// The file of the photo; nil for a video. It is removed with this object.
+    /// The file of the photo; nil for a video. It is removed when this object is released.
     public let fullSizeImageURL: URL?
     /// The EXIF orientation of the file, 1...8.
     public let fullSizeImageOrientation: Int32
     /// The version at display size, upright; nil for a video, or if the options skip it.
     public let displaySizeImage: UIImage?
-    /// The video's file; nil for a photo. It is removed with this object. PhotoKit has an `AVAsset`.
+    /// The file of the video; nil for a photo. It is removed when this object is released. PhotoKit has an `AVAsset`.
     public let audiovisualAssetURL: URL?
-    /// The adjustment data of the last edit, if the program said that it can resume it.
+    /// The adjustment data of the last edit, if the program can resume that edit; else nil.
     public let adjustmentData: PHAdjustmentData?
     public let uniformTypeIdentifier: String?
 
@@ -75,10 +75,10 @@ public final class PHContentEditingInput: Sendable {
     }
 }
 
-/// A folder of temporary files, which is removed with this object.
+/// A folder of temporary files, which is removed when this object is released.
 final class TemporaryFiles: Sendable {
     let url: URL
-    /// Why the folder could not be made; nil if it was.
+    /// The reason for which the folder could not be created; nil if it was created.
     let problem: RPCError?
 
     init() {
@@ -128,7 +128,7 @@ extension PHAsset {
                     result = .failure(PHPhotosError(error))
                 }
                 var isCancelled = Task.isCancelled
-                // Also by a progress handler that stopped it.
+                // A progress handler can cancel it too.
                 if case .failure(let error) = result, error.code == .userCancelled { isCancelled = true }
                 Self.inputs.withLock { _ = $0.removeValue(forKey: id) }
                 connection.callbacks.async { [isCancelled] in
@@ -182,8 +182,8 @@ extension PHAsset {
         _ access: NetworkAccess
     ) async throws -> PHContentEditingInput {
         var request = request
-        // The program decides by the bytes of the last edit if it can resume it. They are read from the state of now, which
-        // `editing.begin` compares with the format.
+        // The program decides by the adjustment data of the last edit if it can resume that edit. The request then
+        // names the format of the data, which `editing.begin` compares with the current one.
         if let last = try await lastAdjustmentData(), await canHandle(last) {
             request.canHandle = [
                 HandledFormat(formatIdentifier: last.formatIdentifier, formatVersion: last.formatVersion)
@@ -196,11 +196,12 @@ extension PHAsset {
         }
         let folder = TemporaryFiles()
         if let problem = folder.problem { throw problem }
-        // The original's name may be too long for a file, or none. Its extension tells programs the format.
-        let ending = result.resource.originalFilename?.split(separator: ".").dropFirst().last ?? ""
+        // The original's name may be missing, or too long for a file. Programs recognize the format by the extension.
+        let fileExtension = result.resource.originalFilename?.split(separator: ".").dropFirst().last ?? ""
         let isPlain =
-            (1...16).contains(ending.count) && ending.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
-        let file = folder.url.appendingPathComponent(isPlain ? "input.\(ending)" : "input")
+            (1...16).contains(fileExtension.count)
+            && fileExtension.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
+        let file = folder.url.appendingPathComponent(isPlain ? "input.\(fileExtension)" : "input")
         if let bytes = attached(result.input) {
             try Data(bytes).write(to: file)
         } else {
@@ -233,10 +234,10 @@ extension PHAsset {
 
     /// Returns the adjustment data of the last edit; nil if there is none.
     private func lastAdjustmentData() async throws(RPCError) -> PHAdjustmentData? {
-        let now = try await connection.catalog(
+        let page = try await connection.catalog(
             FetchAssets(fetch: FetchDescription(.assets, [localIdentifier]), count: 1)
         )
-        guard let asset = now.assets.first, let format = asset.adjustmentFormatIdentifier,
+        guard let asset = page.assets.first, let format = asset.adjustmentFormatIdentifier,
             let resource = asset.resource(.adjustmentData)
         else { return nil }
         let bytes = try await connection.client.resource(asset: id, type: resource.type)

@@ -13,7 +13,7 @@ import Synchronization
 public final class PHContentEditingOutput: Sendable {
     private struct State {
         var adjustmentData: PHAdjustmentData?
-        /// The type whose file was asked for last.
+        /// The type of which the program requested the file last.
         var renderType: String
     }
 
@@ -48,17 +48,18 @@ public final class PHContentEditingOutput: Sendable {
     public var supportedRenderedContentTypes: [String] { types }
     public var defaultRenderedContentType: String { types.first ?? "public.jpeg" }
 
-    /// The file to write, in the default type. It is removed with this object.
+    /// The file to write, in the default type. It is removed when this object is released.
     ///
     /// If there are files of several types when the changes are performed, the one that was written last is committed.
     ///
-    /// If its folder cannot be made, for example because the disk of temporary files is full, it cannot be written, and changes
-    /// with this output fail with the reason.
+    /// If the folder of the file cannot be created, for example because the disk is full, changes with this output fail
+    /// with that reason.
     public var renderedContentURL: URL { asked(for: defaultRenderedContentType) }
 
     /// The file to write in another type (T-23).
     ///
-    /// - Throws: ``PHPhotosError`` if the library does not accept it, or if there can be no temporary files
+    /// - Throws: ``PHPhotosError`` if the library does not accept the type, or if the folder of temporary files could
+    ///   not be created
     public func renderedContentURL(for type: String) throws -> URL {
         if let problem = folder.problem { throw PHPhotosError(problem) }
         guard types.contains(type) else {
@@ -70,7 +71,7 @@ public final class PHContentEditingOutput: Sendable {
         return asked(for: type)
     }
 
-    /// Notes the type whose file the program is about to write.
+    /// Stores the type of the file that the program is about to write, and returns its URL.
     private func asked(for type: String) -> URL {
         state.withLock { $0.renderType = type }
         return url(for: type)
@@ -84,19 +85,19 @@ public final class PHContentEditingOutput: Sendable {
         return folder.url.appendingPathComponent("render.\(endings[type] ?? "bin")")
     }
 
-    /// Returns the file that was written or moved here last, of several at the same moment the one whose type was asked
-    /// for last; nil if there is none.
+    /// Returns the file that was written or moved to the folder last; of several at the same time, the one whose type
+    /// was requested last; nil if there is none.
     private func rendered() -> URL? {
         let asked = state.withLock { $0.renderType }
-        var last: (url: URL, moment: [Int])?
+        var last: (url: URL, time: [Int])?
         for type in [asked] + types.filter({ $0 != asked }) {
             let url = url(for: type)
             var status = stat()
             guard stat(url.path, &status) == 0 else { continue }
-            // The time of modification would be that of the file from which it was copied or moved.
-            let moment = [status.st_ctim.tv_sec, status.st_ctim.tv_nsec]
-            if let last, !last.moment.lexicographicallyPrecedes(moment) { continue }
-            last = (url, moment)
+            // The status change time, because a moved or copied file may keep its earlier modification time.
+            let time = [status.st_ctim.tv_sec, status.st_ctim.tv_nsec]
+            if let last, !last.time.lexicographicallyPrecedes(time) { continue }
+            last = (url, time)
         }
         return last?.url
     }
@@ -104,7 +105,7 @@ public final class PHContentEditingOutput: Sendable {
     /// Returns the edit for a change request.
     ///
     /// - Throws: `missing_resource` if there is no rendered file or no adjustment data; `not_enough_space` if the folder for
-    ///   the file could not be made
+    ///   the file could not be created
     func wireEdit(_ files: inout ChangeFiles) async throws(RPCError) -> NewEdit {
         if let problem = folder.problem { throw problem }
         guard let adjustment = adjustmentData else {

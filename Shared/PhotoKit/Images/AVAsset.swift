@@ -6,13 +6,13 @@ import PhotoClient
 import PhotoModel
 import Synchronization
 
-/// A video of the library: its description and its bytes. It stands for AV Foundation's type, which Linux lacks.
+/// A video of the library: its description and its bytes. Replaces AV Foundation's type, which Linux lacks.
 ///
-/// It is one file, also of an edited video, so that there is no composition and no audio mix.
+/// An edited video is one file too, so that there is no composition and no audio mix.
 public final class AVAsset: Sendable {
     let connection: LibraryConnection
     let playback: VideoPlayback.Result
-    /// That of the request which returned it.
+    /// The network access of the request that returned the video.
     let access: NetworkAccess
 
     init(_ playback: VideoPlayback.Result, _ connection: LibraryConnection, _ access: NetworkAccess) {
@@ -27,7 +27,7 @@ public final class AVAsset: Sendable {
     public var naturalSize: CGSize { CGSize(width: playback.pixelWidth, height: playback.pixelHeight) }
     /// Frames per second; 0 if unknown.
     public var nominalFrameRate: Double { playback.frameRate }
-    /// Degrees clockwise by which players turn the stored frames.
+    /// The angle by which players rotate the stored frames, in degrees clockwise.
     public var rotation: Double { playback.rotation }
     /// True for high dynamic range.
     public var isHDR: Bool { playback.isHDR }
@@ -35,12 +35,12 @@ public final class AVAsset: Sendable {
     public var mimeType: String { playback.mimeType }
     /// The size of the file in bytes.
     public var byteCount: Int64 { playback.size }
-    /// True if a player can begin before it has all bytes.
+    /// True if a player can start before it has all bytes.
     public var isPlayableWhileLoading: Bool { playback.isFastStart }
     /// The tracks of the file.
     public var tracks: [AVAssetTrack] { playback.tracks.map { AVAssetTrack($0) } }
 
-    /// Returns bytes of the file, from an offset; fewer at its end.
+    /// Returns the bytes at an offset of the file; fewer than requested at its end.
     ///
     /// - Parameter length: at most 8 MiB
     public func data(from offset: Int64, length: Int) async throws -> Data {
@@ -60,7 +60,7 @@ public final class AVAsset: Sendable {
         try await Self.write(to: url, size: byteCount) { [self] in try await data(from: $0, length: 4 << 20) }
     }
 
-    /// Writes the parts of a file to a temporary file beside it, which then takes its place.
+    /// Writes the parts of a file to a temporary file beside it, which is then renamed.
     static func write(
         to url: URL,
         size: Int64,
@@ -90,7 +90,7 @@ public final class AVAsset: Sendable {
     }
 }
 
-/// A track of a video. It stands for AV Foundation's type, which Linux lacks.
+/// A track of a video. Replaces AV Foundation's type, which Linux lacks.
 public struct AVAssetTrack: Sendable, Hashable {
     /// `video`, `audio`, `text` or `other`.
     public let mediaType: String
@@ -110,14 +110,14 @@ public struct AVAssetTrack: Sendable, Hashable {
     }
 }
 
-/// A video to play. It stands for AV Foundation's type, which Linux lacks; a player reads the bytes of ``asset``.
+/// A video to play. Replaces AV Foundation's type, which Linux lacks; a player reads the bytes of ``asset``.
 public final class AVPlayerItem: Sendable {
     public let asset: AVAsset
 
     init(_ asset: AVAsset) { self.asset = asset }
 }
 
-/// The volume of a composition's tracks. The library's videos are files, so there never is one.
+/// The volumes of a composition's tracks: always nil, because the library's videos are files.
 public final class AVAudioMix: Sendable {
     private init() {}
 }
@@ -137,7 +137,7 @@ public let AVAssetExportPresetHEVC3840x2160 = "AVAssetExportPresetHEVC3840x2160"
 public let AVAssetExportPresetHEVCHighestQuality = "AVAssetExportPresetHEVCHighestQuality"
 
 extension VideoExportPreset {
-    /// The preset of AV Foundation's name; nil for an unknown one.
+    /// Creates the preset with an AV Foundation name; nil for an unknown name.
     init?(photosName name: String) {
         switch name.replacingOccurrences(of: "AVAssetExportPreset", with: "") {
         case "Passthrough": self = .passthrough
@@ -152,7 +152,7 @@ extension VideoExportPreset {
     }
 }
 
-/// An export of a video, which the library encodes. It stands for AV Foundation's type, which Linux lacks.
+/// An export of a video, which the library encodes. Replaces AV Foundation's type, which Linux lacks.
 public final class AVAssetExportSession: Sendable {
     private struct State {
         var url: URL?
@@ -200,7 +200,8 @@ public final class AVAssetExportSession: Sendable {
                     self.state.withLock { $0.progress = min(1, Float(status.done) / Float(status.duration)) }
                 }
                 guard let stream = status.stream else { throw PHPhotosError(.internalError, "the export has no file") }
-                // Of several thumbnailers the one that made it has it, also if another one is preferred meanwhile.
+                // Of several thumbnailers, only the one that encoded the file has it, even if another one is preferred
+                // now.
                 var sources = [connection.client.thumbnailer]
                 if sources[0].addresses.count > 1 { sources += sources[0].instances.filter(\.isConnected) }
                 do {

@@ -22,13 +22,13 @@ struct ImageResult<Value: Sendable>: Sendable {
     /// The result of a request that failed or was cancelled.
     init(_ error: RPCError, isCancelled: Bool, _ requestID: PHImageRequestID) {
         self.requestID = requestID
-        // Also by a progress handler that stopped it.
+        // A progress handler can cancel it too.
         self.isCancelled = isCancelled || error.errorCode == .userCancelled
         self.error = self.isCancelled ? nil : PHPhotosError(error)
         isInCloud = error.errorCode == .networkAccessRequired
     }
 
-    /// PhotoKit's dictionary, with a key only where it says something.
+    /// PhotoKit's dictionary, without keys that carry no information.
     var info: [AnyHashable: Any] {
         var info: [AnyHashable: Any] = [
             PHImageResultRequestIDKey: requestID, PHImageResultIsFinalKey: isFinal,

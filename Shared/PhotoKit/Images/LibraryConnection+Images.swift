@@ -6,12 +6,12 @@ import PhotoModel
 import Synchronization
 
 extension LibraryConnection {
-    /// Sends a request for an image to the thumbnailer, and joins its bytes from all messages. A request that was lost with
-    /// its connection is sent again.
+    /// Sends a request for an image to the thumbnailer, and joins the bytes of all messages. A request that was lost
+    /// with its connection is sent again.
     ///
     /// - Parameters:
     ///   - size: returns the number of bytes that a result announces
-    ///   - access: whether the original may be downloaded, which takes any time
+    ///   - access: whether the original may be downloaded, which can take any time
     ///   - degraded: called with each degraded image before the final one
     func join<R: Request, Degraded: JSONTabled>(
         _ request: R,
@@ -55,24 +55,24 @@ extension LibraryConnection {
     ) async throws(RPCError) -> (result: R.Result, bytes: Bytes) {
         var bytes: Bytes = []
         let incomplete = ErrorCode.interrupted.error("the image is incomplete")
-        let left = access.isAllowed ? nil : max(end - ContinuousClock().now, .milliseconds(1))
+        let remaining = access.isAllowed ? nil : max(end - ContinuousClock().now, .milliseconds(1))
         let stream = client.thumbnailer.stream(
             request,
             credit: 8 << 20,
-            deadline: left,
+            deadline: remaining,
             waitsForConnection: !access.isAllowed
         )
         for try await event in stream {
             switch event {
             case .notification(ImageDelivery.degraded, let params, let attachments):
-                // Part of a request that is sent again: the handler has had its degraded image.
+                // A degraded image that cannot be decoded is skipped: another message follows.
                 guard let result = try? Degraded(json: params) else { continue }
                 degraded(result, attachments.flatMap { $0 })
             case .notification(ImageDelivery.chunk, let params, let attachments):
                 guard params["offset"]?.intValue == Int64(bytes.count) else { throw incomplete }
                 for part in attachments { bytes += part }
             case .notification(let method, let params, _): _ = try await access.report(method, params)
-            case .answer(let answer):
+            case .reply(let answer):
                 for part in answer.attachments { bytes += part }
                 guard Int64(bytes.count) == size(answer.result) else { throw incomplete }
                 return (answer.result, bytes)
@@ -109,7 +109,7 @@ extension LibraryConnection {
             switch event {
             case .notification(ReadResource.notification, _, let attachments): for part in attachments { bytes += part }
             case .notification(let method, let params, _): _ = try await access.report(method, params)
-            case .answer(let answer):
+            case .reply(let answer):
                 for part in answer.attachments { bytes += part }
                 return bytes
             }

@@ -10,21 +10,21 @@ import Synchronization
 
 /// Prepares images before they are requested: `PHCachingImageManager` (S-53 to S-58).
 ///
-/// Each instance has its own list of images. A request finds an image only if all of its values are those of the caching
-/// request, also its options. Preparing never fails: what is not prepared is rendered when it is requested.
+/// Each instance has its own list of images. A request finds an image only if all its values, also its options, are
+/// those of the caching request. Preparing never fails: an image that is not prepared is rendered when it is requested.
 public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
     private struct State {
         var allowsHighQuality = true
-        /// The caches at the thumbnailers, by address: those that were used and that the thumbnailer has not forgotten.
+        /// The open caches at the thumbnailers, by the address of the thumbnailer.
         var caches: [EndpointAddress: String] = [:]
         var connection: LibraryConnection?
-        /// The work that is sent, in order.
-        var last: Task<Void, Never>?
+        /// The last call in the queue; each call waits for the one before it.
+        var lastCall: Task<Void, Never>?
         /// True if the thumbnailer has not answered the last call.
-        var isAway = false
+        var isUnreachable = false
     }
 
-    /// The time for which a call is sent. Requests for images wait for the calls before them.
+    /// The deadline of a call. It is short, because requests for images wait for the calls before them.
     private static let callDeadline = Duration.seconds(2)
 
     private let state = Mutex(State())
@@ -32,10 +32,10 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
     override public init() { super.init() }
 
     deinit {
-        let (caches, connection, last) = state.withLock { ($0.caches, $0.connection, $0.last) }
+        let (caches, connection, lastCall) = state.withLock { ($0.caches, $0.connection, $0.lastCall) }
         guard !caches.isEmpty, let connection else { return }
         connection.start {
-            await last?.value
+            await lastCall?.value
             for thumbnailer in connection.client.thumbnailer.instances {
                 guard let cache = caches[thumbnailer.address] else { continue }
                 _ = try? await connection.ask(CloseCache(cache: cache), of: thumbnailer)
@@ -43,7 +43,8 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
         }
     }
 
-    /// If false, images are prepared only from what is read fast: previews, and decoding at a fraction of the size.
+    /// If false, images are prepared only from sources that are fast to read: previews, and originals that can be
+    /// decoded at a fraction of their size.
     public var allowsCachingHighQualityImages: Bool {
         get { state.withLock { $0.allowsHighQuality } }
         set {
@@ -66,7 +67,7 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
         each(assets, targetSize, contentMode, options) { StartCaching(cache: $0, images: $1) }
     }
 
-    /// Takes images off the list. All values must be those with which they were put on it.
+    /// Removes images from the list. All values must be those with which they were added.
     public func stopCachingImages(
         for assets: [PHAsset],
         targetSize: CGSize,
@@ -76,7 +77,7 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
         each(assets, targetSize, contentMode, options) { StopCaching(cache: $0, images: $1) }
     }
 
-    /// Empties the list and ends all preparation.
+    /// Clears the list and ends all preparation.
     public func stopCachingImagesForAllAssets() {
         guard let connection = state.withLock({ $0.connection }) else { return }
         sendToAll(connection) { StopAllCaching(cache: $0) }
@@ -104,7 +105,7 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
         }
     }
 
-    /// Sends a request about each open cache.
+    /// Sends a request for each open cache.
     private func sendToAll<R: Request>(
         _ connection: LibraryConnection,
         _ make: @escaping @Sendable (String) -> R
@@ -117,16 +118,16 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
         }
     }
 
-    /// Does work about the caches after that before it.
+    /// Runs a call after those before it.
     private func inOrder(
         _ connection: LibraryConnection,
         _ work: @escaping @Sendable (PHCachingImageManager) async -> Void
     ) {
         state.withLock { state in
             state.connection = connection
-            let last = state.last
-            state.last = connection.start { [weak self] in
-                await last?.value
+            let previous = state.lastCall
+            state.lastCall = connection.start { [weak self] in
+                await previous?.value
                 if let self { await work(self) }
             }
         }
@@ -137,8 +138,8 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
         to thumbnailer: ServiceClient,
         _ make: @Sendable (String) -> R
     ) async {
-        // While the thumbnailer is away only the first call waits for it.
-        guard thumbnailer.isConnected || !state.withLock({ $0.isAway }) else { return }
+        // While the thumbnailer cannot be reached, only the first call waits for it.
+        guard thumbnailer.isConnected || !state.withLock({ $0.isUnreachable }) else { return }
         // A thumbnailer that has restarted does not know the cache.
         for _ in 0..<2 {
             var cache: String?
@@ -146,10 +147,10 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
                 let opened = try await open(connection, thumbnailer)
                 cache = opened
                 _ = try await connection.ask(make(opened), of: thumbnailer, deadline: Self.callDeadline)
-                state.withLock { $0.isAway = false }
+                state.withLock { $0.isUnreachable = false }
                 return
             } catch {
-                state.withLock { $0.isAway = error.isTransient }
+                state.withLock { $0.isUnreachable = error.isTransient }
                 guard error.errorCode == .handleExpired, let cache else { return }
                 forget(cache)
             }
@@ -174,7 +175,7 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
     }
 
     override func prepared(_ request: ImageRequest, _ connection: LibraryConnection) async -> ImageRequest {
-        await state.withLock { $0.last }?.value
+        await state.withLock { $0.lastCall }?.value
         var request = request
         let thumbnailer = await connection.client.thumbnailer.instance(for: request.asset)
         request.cache = state.withLock { $0.caches[thumbnailer.address] }

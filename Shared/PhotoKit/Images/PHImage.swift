@@ -5,9 +5,9 @@ import ImageFormats
 /// The name of the type of images in code for Apple's systems.
 public typealias UIImage = PHImage
 
-/// An image: its encoded bytes, and the pixels of a JPEG. It stands for `UIImage` and `NSImage`, which Linux lacks.
+/// An image: its encoded bytes, and the pixels of a JPEG. Replaces `UIImage` and `NSImage`, which Linux lacks.
 public struct PHImage: Sendable, Hashable {
-    /// The file: as the library delivered it, or as given.
+    /// The bytes of the image file.
     public let data: Data
     /// Its uniform type identifier, for example `public.jpeg`.
     public let contentType: String
@@ -36,7 +36,7 @@ public struct PHImage: Sendable, Hashable {
 
     /// Returns the image as a JPEG of a quality from 0 to 1; nil if its own format is not JPEG, or if it is damaged.
     ///
-    /// With 1 the bytes of a JPEG are returned as they are, because encoding them again could only lose.
+    /// With quality 1 the bytes of a JPEG are returned unchanged, because encoding them again could only lose detail.
     public func jpegData(compressionQuality: CGFloat) -> Data? {
         guard contentType == "public.jpeg" else { return nil }
         if compressionQuality >= 1 { return data }

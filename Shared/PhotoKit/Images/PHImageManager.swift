@@ -50,7 +50,7 @@ public class PHImageManager: @unchecked Sendable {
         return id
     }
 
-    /// Ends a request, which is then answered with `PHImageCancelledKey`. Without effect after its final call.
+    /// Cancels a request: its result handler is called with `PHImageCancelledKey`. Has no effect after the final call.
     public func cancelImageRequest(_ requestID: PHImageRequestID) {
         tasks.withLock { $0[requestID] }?.cancel()
     }
@@ -77,7 +77,7 @@ public class PHImageManager: @unchecked Sendable {
                 return ImageResult(error, isCancelled: Task.isCancelled, id)
             }
         }
-        let answer: @Sendable (ImageResult<LoadedFile>) -> Void = { result in
+        let callHandler: @Sendable (ImageResult<LoadedFile>) -> Void = { result in
             resultHandler(
                 result.value?.data,
                 result.value?.contentType,
@@ -86,12 +86,12 @@ public class PHImageManager: @unchecked Sendable {
             )
         }
         if options?.isSynchronous == true {
-            if let result = try? connection.wait({ () async throws(RPCError) in await load() }) { answer(result) }
+            if let result = try? connection.wait({ () async throws(RPCError) in await load() }) { callHandler(result) }
             return id
         }
         run(id, connection) {
             let result = await load()
-            connection.callbacks.async { answer(result) }
+            connection.callbacks.async { callHandler(result) }
         }
         return id
     }
@@ -163,10 +163,10 @@ public class PHImageManager: @unchecked Sendable {
         }
     }
 
-    /// Prepares a request. The caching manager names its cache in it.
+    /// Returns the request to send. The caching manager adds its cache.
     func prepared(_ request: ImageRequest, _ connection: LibraryConnection) async -> ImageRequest { request }
 
-    /// Forgets a cache that the thumbnailer does not know.
+    /// Removes a cache that the thumbnailer does not know.
     func forget(_ cache: String) {}
 
     /// Loads an image.
@@ -192,7 +192,7 @@ public class PHImageManager: @unchecked Sendable {
                 guard error.errorCode == .handleExpired, let cache = request.cache else {
                     return ImageResult(error, isCancelled: Task.isCancelled, id)
                 }
-                // The thumbnailer was started again, or it is another one: the image does not depend on the cache.
+                // The thumbnailer was restarted, or it is another instance. The image does not depend on the cache.
                 forget(cache)
                 request.cache = nil
             }
@@ -246,7 +246,7 @@ extension TargetSize {
 }
 
 extension UnitRect {
-    /// The part of an image; nil for all of it.
+    /// Creates the part of an image; nil for the whole image.
     init?(_ rect: CGRect) {
         guard rect != .zero else { return nil }
         self.init(x: rect.origin.x, y: rect.origin.y, width: rect.size.width, height: rect.size.height)

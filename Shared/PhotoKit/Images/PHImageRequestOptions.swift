@@ -4,13 +4,13 @@ import PhotoModel
 /// The identifier of an image request, with which it can be cancelled.
 public typealias PHImageRequestID = Int32
 
-/// No request.
+/// The identifier of no request.
 public let PHInvalidImageRequestID: PHImageRequestID = 0
 
-/// The size to pass for all pixels; `resizeMode` is ignored then (S-42).
+/// The size with which an image is requested with all its pixels; `resizeMode` is then ignored (S-42).
 public let PHImageManagerMaximumSize = CGSize(width: -1, height: -1)
 
-/// True if the original is in remote storage, and no image was delivered: `networkAccessAllowed` was not set.
+/// True if no image was delivered, because the original is in remote storage and `networkAccessAllowed` is false.
 public let PHImageResultIsInCloudKey = "PHImageResultIsInCloudKey"
 /// True if the image is of lower quality than requested.
 public let PHImageResultIsDegradedKey = "PHImageResultIsDegradedKey"
@@ -18,11 +18,11 @@ public let PHImageResultIsDegradedKey = "PHImageResultIsDegradedKey"
 public let PHImageResultRequestIDKey = "PHImageResultRequestIDKey"
 /// True if the request was cancelled; there is no image then.
 public let PHImageCancelledKey = "PHImageCancelledKey"
-/// The error for which there is no image.
+/// The error if no image was delivered.
 public let PHImageErrorKey = "PHImageErrorKey"
-/// True if no further call follows. PhotoKit has none, and leaves the question open (P-09).
+/// True if no further call follows. PhotoKit has no such key (P-09).
 public let PHImageResultIsFinalKey = "PHImageResultIsFinalKey"
-/// True if the image was prepared or cached. PhotoKit has none (P-11).
+/// True if the image was prepared or cached. PhotoKit has no such key (P-11).
 public let PHImageResultIsCacheHitKey = "PHImageResultIsCacheHitKey"
 
 /// Called while an original is downloaded from remote storage: progress 0...1, an error, and a flag to stop it.
@@ -65,17 +65,17 @@ public final class PHImageRequestOptions {
     public var normalizedCropRect = CGRect.zero
     /// Allows originals to be downloaded from the object store.
     public var isNetworkAccessAllowed = false
-    /// Blocks the caller until the one call of the result handler, on the caller. `deliveryMode` is ignored (D5).
+    /// True to block the caller until the result handler was called, once, on the caller's thread. `deliveryMode` is
+    /// ignored (D5).
     public var isSynchronous = false
     /// Allows a second degraded image, larger than the first (T-44).
     public var allowSecondaryDegradedImage = false
-    /// Asks for high dynamic range where the asset has it: with `format` avif the image itself, with jpeg its gain map
-    /// beside it in the data (T-45).
+    /// True to request high dynamic range if the asset has it: with the `format` avif as the image itself, with jpeg as
+    /// a gain map in the same file (T-45).
     public var preferHDR = false
-    /// The brightest white of the display over white in standard range; 0 if unknown. Negative values, and those below 1,
-    /// count as 0.
+    /// The ratio of the display's brightest white to white in standard range; 0 if unknown. Values below 1 count as 0.
     public var targetHDRHeadroom = 0.0
-    /// Called while the original is downloaded, on a serial queue: never for one that is on the library's machine.
+    /// Called on a serial queue while the original is downloaded; never for one that is on the library's machine.
     public var progressHandler: PHAssetImageProgressHandler?
     /// The format of the delivered bytes: `jpeg`, `png`, `webp` or `avif`. PhotoKit delivers decoded images only (P-14).
     public var format = Format.jpeg
@@ -106,7 +106,7 @@ public final class PHVideoRequestOptions {
     public var isNetworkAccessAllowed = false
     public var version = PHVideoRequestOptionsVersion.current
     public var deliveryMode = PHVideoRequestOptionsDeliveryMode.automatic
-    /// Called while the original is downloaded, on a serial queue: never for one that is on the library's machine.
+    /// Called on a serial queue while the original is downloaded; never for one that is on the library's machine.
     public var progressHandler: PHAssetImageProgressHandler?
 
     public init() {}
@@ -117,7 +117,7 @@ public final class PHLivePhotoRequestOptions {
     public var version = PHImageRequestOptionsVersion.current
     public var deliveryMode = PHImageRequestOptionsDeliveryMode.opportunistic
     public var isNetworkAccessAllowed = false
-    /// Called while the original is downloaded, on a serial queue: never for one that is on the library's machine.
+    /// Called on a serial queue while the original is downloaded; never for one that is on the library's machine.
     public var progressHandler: PHAssetImageProgressHandler?
 
     public init() {}

@@ -25,7 +25,7 @@ public final class PHLivePhoto: Sendable {
 }
 
 extension PHImageManager {
-    /// Requests a Live Photo. A degraded one has a still only.
+    /// Requests a Live Photo. A degraded one has only a still.
     @discardableResult
     public func requestLivePhoto(
         for asset: PHAsset,
@@ -51,9 +51,9 @@ extension PHImageManager {
                 let answer = try await connection.join(request, access) {
                     $0.still.size
                 } degraded: { (still: ImageRequest.Result, bytes: Bytes) in
-                    var early = ImageResult(PHLivePhoto(PHImage(still, bytes), nil), id)
-                    (early.isDegraded, early.isFinal) = (true, false)
-                    connection.callbacks.async { [early] in resultHandler(early.value, early.info) }
+                    var degraded = ImageResult(PHLivePhoto(PHImage(still, bytes), nil), id)
+                    (degraded.isDegraded, degraded.isFinal) = (true, false)
+                    connection.callbacks.async { [degraded] in resultHandler(degraded.value, degraded.info) }
                 }
                 let video = AVAsset(answer.result.video, connection, access)
                 final = ImageResult(PHLivePhoto(PHImage(answer.result.still, answer.bytes), video), id)

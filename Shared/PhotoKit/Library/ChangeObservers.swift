@@ -9,8 +9,9 @@ import Synchronization
 
 /// The change observers of a library, and the task that reads the change feed for them.
 ///
-/// The feed is read while there is an observer. Observers are called one after the other on one queue, each transaction
-/// after the one before; while they run nothing more is read, and what they miss is read from the history (S-63, P-07).
+/// The feed is read while there is an observer. Observers are called one after the other on one queue, for the
+/// transactions in their order. While an observer runs the feed is not read; transactions that are missed meanwhile are
+/// read from the history (S-63, P-07).
 final class ChangeObservers: Sendable {
     private struct Reference: Sendable {
         let id: ObjectIdentifier
@@ -25,16 +26,16 @@ final class ChangeObservers: Sendable {
     private struct State {
         var observers: [Reference] = []
         var task: Task<Void, Never>?
-        /// The number of the present task. Earlier ones notify nobody: they may be at earlier changes.
+        /// The number of the current task. Earlier tasks notify no observer: they may be at earlier changes.
         var run = 0
 
-        /// Removes an observer, and those that are gone.
+        /// Removes an observer, and the references to released ones.
         ///
-        /// - Returns: observers to release outside of the lock: the last release may call `unregister`
+        /// - Returns: observers to release outside of the lock, because a `deinit` may call `unregister`
         mutating func remove(_ id: ObjectIdentifier) -> [(any PHPhotoLibraryChangeObserver)?] {
-            let held = observers.map(\.observer)
-            observers = zip(observers, held).filter { $0.id != id && $1 != nil }.map(\.0)
-            return held
+            let retained = observers.map(\.observer)
+            observers = zip(observers, retained).filter { $0.id != id && $1 != nil }.map(\.0)
+            return retained
         }
     }
 
@@ -48,29 +49,29 @@ final class ChangeObservers: Sendable {
     func register(_ observer: any PHPhotoLibraryChangeObserver) {
         // The token is read before the first observer is added, so that no change after the call is missed.
         let token = state.withLock { $0.task == nil } ? start() : nil
-        let held = state.withLock { state in
-            let held = state.remove(ObjectIdentifier(observer))
+        let retained = state.withLock { state in
+            let retained = state.remove(ObjectIdentifier(observer))
             state.observers.append(Reference(observer))
             if state.task == nil {
                 state.run += 1
                 state.task = connection.start { [weak self, run = state.run] in await self?.follow(token, run) }
             }
-            return held
+            return retained
         }
-        withExtendedLifetime(held) {}
+        withExtendedLifetime(retained) {}
     }
 
     func unregister(_ observer: any PHPhotoLibraryChangeObserver) {
-        let held = state.withLock { state in
-            let held = state.remove(ObjectIdentifier(observer))
+        let retained = state.withLock { state in
+            let retained = state.remove(ObjectIdentifier(observer))
             if state.observers.isEmpty {
                 state.task?.cancel()
                 state.task = nil
                 state.run += 1
             }
-            return held
+            return retained
         }
-        withExtendedLifetime(held) {}
+        withExtendedLifetime(retained) {}
     }
 
     func stop() {
@@ -82,7 +83,7 @@ final class ChangeObservers: Sendable {
         }
     }
 
-    /// Returns the newest token; nil if it cannot be read: then the observers are notified as soon as the feed begins,
+    /// Returns the newest token; nil if it cannot be read. The observers are then notified as soon as the feed starts,
     /// because the library may have changed.
     private func start() -> ChangeToken? {
         try? connection.wait { [connection] () async throws(RPCError) in
@@ -90,14 +91,14 @@ final class ChangeObservers: Sendable {
         }
     }
 
-    /// Reads the feed until it is cancelled. After an error, such as access that is not granted yet, it begins again.
+    /// Reads the feed until it is cancelled. After an error, such as access that is not granted yet, it starts again.
     private func follow(_ token: ChangeToken?, _ run: Int) async {
         var token = token
         var failure: ErrorCode?
         while !Task.isCancelled {
             do throws(RPCError) {
                 for try await event in connection.client.changes(since: token) {
-                    // Changes between the call of `register` and the head at which the feed begins are not known.
+                    // Changes between the call of `register` and the start of the feed are unknown.
                     let begins = token == nil
                     token = event.token
                     failure = nil

@@ -1,13 +1,14 @@
 import PhotoModel
 import Synchronization
 
-/// The fetch whose result, or one of whose objects, the program holds. Observers hear of changes that affect one (S-63).
+/// A fetch whose result, or one of whose objects, is still referenced by the program. Observers are notified of changes
+/// that affect one (S-63).
 final class Interest: Sendable {
-    /// The fetch; nil if it cannot be evaluated here, so that every change may affect it.
+    /// The fetch; nil if it cannot be evaluated in this process, so that every change may affect it.
     let fetch: Fetch?
-    /// Objects that are of interest besides the fetch.
+    /// Objects that are observed in addition to those of the fetch.
     let objects: Set<ObjectID>
-    /// Objects that were in the fetch and have left it by a change that was asked about. The program may still hold them.
+    /// Objects that have left the fetch by an earlier transaction. The program may still reference them.
     private let left = Mutex<Set<ObjectID>>([])
 
     init(_ description: FetchDescription) {
@@ -20,14 +21,14 @@ final class Interest: Sendable {
         self.objects = objects
     }
 
-    /// Returns true if a transaction may have changed the result or one of its objects, also of those that have left it.
+    /// Returns true if a transaction may have changed the result, one of its objects, or an object that has left it.
     ///
-    /// It is called once for each transaction, in their order.
+    /// It must be called once for each transaction, in the order of transactions.
     func isAffected(by record: ChangeRecord) -> Bool {
         let touchesObject = !objects.isEmpty && record.touchedIDs.contains(where: objects.contains)
         guard let fetch else { return touchesObject || objects.isEmpty }
         if fetch.kind.needsScope { return !record.touchedIDs.isEmpty }
-        // All are looked at, so that each object that leaves the fetch is remembered.
+        // No early return: each object that leaves the fetch must be stored.
         var isAffected = touchesObject
         for change in record.assets where affects(change.id, fetch.includes, change.before, change.after) {
             isAffected = true
@@ -47,11 +48,11 @@ final class Interest: Sendable {
         _ before: Entity?,
         _ after: Entity?
     ) -> Bool {
-        let (was, isNow) = (before.map(includes) ?? false, after.map(includes) ?? false)
+        let (wasIncluded, isIncluded) = (before.map(includes) ?? false, after.map(includes) ?? false)
         return left.withLock { left in
             let hadLeft = left.contains(id)
-            if isNow || after == nil { left.remove(id) } else if was { left.insert(id) }
-            return was || isNow || hadLeft
+            if isIncluded || after == nil { left.remove(id) } else if wasIncluded { left.insert(id) }
+            return wasIncluded || isIncluded || hadLeft
         }
     }
 }
@@ -61,7 +62,7 @@ extension ChangeRecord {
     var touchedIDs: [ObjectID] { assets.map(\.id) + collections.map(\.id) + lists.map(\.id) }
 }
 
-/// The interests that are alive.
+/// The interests of the fetch results and objects that the program still references.
 final class InterestRegistry: Sendable {
     private struct Reference: Sendable {
         weak let interest: Interest?
@@ -84,10 +85,10 @@ final class InterestRegistry: Sendable {
         }
     }
 
-    /// Returns true if a transaction affects anything that was fetched and is still held.
+    /// Returns true if a transaction affects a fetch result or object that is still referenced.
     func isAffected(by record: ChangeRecord) -> Bool {
         let interests = state.withLock { $0.references.compactMap(\.interest) }
-        // All are asked, because each remembers the objects that leave its fetch.
+        // No early return: each interest must store the objects that leave its fetch.
         return interests.reduce(false) { $1.isAffected(by: record) || $0 }
     }
 }

@@ -11,7 +11,7 @@ import Synchronization
 
 /// The connections of a ``PHPhotoLibrary`` to the services.
 ///
-/// Fetch results and objects keep it, so that they can be read after another library became the shared one.
+/// Fetch results and objects reference it, so that they can be read after another library became the shared one.
 final class LibraryConnection: Sendable {
     let configuration: PHPhotoLibrary.Configuration
     let client: PhotoLibrary
@@ -21,7 +21,7 @@ final class LibraryConnection: Sendable {
     /// The queue of completion handlers and image results.
     var callbacks: DispatchQueue { configuration.callbackQueue }
     let isClosed = Atomic<Bool>(false)
-    /// Of all libraries, because the managers of images and resources serve all of them.
+    /// The last identifier of a request to any library, because the image and resource managers serve all libraries.
     private static let lastRequestID = Atomic<Int32>(0)
 
     init(_ configuration: PHPhotoLibrary.Configuration) throws {
@@ -58,7 +58,7 @@ final class LibraryConnection: Sendable {
                     throw error
                 }
                 failures += 1
-                // After a lost connection the next request waits for the next one by itself.
+                // After a lost connection the next request waits for the new connection by itself.
                 if failures > 3 || error.errorCode != .connectionLost {
                     await executor.pause(milliseconds: min(50 * failures, 1000))
                 }
@@ -73,7 +73,7 @@ final class LibraryConnection: Sendable {
 
     /// Waits for a connection, also across restarts of the service, at most until the deadline.
     ///
-    /// A request that downloads may take any time, and is sent without a deadline, but only over a connection.
+    /// A request that downloads can take any time. It is sent without a deadline, but only once there is a connection.
     ///
     /// - Parameter deadline: nil for that of the configuration
     func reach(_ service: ServiceClient, deadline: Duration? = nil) async throws(RPCError) {
@@ -85,25 +85,25 @@ final class LibraryConnection: Sendable {
     func wait<Value: Sendable>(
         _ work: @escaping @Sendable () async throws(RPCError) -> Value
     ) throws(RPCError) -> Value {
-        let box = WaitingOutcome<Value>()
+        let outcome = WaitingOutcome<Value>()
         let done = DispatchSemaphore(value: 0)
         _ = Task(executorPreference: executor) {
             do throws(RPCError) {
-                box.set(.success(try await work()))
+                outcome.set(.success(try await work()))
             } catch {
-                box.set(.failure(error))
+                outcome.set(.failure(error))
             }
             done.signal()
         }
         done.wait()
-        guard let result = box.take() else { throw ErrorCode.internalError.error("the request has no result") }
+        guard let result = outcome.result else { throw ErrorCode.internalError.error("the request has no result") }
         return try result.get()
     }
 
-    /// Sends requests until the library answers, also while its folder cannot be reached, was moved, or gets another library,
-    /// and blocks the caller meanwhile.
+    /// Repeats requests until the library answers, even while its folder is offline, is handed to another writer, or is
+    /// replaced by another library, and blocks the caller meanwhile.
     ///
-    /// - Throws: errors that remain, and any error after the library was closed
+    /// - Throws: errors that a repetition cannot resolve, and any error after the library was closed
     func waitForAnswer<Value: Sendable>(
         _ work: @escaping @Sendable () async throws(RPCError) -> Value
     ) throws(RPCError) -> Value {
@@ -124,7 +124,8 @@ final class LibraryConnection: Sendable {
 
     /// Calls a handler of the program on the queue of completion handlers, and returns its result.
     ///
-    /// It must not run on the client's own thread: a synchronous function in it would wait for that thread for ever.
+    /// The handler must not run on the client's own thread: a synchronous function in it would wait for that thread
+    /// forever.
     func call<Value: Sendable>(_ handler: @escaping @Sendable () -> Value) async -> Value {
         await withCheckedContinuation { continuation in
             callbacks.async { continuation.resume(returning: handler()) }
@@ -148,11 +149,11 @@ extension RPCError {
     }
 }
 
-/// The result of ``LibraryConnection/wait(_:)`` on its way between two threads.
+/// The result of ``LibraryConnection/wait(_:)``, which passes from the client's thread to the caller's.
 private final class WaitingOutcome<Value: Sendable>: Sendable {
     private let outcome = Mutex<Result<Value, RPCError>?>(nil)
 
     func set(_ result: Result<Value, RPCError>) { outcome.withLock { $0 = result } }
 
-    func take() -> Result<Value, RPCError>? { outcome.withLock { $0 } }
+    var result: Result<Value, RPCError>? { outcome.withLock { $0 } }
 }

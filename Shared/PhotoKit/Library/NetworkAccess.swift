@@ -8,8 +8,8 @@ import Synchronization
 
 /// The permission of a request to download originals from remote storage, and the handler of its progress (S-47, S-48).
 ///
-/// The handler is called in order on a serial queue of its own, which neither a caller that is blocked by a synchronous
-/// request nor the handler of another request blocks.
+/// The handler is called on a serial queue of its own, so that neither a caller that a synchronous request blocks nor
+/// the handler of another request delays it.
 struct NetworkAccess: Sendable {
     let isAllowed: Bool
     /// Returns true to stop the request.
@@ -22,12 +22,13 @@ struct NetworkAccess: Sendable {
         let isSet = Atomic(false)
     }
 
-    /// True once the handler has stopped the request, which then is not repeated.
+    /// True once the handler has stopped the request, which is then not repeated.
     var isStopped: Bool { stop.isSet.load(ordering: .relaxed) }
 
     private let queue = DispatchQueue(label: "photokit.progress")
 
-    /// The handler of requests for images and videos. It gets the identifier of its request, like result handlers.
+    /// Creates the access of a request for an image or video. The handler receives the identifier of the request, as
+    /// result handlers do.
     init(_ isAllowed: Bool?, _ handler: PHAssetImageProgressHandler?, _ id: Int32) {
         self.isAllowed = isAllowed ?? false
         guard let handler else {
@@ -71,7 +72,7 @@ struct NetworkAccess: Sendable {
         handler = nil
     }
 
-    /// Calls the handler if a notification says how much was downloaded, and waits for it.
+    /// Calls the handler if a notification reports the progress of a download, and waits for it.
     ///
     /// - Returns: whether the notification is about a download
     /// - Throws: `user_cancelled` if the handler stops the request
@@ -103,11 +104,11 @@ struct NetworkAccess: Sendable {
 }
 
 extension LibraryConnection {
-    /// The time in which a request ends that downloads.
+    /// The deadline of a request that downloads.
     static let downloadDeadline = Duration.seconds(86_400)
 
-    /// Sends a request, and passes on how much was downloaded for it. A request without network access is sent as
-    /// ``ask(_:of:attachments:deadline:)`` does.
+    /// Sends a request, and reports the progress of its download. A request without network access is sent with
+    /// ``ask(_:of:attachments:deadline:)``.
     func ask<R: Request>(
         _ request: R,
         of service: ServiceClient,
@@ -141,7 +142,7 @@ extension LibraryConnection {
         for try await event in service.stream(request, credit: 1 << 20, waitsForConnection: false) {
             switch event {
             case .notification(let method, let params, _): _ = try await access.report(method, params)
-            case .answer(let answer): return answer
+            case .reply(let answer): return answer
             }
         }
         throw ErrorCode.interrupted.error("the service has not answered")

@@ -6,15 +6,15 @@ import PhotoModel
 
 /// Receives changes of the library: `PHPhotoLibraryChangeObserver`.
 ///
-/// Called on a serial queue of the library, for each transaction, also the program's own, that affects something that was
-/// fetched and is still held (S-63, D6).
+/// Called on a serial queue of the library, for each transaction, the program's own too, that affects a fetch result or
+/// object that the program still references (S-63, D6).
 public protocol PHPhotoLibraryChangeObserver: AnyObject, Sendable {
     func photoLibraryDidChange(_ changeInstance: PHChange)
 }
 
 extension PHPhotoLibrary {
-    /// Adds an observer, which is not retained. It is notified of every change that is committed after this call, also while
-    /// services restart.
+    /// Adds an observer, which is not retained. It is notified of every change that is committed after this call, even
+    /// while services restart.
     public func register(_ observer: any PHPhotoLibraryChangeObserver) { observers.register(observer) }
 
     /// Removes an observer. A call in progress is finished.
@@ -23,9 +23,9 @@ extension PHPhotoLibrary {
     }
 }
 
-/// A change of the library: `PHChange` (S-65). It answers for any object and any fetch result of the library.
+/// A change of the library: `PHChange` (S-65). It has the details of any object and any fetch result of the library.
 public final class PHChange: Sendable {
-    /// The moment after the change.
+    /// The point in the history after the change.
     let token: ChangeToken
     /// The transaction; nil if the history before ``token`` is not available.
     let record: ChangeRecord?
@@ -40,7 +40,7 @@ public final class PHChange: Sendable {
     /// The library's state after the change, as a token to store.
     public var changeToken: PHPersistentChangeToken { PHPersistentChangeToken(token) }
 
-    /// When it was committed; nil if the history before it is not available. PhotoKit has none.
+    /// The time of the commit; nil if the history before it is not available. PhotoKit has no counterpart.
     public var date: Date? { record.map { Date(microseconds: $0.date) } }
 
     /// The name of the program that made the change; nil if it gave none. PhotoKit has no counterpart (D6).
@@ -48,12 +48,13 @@ public final class PHChange: Sendable {
 
     /// Returns the change of an object; nil if it did not change, or if the object has a later change already.
     ///
-    /// If the history before the change is not available, it asks the library for the object of now, and blocks until
-    /// the library answers. It is then also nil if the library refuses that, and after ``PHPhotoLibrary/close()``.
+    /// If the history before the change is not available, this function requests the current object, and blocks until
+    /// the library answers. It then also returns nil if the library refuses the request, and after
+    /// ``PHPhotoLibrary/close()``.
     public func changeDetails<ObjectType: PHObject>(for object: ObjectType) -> PHObjectChangeDetails<ObjectType>? {
         guard let record else { return difference(of: object) }
-        // It would become an older one. One that has this change and no later one does not: programs ask for
-        // `changedObjects`, which are those after it.
+        // The object of this change would be older than the program's. An object whose last change is this one gets the
+        // details: programs request them for `changedObjects`, which are objects after the change.
         if object.history == record.library, let revision = object.revision, revision.sequence > record.sequence {
             return nil
         }
@@ -84,10 +85,10 @@ public final class PHChange: Sendable {
         return nil
     }
 
-    /// Compares an object with that of now.
+    /// Compares an object with the current one.
     private func difference<ObjectType: PHObject>(of object: ObjectType) -> PHObjectChangeDetails<ObjectType>? {
         guard let revision = object.revision, !object.id.isTransient else { return nil }
-        let subject: FetchSubject =
+        let subject: FetchDescription.Kind =
             switch object.id.kind {
             case .asset: .assets
             case .assetCollection: .collections
@@ -100,7 +101,7 @@ public final class PHChange: Sendable {
             found = try connection.waitForAnswer { () async throws(RPCError) -> [PHObject] in
                 let page = try await connection.page(fetch, nil, from: 0, count: 1, interest)
                 guard page.objects.isEmpty, subject == .assets else { return page.objects }
-                // In the trash it is not deleted yet. Both are read at the same moment.
+                // An asset in the trash is not deleted yet. Both fetches read the same state of the library.
                 var trash = fetch
                 trash.inTrash = true
                 return try await connection.page(trash, page.token, from: 0, count: 1, interest).objects
@@ -127,9 +128,10 @@ public final class PHChange: Sendable {
 
     /// Returns the changes of a fetch result up to this change; nil if there are none, or if it was fetched afterwards.
     ///
-    /// It asks the library, and blocks until it answers. If the library has no details any more, they are not
-    /// incremental: the result after them is a new fetch, and empty if its album or folder is gone. It is also nil if the
-    /// library refuses that fetch, for example without access, and after ``PHPhotoLibrary/close()``.
+    /// This function sends a request to the library, and blocks until it is answered. If the library no longer has the
+    /// details, they are not incremental: the result after the changes is fetched again, and is empty if its album or
+    /// folder was deleted. The details are also nil if the library refuses that fetch, for example without access, and
+    /// after ``PHPhotoLibrary/close()``.
     public func changeDetails<ObjectType>(
         for fetchResult: PHFetchResult<ObjectType>
     ) -> PHFetchResultChangeDetails<ObjectType>? {
@@ -153,7 +155,7 @@ public final class PHChange: Sendable {
                 details
             )
         } catch {
-            // It is empty, and its album or folder was gone before: nothing has changed.
+            // The result was empty because its album or folder was deleted before: it has not changed.
             if error.errorCode == .identifierNotFound, fetchResult.count == 0 { return nil }
             connection.logger.warning("change details are not available", metadata: ["error": "\(error)"])
             return fetchResult.refetched(fetch, token).map {
@@ -176,7 +178,7 @@ extension PHObject {
 }
 
 extension PHFetchResult {
-    /// The result of the same fetch at a later moment.
+    /// Returns the result of the same fetch at a later point in the history.
     func later(_ fetch: FetchDescription, _ token: ChangeToken, count: Int) -> PHFetchResult {
         let interest = interest ?? Interest(fetch)
         connection.interests.insert(interest)
@@ -190,9 +192,9 @@ extension PHFetchResult {
         )
     }
 
-    /// The result of the same fetch now; nil if the library refuses it.
+    /// Returns the result of the same fetch now; nil if the library refuses it.
     ///
-    /// - Parameter token: the moment of the empty result if the album or folder of the fetch is gone
+    /// - Parameter token: the token of the empty result if the album or folder of the fetch was deleted
     func refetched(_ fetch: FetchDescription, _ token: ChangeToken) -> PHFetchResult? {
         let isIncremental = wantsIncrementalChangeDetails
         do throws(RPCError) {
@@ -208,7 +210,7 @@ extension PHFetchResult {
 
 /// The change of one object: `PHObjectChangeDetails` (S-66).
 public final class PHObjectChangeDetails<ObjectType: PHObject>: Sendable {
-    /// The object that was asked about.
+    /// The object before the change.
     public let objectBeforeChanges: ObjectType
     /// The object now; nil if it was deleted.
     public let objectAfterChanges: ObjectType?

@@ -15,7 +15,8 @@ public struct PHCloudIdentifier: Sendable, Hashable, Codable {
 }
 
 extension PHPhotoLibrary {
-    /// Returns the cloud identifiers of objects, or for each the reason why it has none: ``PHPhotosError/Code/identifierNotFound``.
+    /// Returns the cloud identifiers of objects; for an object without one the error
+    /// ``PHPhotosError/Code/identifierNotFound``.
     public func cloudIdentifierMappings(
         forLocalIdentifiers localIdentifiers: [String]
     ) -> [String: Result<PHCloudIdentifier, any Error>] {
@@ -32,8 +33,9 @@ extension PHPhotoLibrary {
         return mappings
     }
 
-    /// Returns the local identifiers of cloud identifiers, or for each the reason why there is none, or not one: several
-    /// objects are ``PHPhotosError/Code/multipleIdentifiersFound``, with ``PHPhotosError/localIdentifiers``.
+    /// Returns the local identifiers of cloud identifiers; for an unknown one the error
+    /// ``PHPhotosError/Code/identifierNotFound``, and for one that several objects have
+    /// ``PHPhotosError/Code/multipleIdentifiersFound`` with ``PHPhotosError/localIdentifiers``.
     public func localIdentifierMappings(
         for cloudIdentifiers: [PHCloudIdentifier]
     ) -> [PHCloudIdentifier: Result<String, any Error>] {

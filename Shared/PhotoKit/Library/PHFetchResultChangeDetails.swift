@@ -8,7 +8,7 @@ import PhotoModel
 /// To update a list: remove ``removedIndexes`` (of the list before), insert ``insertedIndexes``, reload ``changedIndexes``,
 /// then make the moves, all at once.
 public final class PHFetchResultChangeDetails<ObjectType: PHObject>: Sendable {
-    /// The result that was asked about.
+    /// The result before the changes.
     public let fetchResultBeforeChanges: PHFetchResult<ObjectType>
     /// The same fetch after the changes.
     public let fetchResultAfterChanges: PHFetchResult<ObjectType>
@@ -31,8 +31,8 @@ public final class PHFetchResultChangeDetails<ObjectType: PHObject>: Sendable {
 
     /// Returns the difference between two results, also of different fetches (`changeDetails(from:to:changedObjects:)`).
     ///
-    /// - Parameter changedObjects: the objects that count as changed; empty for those that the library knows to have changed
-    ///   between the moments of the results, which PhotoKit cannot tell
+    /// - Parameter changedObjects: the objects that count as changed; empty for those that changed between the two
+    ///   results according to the library's history, which PhotoKit cannot do
     public convenience init(
         from fromResult: PHFetchResult<ObjectType>,
         to toResult: PHFetchResult<ObjectType>,
@@ -48,7 +48,7 @@ public final class PHFetchResultChangeDetails<ObjectType: PHObject>: Sendable {
     ) -> ChangeDetails? {
         let ids = changed.map(\.id)
         switch (before.source, after.source) {
-        // The library compares no results in an album that was gone before both.
+        // The library refuses to compare results in an album that was deleted before both.
         case (.remote, .remote) where before.count == 0 && after.count == 0:
             return ChangeDetails(countBefore: 0, countAfter: 0)
         case (.remote(let from, let start), .remote(let to, let end)):
@@ -62,7 +62,7 @@ public final class PHFetchResultChangeDetails<ObjectType: PHObject>: Sendable {
             guard let answer else { return nil }
             return answer.details ?? ChangeDetails(countBefore: before.count, countAfter: after.count)
         default:
-            // A part of a result would seem to have lost the rest.
+            // With only a part of a result, the other objects would count as removed or inserted.
             guard let old = try? before.identifiers(), let new = try? after.identifiers() else { return nil }
             return .between(old, new, changed: Set(ids)) ?? ChangeDetails(countBefore: old.count, countAfter: new.count)
         }
@@ -94,20 +94,20 @@ public final class PHFetchResultChangeDetails<ObjectType: PHObject>: Sendable {
     ///
     /// ``changedIndexesBefore`` is in the same order. If objects have moved, ``changedIndexesAfter`` is in another one.
     public var changedObjects: [ObjectType] {
-        // Removals and insertions leave the others in the order that they had before.
+        // Removals and insertions do not change the order of the other objects.
         let changed = (details?.changed ?? []).sorted { $0.before < $1.before }
         return fetchResultAfterChanges.readable(at: changed.map(\.after))
     }
 
     public var hasMoves: Bool { rice?.hasMoves ?? false }
 
-    /// Calls a handler with each move: from the index after removals and insertions to the index after the changes. All moves
-    /// are made at once (D2).
+    /// Calls a handler with each move: from the index after removals and insertions to the index after the changes.
+    /// Make all moves at once (D2).
     public func enumerateMoves(_ handler: (_ fromIndex: Int, _ toIndex: Int) -> Void) {
         for move in rice?.moves ?? [] { handler(move.from, move.to) }
     }
 
-    /// Calls a handler with the least number of single moves, each relative to the list after the one before (D2).
+    /// Calls a handler with a minimal sequence of single moves, each relative to the list after the previous move (D2).
     public func enumerateSequentialMoves(_ handler: (_ fromIndex: Int, _ toIndex: Int) -> Void) {
         for move in rice?.moveScript ?? [] { handler(move.from, move.to) }
     }

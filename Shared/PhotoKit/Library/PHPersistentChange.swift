@@ -3,7 +3,7 @@ import Contracts
 import JSONValue
 import PhotoModel
 
-/// A moment in the library's history: `PHPersistentChangeToken` (T-35). Store it between runs, as text or encoded.
+/// A point in the library's history: `PHPersistentChangeToken` (T-35). Store it between runs, as text or encoded.
 public struct PHPersistentChangeToken: Sendable, Hashable, Codable {
     let token: ChangeToken
 
@@ -36,7 +36,7 @@ public struct PHPersistentChangeToken: Sendable, Hashable, Codable {
 public struct PHPersistentObjectChangeDetails: Sendable, Hashable {
     public let objectType: PHObjectType
     public let insertedLocalIdentifiers: Set<String>
-    /// Objects that changed; assets that were hidden or moved to the trash among them.
+    /// Objects that changed, including assets that were hidden or moved to the trash.
     public let updatedLocalIdentifiers: Set<String>
     public let deletedLocalIdentifiers: Set<String>
 }
@@ -47,12 +47,12 @@ public final class PHPersistentChange: Sendable {
 
     init(_ record: ChangeRecord) { self.record = record }
 
-    /// The moment after the transaction.
+    /// The point in the history after the transaction.
     public var changeToken: PHPersistentChangeToken { PHPersistentChangeToken(record.token) }
-    /// When it was committed. PhotoKit has none.
+    /// The time of the commit. PhotoKit has no counterpart.
     public var date: Date { Date(microseconds: record.date) }
 
-    /// Returns what happened to the objects of one kind.
+    /// Returns the changes of the objects of one kind.
     public func changeDetails(for objectType: PHObjectType) throws -> PHPersistentObjectChangeDetails {
         switch objectType {
         case .asset: details(objectType, record.assets)
@@ -87,10 +87,10 @@ extension AssetCollection: IdentifiedEntity {}
 extension CollectionList: IdentifiedEntity {}
 
 extension PHPhotoLibrary {
-    /// The newest moment of the library's history.
+    /// The newest point in the library's history.
     ///
-    /// PhotoKit's property does not fail. Here it is that of the first moment of no library if the library does not answer,
-    /// from which no changes can be fetched.
+    /// The property cannot throw, as in PhotoKit. If the library does not answer, it is a token of no library, from
+    /// which no changes can be fetched.
     public var currentChangeToken: PHPersistentChangeToken {
         let token = try? connection.wait { [connection] () async throws(RPCError) in
             try await connection.catalog(CurrentToken()).token

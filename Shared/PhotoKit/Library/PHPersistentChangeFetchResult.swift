@@ -3,23 +3,23 @@ import Contracts
 import JSONValue
 import PhotoModel
 
-/// The transactions after a moment, in order: `PHPersistentChangeFetchResult`. Pages of a hundred are read when they are
-/// needed.
+/// The transactions after a point in the history, in order: `PHPersistentChangeFetchResult`. They are read on demand,
+/// in pages of a hundred.
 ///
-/// A page is read by blocking the caller, for as long as the library is not available. The library may also refuse: access
-/// was taken away, the library was closed, or its history no longer reaches back to the page. Then a loop ends before the
-/// last transaction, and ``error`` says why. The asynchronous ``changes()`` throws instead, and blocks nothing.
+/// Reading a page blocks the caller for as long as the library is not available. The library may also refuse: access
+/// was revoked, the library was closed, or its history no longer reaches back to the page. A loop then ends before the
+/// last transaction, and ``error`` is the reason. The asynchronous ``changes()`` throws instead, and does not block.
 public struct PHPersistentChangeFetchResult: Sequence, Sendable {
     let connection: LibraryConnection
     let token: ChangeToken
     let head: ChangeToken
     let failure = ReadFailure()
 
-    /// Why the library has refused to be read; nil if it has not.
+    /// The reason for which a page could not be read; nil if the library has not refused.
     ///
-    /// If it is nil after a loop, the loop had all transactions. If it is not, continue from the `changeToken` of the last
-    /// transaction that the loop had, not from ``PHPhotoLibrary/currentChangeToken``. Copies of the result share it, and the
-    /// last reason is kept, also if the library answers again. PhotoKit has none.
+    /// If it is nil after a loop, the loop had all transactions. If it is not, continue from the `changeToken` of the
+    /// last transaction that the loop had, not from ``PHPhotoLibrary/currentChangeToken``. Copies of the result share
+    /// it, and it remains after the library answers again. PhotoKit has no counterpart.
     public var error: PHPhotosError? { failure.error }
 
     /// Returns an iterator that ends before the first transaction that cannot be read, for the reason in ``error``.
@@ -40,8 +40,8 @@ public struct PHPersistentChangeFetchResult: Sequence, Sendable {
         var cursor: HistoryCursor
         let failure: ReadFailure
 
-        /// Returns the next transaction; nil after the last one at the time of the fetch, and if the library refuses to be
-        /// read.
+        /// Returns the next transaction; nil after the last one at the time of the fetch, and if the library refuses
+        /// the request.
         public mutating func next() -> PHPersistentChange? {
             let connection = cursor.connection
             do throws(RPCError) {
@@ -95,12 +95,12 @@ extension PHPersistentChangeFetchResult {
     }
 }
 
-/// The position of a loop in the history, with the transactions that were read before they are needed.
+/// The position of a loop in the history, with the transactions of its page that are still to come.
 struct HistoryCursor: Sendable {
     let connection: LibraryConnection
-    /// The moment up to which the history was read.
+    /// The point up to which the history was read.
     private var token: ChangeToken
-    /// The moment at which the loop ends.
+    /// The point at which the loop ends.
     private let head: ChangeToken
     private var records: ArraySlice<ChangeRecord> = []
 
@@ -120,7 +120,7 @@ struct HistoryCursor: Sendable {
 
     /// Adds the answer to ``request``.
     ///
-    /// - Throws: `internal_error` if it does not lead on
+    /// - Throws: `internal_error` if the page is empty or has an invalid transaction
     mutating func insert(_ page: ChangePage) throws(RPCError) {
         guard page.token != token else { throw ErrorCode.internalError.error("the library returned an empty page") }
         var read: [ChangeRecord] = []
@@ -139,7 +139,7 @@ struct HistoryCursor: Sendable {
         return PHPersistentChange(record)
     }
 
-    /// Lets nothing follow.
+    /// Ends the loop: no transaction follows.
     mutating func end() {
         records = []
         token = head
@@ -149,7 +149,7 @@ struct HistoryCursor: Sendable {
 // MARK: - Fetching
 
 extension PHPhotoLibrary {
-    /// Returns the transactions after a moment (T-36).
+    /// Returns the transactions after a point in the history (T-36).
     ///
     /// - Throws: ``PHPhotosError/Code/persistentChangeTokenExpired`` if the history does not reach back that far: fetch
     ///   everything again
@@ -176,7 +176,7 @@ extension PHPhotoLibrary {
 }
 
 extension LibraryConnection {
-    /// Returns the transactions after a moment. A request for the first one shows if the token is valid.
+    /// Returns the transactions after a point in the history. The first one is requested to validate the token.
     fileprivate func persistentChanges(
         since token: ChangeToken
     ) async throws(RPCError) -> PHPersistentChangeFetchResult {

@@ -19,7 +19,8 @@ public enum PHAccessLevel: Int, Sendable, CaseIterable {
 }
 
 extension PHPhotoLibrary {
-    /// Asks the owner of the library for access; the handler is called with the decision, at once if it is decided (S-10).
+    /// Asks the owner of the library for access; the handler is called with the decision, at once if there is one
+    /// (S-10).
     ///
     /// The owner of the services' sockets is authorized without being asked.
     public class func requestAuthorization(_ handler: @escaping @Sendable (PHAuthorizationStatus) -> Void) {
@@ -43,10 +44,10 @@ extension PHPhotoLibrary {
         await shared().connection.authorize(accessLevel)
     }
 
-    /// Returns what is decided, without asking.
+    /// Returns the decision about reading and writing, without asking the owner.
     public class func authorizationStatus() -> PHAuthorizationStatus { authorizationStatus(for: .readWrite) }
 
-    /// Returns what is decided about an access level, without asking.
+    /// Returns the decision about an access level, without asking the owner.
     public class func authorizationStatus(for accessLevel: PHAccessLevel) -> PHAuthorizationStatus {
         let connection = shared().connection
         let status = try? connection.wait { () async throws(RPCError) in await connection.status(accessLevel) }
@@ -70,13 +71,13 @@ extension LibraryConnection {
         return .notDetermined
     }
 
-    /// Returns the decision. A read tells whether there is one; only then a session is opened, which would ask otherwise.
+    /// Returns the decision. A read fails if there is none; without that check, opening a session would ask the owner.
     func status(_ level: PHAccessLevel) async -> PHAuthorizationStatus {
         do throws(RPCError) {
             do throws(RPCError) {
                 _ = try await catalog(CurrentToken())
             } catch {
-                // A program that may only add may not read.
+                // A program that may only add is not allowed to read.
                 guard level == .addOnly, error.errorCode == .accessDenied else { throw error }
             }
             return Self.status(try await catalog(openSession(level)), level)

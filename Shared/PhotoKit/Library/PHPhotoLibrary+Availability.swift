@@ -7,7 +7,8 @@ import PhotoClient
 import PhotoModel
 import Synchronization
 
-/// Is notified when the library can no longer be reached, and when it can again: `PHPhotoLibraryAvailabilityObserver` (T-42).
+/// Is notified when the library becomes unavailable and when it is available again:
+/// `PHPhotoLibraryAvailabilityObserver` (T-42).
 public protocol PHPhotoLibraryAvailabilityObserver: AnyObject, Sendable {
     /// Called on the callback queue. ``PHPhotoLibrary/unavailabilityReason`` is set.
     func photoLibraryDidBecomeUnavailable(_ photoLibrary: PHPhotoLibrary)
@@ -29,10 +30,10 @@ extension PHPhotoLibrary {
         availability.unregister(observer)
     }
 
-    /// Why the library is not available: ``PHPhotosError/libraryVolumeOffline``,
+    /// The reason for which the library is not available: ``PHPhotosError/libraryVolumeOffline``,
     /// ``PHPhotosError/relinquishingLibraryBundleToWriter`` or ``PHPhotosError/switchingSystemPhotoLibrary``; nil if it
-    /// is. It is known while there is an availability observer. A library that can be read but not written is available;
-    /// changes fail with the reason.
+    /// is available. It is known only while there is an availability observer. A library that can be read but not
+    /// written is available; changes fail with the reason.
     public var unavailabilityReason: (any Error)? { availability.reason }
 }
 
@@ -52,16 +53,16 @@ final class AvailabilityObservers: Sendable {
         var observers: [Reference] = []
         var task: Task<Void, Never>?
         var reason: PHPhotosError?
-        /// The date of the newest status of this connection.
-        var known: Int64?
+        /// The date of the last status over this connection; nil if there was none.
+        var lastStatus: Int64?
 
-        /// Removes an observer, and those that are gone.
+        /// Removes an observer, and the references to released ones.
         ///
-        /// - Returns: observers to release outside of the lock, because it may be for the last time
+        /// - Returns: observers to release outside of the lock, because a `deinit` may call `unregister`
         mutating func remove(_ id: ObjectIdentifier) -> [(any PHPhotoLibraryAvailabilityObserver)?] {
-            let held = observers.map(\.observer)
-            observers = zip(observers, held).filter { $0.id != id && $1 != nil }.map(\.0)
-            return held
+            let retained = observers.map(\.observer)
+            observers = zip(observers, retained).filter { $0.id != id && $1 != nil }.map(\.0)
+            return retained
         }
     }
 
@@ -73,29 +74,29 @@ final class AvailabilityObservers: Sendable {
     var reason: PHPhotosError? { state.withLock { $0.reason } }
 
     func register(_ observer: any PHPhotoLibraryAvailabilityObserver, of library: PHPhotoLibrary) {
-        let held = state.withLock { state in
-            let held = state.remove(ObjectIdentifier(observer))
+        let retained = state.withLock { state in
+            let retained = state.remove(ObjectIdentifier(observer))
             state.observers.append(Reference(observer))
             if state.task == nil {
                 state.task = connection.start { [weak self, weak library] in
                     while !Task.isCancelled, let self, let library { await self.watch(library) }
                 }
             }
-            return held
+            return retained
         }
-        withExtendedLifetime(held) {}
+        withExtendedLifetime(retained) {}
     }
 
     func unregister(_ observer: any PHPhotoLibraryAvailabilityObserver) {
-        let held = state.withLock { state in
-            let held = state.remove(ObjectIdentifier(observer))
+        let retained = state.withLock { state in
+            let retained = state.remove(ObjectIdentifier(observer))
             if state.observers.isEmpty {
                 state.task?.cancel()
                 state.task = nil
             }
-            return held
+            return retained
         }
-        withExtendedLifetime(held) {}
+        withExtendedLifetime(retained) {}
     }
 
     func stop() {
@@ -106,18 +107,18 @@ final class AvailabilityObservers: Sendable {
         }
     }
 
-    /// Asks for the status of the library, or waits for the next one. A request that stays open is how the loss of the
-    /// connection is noticed too.
+    /// Requests the status of the library, and waits until it differs from the last one. The open request also detects
+    /// the loss of the connection.
     private func watch(_ library: PHPhotoLibrary) async {
         do throws(RPCError) {
-            let question = LibraryStatus(after: state.withLock { $0.known })
-            let status = try await connection.client.catalog.ask(question, deadline: .seconds(60)).result
+            let request = LibraryStatus(after: state.withLock { $0.lastStatus })
+            let status = try await connection.client.catalog.ask(request, deadline: .seconds(60)).result
             let problem = status.problems.first { !$0.state.isReadable }
-            state.withLock { $0.known = status.since }
+            state.withLock { $0.lastStatus = status.since }
             set(problem.map { PHPhotosError($0.rpcError) }, library)
         } catch {
             if Task.isCancelled { return }
-            state.withLock { $0.known = nil }
+            state.withLock { $0.lastStatus = nil }
             guard error.isTransient || error.errorCode == .libraryOffline else {
                 // Without access nothing is known about the library.
                 await TaskDelay.retryDelay(.seconds(1))
@@ -135,7 +136,7 @@ final class AvailabilityObservers: Sendable {
     private func set(_ reason: PHPhotosError?, _ library: PHPhotoLibrary) {
         let observers = state.withLock { state -> [any PHPhotoLibraryAvailabilityObserver] in
             defer { state.reason = reason }
-            // Only changes are reported, and availability at first is none.
+            // Only changes are reported. A library that is available at first has not changed.
             guard (state.reason == nil) != (reason == nil) else { return [] }
             return state.observers.compactMap(\.observer)
         }

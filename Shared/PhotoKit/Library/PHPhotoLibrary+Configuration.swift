@@ -5,7 +5,8 @@ import Messaging
 import PhotoClient
 
 extension PHPhotoLibrary {
-    /// The services that a library connects to, and how. PhotoKit has no counterpart: on a device there is one library.
+    /// The addresses and options of a library's connections. PhotoKit has no counterpart: on a device there is one
+    /// library.
     public struct Configuration: Sendable {
         /// The folder of the services' sockets.
         public var runFolder: String
@@ -16,9 +17,9 @@ extension PHPhotoLibrary {
         public var keys: Keys?
         /// The name of this program, at most 128 bytes. It is recorded as the author of changes.
         public var client: String
-        /// Why the program wants access to the library: `NSPhotoLibraryUsageDescription`. The owner reads it.
+        /// The reason for which the program wants access, for the owner to read: `NSPhotoLibraryUsageDescription`.
         public var purpose: String
-        /// The time in which a request must be answered. Services that are restarted meanwhile are waited for.
+        /// The time in which a request must be answered. It includes waiting for services that restart.
         public var deadline: Duration = .seconds(30)
         /// The serial queue of completion and result handlers, where PhotoKit uses the main queue or one of its own. Use
         /// `.main` in a program that runs its main queue.

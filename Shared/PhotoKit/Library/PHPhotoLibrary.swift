@@ -5,7 +5,7 @@ import PhotoClient
 import PhotoModel
 import Synchronization
 
-/// A photo library: `PHPhotoLibrary`. It authorizes, performs changes and tells observers of changes.
+/// A photo library: `PHPhotoLibrary`. It authorizes programs, performs changes and notifies observers of changes.
 ///
 /// ``shared()`` connects to the services that the environment names. A program that needs others calls
 /// ``connect(_:)`` first.
@@ -22,8 +22,8 @@ public final class PHPhotoLibrary: Sendable {
         availability = AvailabilityObservers(connection)
     }
 
-    /// Returns the library of this process. The first call connects to the services of the environment; services that do
-    /// not run yet are waited for.
+    /// Returns the library of this process. The first call connects to the services of the environment; requests wait
+    /// for services that do not run yet.
     ///
     /// If the environment names an address that cannot be used, or no more sockets are available, this stops the program:
     /// there is no library to return. ``connect(_:)`` throws instead.
@@ -31,9 +31,9 @@ public final class PHPhotoLibrary: Sendable {
         current.withLock { library in
             if let library { return library }
             do {
-                let made = try PHPhotoLibrary(Configuration())
-                library = made
-                return made
+                let new = try PHPhotoLibrary(Configuration())
+                library = new
+                return new
             } catch {
                 // A failed precondition would not print the reason in release builds.
                 fatalError("PHPhotoLibrary: cannot connect: \(error)")
@@ -46,17 +46,17 @@ public final class PHPhotoLibrary: Sendable {
     /// - Throws: local errors only: an address or a key is malformed, or no more sockets are available
     @discardableResult
     public class func connect(_ configuration: Configuration) throws -> PHPhotoLibrary {
-        let made = try PHPhotoLibrary(configuration)
+        let new = try PHPhotoLibrary(configuration)
         let previous = current.withLock { library in
-            defer { library = made }
+            defer { library = new }
             return library
         }
         previous?.observers.stop()
         previous?.availability.stop()
-        return made
+        return new
     }
 
-    /// Ends all observing and closes the connections. Requests in progress fail.
+    /// Removes all observers and closes the connections. Requests in progress fail.
     public func close() async {
         observers.stop()
         availability.stop()

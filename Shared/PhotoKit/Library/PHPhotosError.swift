@@ -8,7 +8,7 @@ public let PHPhotosErrorDomain = "PHPhotosErrorDomain"
 /// The key in `userInfo` for the local identifiers of the objects that have the same cloud identifier: `[String]`.
 public let PHLocalIdentifiersErrorKey = "PHLocalIdentifiersErrorKey"
 
-/// An error of the library: PhotoKit's code where PhotoKit has the error, else Safelight's, with the service's text.
+/// An error of the library: PhotoKit's code if PhotoKit has the error, else Safelight's, with the text of the service.
 public struct PHPhotosError: Error, Sendable, Hashable, CustomNSError, LocalizedError, CustomStringConvertible {
     /// The codes of errors: PhotoKit's numbers, and Safelight's from 9001.
     public enum Code: Int, Sendable, CaseIterable {
@@ -33,7 +33,7 @@ public struct PHPhotosError: Error, Sendable, Hashable, CustomNSError, Localized
         case accessUserDenied = 3311
         case libraryInFileProviderSyncRoot = 5423
         case limitExceeded = 9004
-        /// An error that PhotoKit does not have; ``PHPhotosError/name`` tells which.
+        /// An error that PhotoKit does not have, identified by ``PHPhotosError/name``.
         case other = 9000
     }
 
@@ -42,9 +42,9 @@ public struct PHPhotosError: Error, Sendable, Hashable, CustomNSError, Localized
     public let name: String
     /// The number of the error in Safelight's protocol.
     public let number: Int
-    /// The failure, the object that it is about, and what to do.
+    /// The failure, the object concerned, and a remedy.
     public let message: String
-    /// Of ``Code/multipleIdentifiersFound`` the local identifiers of the objects, at most 100; else empty.
+    /// For ``Code/multipleIdentifiersFound`` the local identifiers of the objects, at most 100; else empty.
     public let localIdentifiers: [String]
 
     public static var errorDomain: String { PHPhotosErrorDomain }
@@ -67,7 +67,7 @@ public struct PHPhotosError: Error, Sendable, Hashable, CustomNSError, Localized
 
     init(_ code: ErrorCode, _ message: String) { self.init(code.error(message)) }
 
-    /// Returns any error as one of the library.
+    /// Converts any error to an error of the library.
     init(_ error: any Error) {
         switch error {
         case let error as PHPhotosError: self = error

@@ -4,16 +4,16 @@ import Synchronization
 
 /// The reason for which a result could not be read to its end. The copies of a result share it.
 ///
-/// PhotoKit's functions that read a result cannot throw. They end where the library refuses, and keep the reason here.
+/// PhotoKit's functions that read a result cannot throw. They end at the first refusal, and store its reason here.
 final class ReadFailure: Sendable {
     private let last: Mutex<PHPhotosError?>
 
     init(_ error: PHPhotosError? = nil) { last = Mutex(error) }
 
-    /// The last reason; nil if the library has answered everything that it was asked for.
+    /// The last reason; nil if the library has refused no request.
     var error: PHPhotosError? { last.withLock { $0 } }
 
-    /// Keeps an error, and logs it if it is not the last one again: a program may ask for each row of a list.
+    /// Stores an error, and logs it unless it repeats the last one: a program may read each row of a list.
     func record(_ error: RPCError, _ connection: LibraryConnection) {
         let error = PHPhotosError(error)
         let isNew = last.withLock { last in

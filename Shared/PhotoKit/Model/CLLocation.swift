@@ -49,11 +49,11 @@ public struct CLLocation: Sendable, Hashable {
 }
 
 extension Date {
-    /// The moment of a number of microseconds since 1970.
+    /// Creates a date from microseconds since 1970.
     init(microseconds: Int64) { self.init(timeIntervalSince1970: Double(microseconds) / 1_000_000) }
 
-    /// The microseconds since 1970, rounded; within the years that the library stores, the first of them for a date that is
-    /// not a number.
+    /// The microseconds since 1970, rounded and clamped to the years that the library stores; the start of the first of
+    /// them for a date that is not a number.
     var microseconds: Int64 {
         let range = AssetPatch.dates
         let value = (timeIntervalSince1970 * 1_000_000).rounded()

@@ -3,7 +3,7 @@ import JSONValue
 import PhotoModel
 
 extension LibraryConnection {
-    /// Returns a page of any fetch result.
+    /// Returns a page of a fetch of any kind.
     func page(
         _ fetch: FetchDescription,
         _ token: ChangeToken?,
@@ -38,7 +38,7 @@ extension LibraryConnection {
         }
     }
 
-    /// Returns a page of assets, in parts if all together are too large for a message.
+    /// Returns a page of assets. If it is too large for a message, it is read in parts.
     private func assets(
         _ fetch: FetchDescription,
         _ token: ChangeToken?,

@@ -4,9 +4,9 @@ import JSONValue
 import PhotoModel
 
 extension NSPredicate {
-    /// Creates a predicate from its text, which PhotoKit parses: swift-corelibs-foundation has no parser.
+    /// Creates a predicate from its text, with Safelight's parser: swift-corelibs-foundation has none.
     ///
-    /// The keys have the units of PhotoKit's properties: `duration` is compared with seconds.
+    /// The keys have the units of PhotoKit's properties: `duration` is in seconds.
     ///
     /// - Parameter arguments: the values of `%@`, `%d`, `%f`, `%K` and the like, in their order: numbers, flags, text, dates,
     ///   objects of PhotoKit, nil, and lists of these
@@ -35,7 +35,8 @@ struct PredicateText: Sendable {
     var format: String
     var arguments: [JSON]
 
-    /// An object that a predicate made from text recognizes, to give its text away.
+    /// An object whose evaluation makes a predicate store its text in it, because `NSPredicate` has no property for
+    /// that.
     final class Reader {
         var text: PredicateText?
     }
@@ -83,10 +84,10 @@ struct PredicateText: Sendable {
 
     /// Parses the text for the objects of a class.
     ///
-    /// Its durations are seconds, as PhotoKit's are. Those of the library are microseconds, so the tree is sent, not the
-    /// text.
+    /// Durations are in seconds, as PhotoKit's are. The library's are in microseconds, so the parsed tree is sent, not
+    /// the text.
     func predicate(
-        of entityClass: PredicateClass
+        of entityClass: EntityClass
     ) throws(PhotoModel.PredicateError) -> PhotoModel.Predicate {
         try PhotoModel.Predicate(format: format, arguments: arguments, of: entityClass, durations: .seconds)
     }
@@ -126,13 +127,13 @@ struct PredicateText: Sendable {
     }
 }
 
-/// The keys of sort descriptors by name. It has no objects: a key path into it stands for the name.
+/// A type whose key paths represent the names of sort keys, because descriptors only support key paths.
 private struct SortKeys {
     subscript(name: String) -> String { name }
 }
 
 extension NSSortDescriptor {
-    /// Creates a descriptor for a key of the fetched class: swift-corelibs-foundation has key paths only.
+    /// Creates a descriptor for a key of the fetched class; swift-corelibs-foundation only supports key paths.
     public convenience init(key: String?, ascending: Bool) {
         self.init(keyPath: \SortKeys[key ?? ""], ascending: ascending)
     }

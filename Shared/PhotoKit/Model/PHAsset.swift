@@ -26,11 +26,11 @@ public final class PHAsset: PHObject, @unchecked Sendable {
     /// Pixels of the current version, upright.
     public var pixelWidth: Int { asset.pixelWidth }
     public var pixelHeight: Int { asset.pixelHeight }
-    /// When it was taken; nil if unknown.
+    /// The capture date; nil if unknown.
     public var creationDate: Date? { asset.creationDate.map { Date(microseconds: $0) } }
-    /// The last change of any kind.
+    /// The date of the last change of any kind.
     public var modificationDate: Date? { Date(microseconds: asset.modificationDate) }
-    /// When it was added to the library.
+    /// The date at which the asset was added to the library.
     public var addedDate: Date? { Date(microseconds: asset.addedDate) }
     public var location: CLLocation? { asset.location.map { CLLocation($0) } }
     /// Seconds; 0 for a still.
@@ -44,17 +44,17 @@ public final class PHAsset: PHObject, @unchecked Sendable {
     }
     public var hasAdjustments: Bool { asset.hasAdjustments }
     public var adjustmentFormatIdentifier: String? { asset.adjustmentFormatIdentifier }
-    /// An edited asset counts as adjusted by a user: no file records that a camera has adjusted it.
+    /// An edit counts as an adjustment by the user, because no file records that a camera made it.
     public var adjustmentsState: AdjustmentsState {
         AdjustmentsState(rawValue: asset.adjustmentsState.number) ?? .none
     }
-    /// The original that is presented and edited, of an asset that has a RAW and a compressed one; of all others
+    /// The original that is presented and edited, if the asset has a RAW and a compressed one; for all others
     /// ``OriginalResourceChoice/compressed``.
     public var originalResourceChoice: OriginalResourceChoice {
         asset.originalResourceChoice == .raw ? .raw : .compressed
     }
     public var adjustmentTimestamp: Date? { asset.adjustmentDate.map { Date(microseconds: $0) } }
-    /// The uniform type identifier of the current version, where PhotoKit has a `UTType`.
+    /// The uniform type identifier of the current version. PhotoKit has a `UTType`.
     public var contentType: String { asset.contentType }
     /// 0 (unset) to 5.
     public var rating: Int { asset.rating }
@@ -170,7 +170,7 @@ public final class PHAsset: PHObject, @unchecked Sendable {
 // MARK: - Asynchronous forms
 
 extension PHAsset {
-    /// As ``fetchAssets(with:)``, for code that must not block: it throws what a fetch result holds as its `error`.
+    /// As ``fetchAssets(with:)``, for code that must not block: it throws the `error` that a fetch result would have.
     public static func assets(with options: PHFetchOptions? = nil) async throws -> PHFetchResult<PHAsset> {
         try await .fetching(FetchDescription(.assets), options)
     }
@@ -202,7 +202,7 @@ extension PHAsset {
 
 extension FetchDescription {
     /// A fetch by identifiers. Text that cannot be an identifier is left out, as PhotoKit does.
-    init(_ kind: FetchSubject, _ identifiers: [String]) {
+    init(_ kind: Kind, _ identifiers: [String]) {
         self.init(kind)
         let wanted: ObjectKind =
             switch kind {
@@ -213,7 +213,7 @@ extension FetchDescription {
         ids = identifiers.compactMap { ObjectID($0) }.filter { $0.kind == wanted }
     }
 
-    init(_ kind: FetchSubject, in container: ObjectID) {
+    init(_ kind: Kind, in container: ObjectID) {
         self.init(kind)
         self.container = container
     }

@@ -157,8 +157,8 @@ public final class PHAssetCollection: PHCollection, @unchecked Sendable {
         )
     }
 
-    /// Makes a collection of the assets of a fetch result, as ``transientAssetCollection(with:title:)``; of those before the
-    /// first one that cannot be read, for the reason in the `error` of the result.
+    /// Makes a collection of the assets of a fetch result, as ``transientAssetCollection(with:title:)``: those before
+    /// the first one that cannot be read, for the reason in the `error` of the result.
     public class func transientAssetCollection(
         withAssetFetchResult fetchResult: PHFetchResult<PHAsset>,
         title: String?

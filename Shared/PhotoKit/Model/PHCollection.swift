@@ -29,8 +29,8 @@ public class PHCollection: PHObject, @unchecked Sendable {
     /// Returns true if the library allows an operation. It is decided from this snapshot, without a request.
     public func canPerform(_ anOperation: PHCollectionEditOperation) -> Bool { false }
 
-    /// Fetches the albums and folders directly in a list, in their order, mixed. Of a transient list the options have no
-    /// effect.
+    /// Fetches the albums and folders directly in a list, together in their order. For a transient list the options
+    /// have no effect.
     public class func fetchCollections(
         in collectionList: PHCollectionList,
         options: PHFetchOptions?
@@ -46,7 +46,8 @@ public class PHCollection: PHObject, @unchecked Sendable {
 }
 
 extension PHCollection {
-    /// As ``fetchCollections(in:options:)``, for code that must not block: it throws a fetch result's `error`.
+    /// As ``fetchCollections(in:options:)``, for code that must not block: it throws the `error` that a fetch result
+    /// would have.
     public static func collections(
         in collectionList: PHCollectionList,
         options: PHFetchOptions? = nil

@@ -69,7 +69,7 @@ public final class PHCollectionList: PHCollection, @unchecked Sendable {
         .fetch(FetchDescription(.lists, identifiers), options)
     }
 
-    /// Fetches the folder that contains a collection; for a moment its cluster and its year (T-05).
+    /// Fetches the folder that contains a collection, or the cluster and the year of a moment (T-05).
     public class func fetchCollectionListsContaining(
         _ collection: PHCollection,
         options: PHFetchOptions?
@@ -124,7 +124,7 @@ public final class PHCollectionList: PHCollection, @unchecked Sendable {
         return PHCollectionList(list, connection, nil, history: nil, members: members)
     }
 
-    /// Makes a list of the collections of a fetch result, as ``transientCollectionList(with:title:)``; of those before the
+    /// Makes a list of the collections of a fetch result, as ``transientCollectionList(with:title:)``: those before the
     /// first one that cannot be read, for the reason in the `error` of the result.
     public class func transientCollectionList(
         withCollectionsFetchResult fetchResult: PHFetchResult<PHCollection>,

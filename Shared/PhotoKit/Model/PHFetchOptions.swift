@@ -7,20 +7,21 @@ import PhotoModel
 ///
 /// A fetch reads the options once; later changes of them have no effect on its result.
 public final class PHFetchOptions {
-    /// A condition: `NSPredicate(format:)` with the keys of the fetched class. A block cannot be evaluated in the library;
-    /// a fetch with one has an `error`.
+    /// A condition: `NSPredicate(format:)` with the keys of the fetched class. The library cannot evaluate a block; a
+    /// fetch with one has an `error`.
     public var predicate: NSPredicate?
     /// The order, by `NSSortDescriptor(key:ascending:)`. Equal objects are ordered by their identifiers.
     public var sortDescriptors: [NSSortDescriptor]?
     public var includeHiddenAssets = false
     public var includeAllBurstAssets = false
-    /// Empty for what the kind of fetch implies: the user's own library for fetches of the whole library.
+    /// The sources to fetch from; empty for the default of the kind of fetch: the user's own library for fetches of the
+    /// whole library.
     public var includeAssetSourceTypes: PHAssetSourceType = []
     /// The maximum number of objects; 0 for all.
     public var fetchLimit = 0
     /// The number of objects to skip; PhotoKit has none (P-17).
     public var fetchOffset = 0
-    /// If false, change details only tell that the result changed (S-24).
+    /// If false, change details have no index sets, only the new result (S-24).
     public var wantsIncrementalChangeDetails = true
 
     public init() {}
@@ -53,9 +54,9 @@ public final class PHFetchOptions {
     }
 }
 
-extension FetchSubject {
+extension FetchDescription.Kind {
     /// The class to which the keys of a predicate belong.
-    fileprivate var entityClass: PredicateClass {
+    fileprivate var entityClass: EntityClass {
         switch self {
         case .assets: .asset
         case .collections: .assetCollection

@@ -11,8 +11,8 @@ extension PHFetchResult: AnyFetchResult {}
 
 // MARK: - Loops
 
-// Swift's algorithms for collections expect as many objects as `count` says, and stop the program if there are fewer. Those
-// that most programs use are replaced here by ones that end where a loop does; the others, such as slices, use the subscript.
+// Swift's algorithms for collections expect `count` objects, and stop the program if there are fewer. The most common
+// ones are replaced here by versions that end where a loop does; the others, such as slices, use the subscript.
 extension PHFetchResult: RandomAccessCollection {
     public var startIndex: Int { 0 }
     public var endIndex: Int { count }
@@ -33,7 +33,7 @@ extension PHFetchResult: RandomAccessCollection {
         let result: PHFetchResult
         var index = 0
 
-        /// Returns the next object; nil after the last one, and if the library refuses to be read.
+        /// Returns the next object; nil after the last one, and if the library refuses the request.
         public mutating func next() -> ObjectType? {
             guard index < result.count, let object = result.readable(index) else {
                 index = result.count
@@ -44,7 +44,7 @@ extension PHFetchResult: RandomAccessCollection {
         }
     }
 
-    /// Returns the results of a closure for the objects, as a loop has them.
+    /// Returns the results of a closure for the objects that a loop would have.
     public func map<T, E: Error>(_ transform: (ObjectType) throws(E) -> T) throws(E) -> [T] {
         var mapped: [T] = []
         mapped.reserveCapacity(count)
@@ -52,7 +52,7 @@ extension PHFetchResult: RandomAccessCollection {
         return mapped
     }
 
-    /// Returns the objects for `Array(result)`, as a loop has them.
+    /// Returns the objects that a loop would have, for `Array(result)`.
     public func _copyToContiguousArray() -> ContiguousArray<ObjectType> {
         ContiguousArray(IteratorSequence(makeIterator()))
     }
@@ -72,7 +72,7 @@ extension PHFetchResult {
 
         public func makeAsyncIterator() -> Iterator { Iterator(result: result) }
 
-        /// The position of a loop, with the objects that were read before they are needed.
+        /// The position of a loop, with the objects of its page that are still to come.
         public struct Iterator: AsyncIteratorProtocol {
             let result: PHFetchResult
             var index = 0

@@ -4,16 +4,17 @@ import JSONValue
 import PhotoModel
 import Synchronization
 
-/// The result of a fetch at one moment: `PHFetchResult` (S-25 to S-29).
+/// The result of a fetch at one point in the history: `PHFetchResult` (S-25 to S-29).
 ///
-/// It holds the fetch and a token, not the objects: pages of 256 objects are read when they are needed, and the last eight
-/// are kept. Count, order and values never change. Any thread may use it.
+/// It contains the fetch and a token, not the objects: pages of 256 objects are read on demand, and the last eight are
+/// cached. Count, order and values never change. Any thread may use it.
 ///
-/// A page that is not in memory is read by blocking the caller, for as long as the library is not available; so are searches
-/// and counts. The library may also refuse: access was taken away, the library was closed, or its history, which is kept for
-/// thirty days unless configured, no longer has this moment. Then ``error`` says why, and loops end before the first object
-/// that cannot be read, searches find nothing, and counts are 0. Only ``object(at:)`` and the subscript, which must return an
-/// object, stop the program. The asynchronous ``objects(in:)`` and ``objects()`` throw instead, and block nothing.
+/// Reading a page that is not cached blocks the caller for as long as the library is not available, as do searches and
+/// counts. The library may also refuse: access was revoked, the library was closed, or its history, which is retained
+/// for thirty days unless configured, no longer reaches back to the token. Then ``error`` is the reason: loops end
+/// before the first object that cannot be read, searches find nothing, and counts are 0. Only ``object(at:)`` and the
+/// subscript, which must return an object, stop the program. The asynchronous ``objects(in:)`` and ``objects()`` throw
+/// instead, and do not block.
 public final class PHFetchResult<ObjectType: PHObject>: Sendable {
     let connection: LibraryConnection
     let source: Source
@@ -31,7 +32,7 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
 
     private struct Pages {
         var objects: [Int: [ObjectType]] = [:]
-        /// The numbers of the pages in memory, the last used one at the end.
+        /// The numbers of the cached pages, the most recently used at the end.
         var order: [Int] = []
         var mediaTypes: [Int: Int]?
     }
@@ -39,13 +40,13 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
     static var pageSize: Int { 256 }
     private static var maxPages: Int { 8 }
 
-    /// Why the fetch failed, or why the library has refused to be read, searched or counted since; nil if it did neither.
+    /// The reason for which the fetch, or a later read, search or count, failed; nil if none did.
     ///
-    /// If it is nil after a loop, the loop had all objects. The last reason is kept, also if the library answers again.
-    /// PhotoKit has none: it raises an exception, or returns nothing.
+    /// If it is nil after a loop, the loop had all objects. The last reason remains after the library answers again.
+    /// PhotoKit has no counterpart: it raises an exception, or returns nothing.
     public var error: PHPhotosError? { failure.error }
 
-    /// A result of objects that are in memory.
+    /// Creates a result of objects that are in memory.
     init(_ objects: [ObjectType], _ connection: LibraryConnection, error: PHPhotosError? = nil) {
         self.connection = connection
         source = .objects(objects)
@@ -70,7 +71,7 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
         wantsIncrementalChangeDetails = isIncremental
         self.count = count
         failure = ReadFailure()
-        if let first { keep(first, at: 0) }
+        if let first { cache(first, at: 0) }
     }
 
     // MARK: Fetching
@@ -110,7 +111,8 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
         _ connection: LibraryConnection
     ) async throws(RPCError) -> PHFetchResult {
         let interest = Interest(fetch)
-        // Before it is read, so that no change falls between the result and the first notification about it.
+        // The interest is registered before the read, so that no change between the result and its first notification
+        // is missed.
         connection.interests.insert(interest)
         let page = try await connection.page(fetch, nil, from: 0, count: pageSize, interest)
         return PHFetchResult(
@@ -126,7 +128,7 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
 
     // MARK: Reading objects
 
-    private func keep(_ objects: [ObjectType], at page: Int) {
+    private func cache(_ objects: [ObjectType], at page: Int) {
         pages.withLock { pages in
             pages.objects[page] = objects
             pages.order.removeAll { $0 == page }
@@ -135,7 +137,7 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
         }
     }
 
-    private func kept(_ page: Int) -> [ObjectType]? {
+    private func cached(_ page: Int) -> [ObjectType]? {
         pages.withLock { pages in
             guard let objects = pages.objects[page] else { return nil }
             if pages.order.last != page {
@@ -150,13 +152,13 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
         guard case .remote(let fetch, let token) = source else { return [] }
         let read = try await connection.page(fetch, token, from: page * Self.pageSize, count: Self.pageSize, interest)
         let objects = read.objects.compactMap { $0 as? ObjectType }
-        keep(objects, at: page)
+        cache(objects, at: page)
         return objects
     }
 
     /// Returns the object at an index, which must be in `0..<count`.
     ///
-    /// If the object is not in memory and the library refuses to be read, this stops the program: there is no object to
+    /// If the object is not cached and the library refuses the request, this stops the program: there is no object to
     /// return. ``objects(at:)`` ends before it, and ``objects(in:)`` throws.
     public func object(at index: Int) -> ObjectType {
         do throws(RPCError) {
@@ -167,12 +169,12 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
         }
     }
 
-    /// Returns the object at an index, and waits for its page if that is not in memory.
+    /// Returns the object at an index, and waits for its page if that is not cached.
     private func read(_ index: Int) throws(RPCError) -> ObjectType {
         precondition(index >= 0 && index < count, "PHFetchResult: index \(index) is not in 0..<\(count)")
         if case .objects(let objects) = source { return objects[index] }
         let (page, position) = index.quotientAndRemainder(dividingBy: Self.pageSize)
-        if let objects = kept(page), position < objects.count { return objects[position] }
+        if let objects = cached(page), position < objects.count { return objects[position] }
         let objects: [ObjectType] = try connection.waitForAnswer { () async throws(RPCError) in
             try await self.readPage(page)
         }
@@ -214,7 +216,7 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
         return ids
     }
 
-    /// Waits for an answer about this moment of the library; nil if the library refuses, for the reason in ``error``.
+    /// Waits for an answer to a request; nil if the library refuses, for the reason in ``error``.
     private func answer<Value: Sendable>(
         _ work: @escaping @Sendable () async throws(RPCError) -> Value
     ) -> Value? {
@@ -253,7 +255,7 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
             let page = index / Self.pageSize
             let objects: [ObjectType]
             do {
-                objects = if let kept = kept(page) { kept } else { try await readPage(page) }
+                objects = if let cached = cached(page) { cached } else { try await readPage(page) }
             } catch {
                 throw PHPhotosError(error)
             }
@@ -280,7 +282,7 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
     /// Returns the index of an object within a range of indexes, as ``index(of:)``.
     public func index(of anObject: ObjectType, in range: NSRange) -> Int {
         precondition(range.location >= 0 && range.length >= 0, "PHFetchResult: \(range) is no range of indexes")
-        // An empty result needs no request: its album may be gone, and the library would refuse to search.
+        // An empty result needs no request, which the library would refuse if the album was deleted.
         guard range.location < count, range.length > 0 else { return NSNotFound }
         let indexes = range.location..<range.location + Swift.min(range.length, count - range.location)
         switch source {
@@ -312,9 +314,9 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
             let answers: [JSONObject]? = answer { [connection] () async throws(RPCError) in
                 try await connection.catalog(request).byMediaType
             }
-            guard let named = answers?.first else { return 0 }
+            guard let countByName = answers?.first else { return 0 }
             var counts: [Int: Int] = [:]
-            for (name, value) in named.members {
+            for (name, value) in countByName.members {
                 if let type = MediaType(rawValue: name) { counts[type.number] = Int(value.intValue ?? 0) }
             }
             pages.withLock { [counts] in $0.mediaTypes = counts }

@@ -6,9 +6,9 @@ import PhotoModel
 public class PHObject: Hashable, @unchecked Sendable {
     /// Identifies the object for the life of the library.
     public let localIdentifier: String
-    /// Keeps the fetch of this object alive, so that observers hear of its changes.
+    /// Retains the interest in the fetch of this object, so that observers are notified of its changes.
     let interest: Interest?
-    /// The history of the library in which it was read; nil if it was not read from the library.
+    /// The history from which the object was read; nil if it was not read from the library.
     let history: String?
 
     init(_ id: ObjectID, _ interest: Interest?, history: String?) {
@@ -26,5 +26,5 @@ public class PHObject: Hashable, @unchecked Sendable {
 
 /// An object that a change request will create, or has created: `PHObjectPlaceholder`.
 ///
-/// Its identifier is that of the object from the beginning. If the changes fail, no object has it.
+/// Its identifier will be that of the object. If the changes fail, no object has it.
 public final class PHObjectPlaceholder: PHObject, @unchecked Sendable {}

@@ -17,12 +17,13 @@ public final class PHAssetResource: Sendable {
     public var uniformTypeIdentifier: String { resource.contentType }
     /// The name at import; empty if unknown.
     public var originalFilename: String { resource.originalFilename ?? "" }
-    /// Pixels, upright; 0 if it is no image or video.
+    /// Pixels, upright; 0 if the file is neither an image nor a video.
     public var pixelWidth: Int { resource.pixelWidth }
     public var pixelHeight: Int { resource.pixelHeight }
-    /// The size in bytes. PhotoKit has none.
+    /// The size in bytes. PhotoKit has no counterpart.
     public var fileSize: Int64 { resource.size }
-    /// SHA-256 of the bytes in hexadecimal; of a part of a file, that of the whole file. PhotoKit has none.
+    /// The SHA-256 of the bytes in hexadecimal; for a part of a file, that of the whole file. PhotoKit has no
+    /// counterpart.
     public var digest: String { resource.digest }
 
     /// Returns the files of an asset: originals, renders and adjustment data.

@@ -9,19 +9,20 @@ import Synchronization
 /// The identifier of a request for bytes, with which it can be cancelled.
 public typealias PHAssetResourceDataRequestID = Int32
 
-/// No request.
+/// The identifier of no request.
 public let PHInvalidAssetResourceDataRequestID: PHAssetResourceDataRequestID = 0
 
 /// How bytes are requested: `PHAssetResourceRequestOptions` (T-33).
 public final class PHAssetResourceRequestOptions {
     public var isNetworkAccessAllowed = false
-    /// Called while the file is downloaded, on a serial queue: never for one that is on the library's machine.
+    /// Called on a serial queue while the file is downloaded; never for one that is on the library's machine.
     public var progressHandler: (@Sendable (Double) -> Void)?
 
     public init() {}
 }
 
-/// Delivers the bytes of files: `PHAssetResourceManager` (T-31, T-32). The bytes are compared with the file's digest.
+/// Delivers the bytes of files: `PHAssetResourceManager` (T-31, T-32). They are verified against the digest of the
+/// file.
 public final class PHAssetResourceManager: Sendable {
     private static let shared = PHAssetResourceManager()
     private let tasks = Mutex<[PHAssetResourceDataRequestID: Task<Void, Never>]>([:])
@@ -63,7 +64,7 @@ public final class PHAssetResourceManager: Sendable {
         return id
     }
 
-    /// Writes a file. If it fails there is no file.
+    /// Writes the bytes to a file. After a failure there is no file.
     public func writeData(
         for resource: PHAssetResource,
         toFile fileURL: URL,
@@ -84,7 +85,7 @@ public final class PHAssetResourceManager: Sendable {
         }
     }
 
-    /// Writes a file. If it fails there is no file.
+    /// Writes the bytes to a file. After a failure there is no file.
     ///
     /// - Throws: a ``PHPhotosError``
     public func writeData(
@@ -100,7 +101,7 @@ public final class PHAssetResourceManager: Sendable {
         var parts = bytes.makeAsyncIterator()
         try await AVAsset.write(to: fileURL, size: resource.fileSize) { offset in
             let part = try await parts.next() ?? Data()
-            // The digest is compared after the last part, and before the file takes its place.
+            // The iterator verifies the digest after the last part, before the temporary file is renamed.
             if !part.isEmpty, offset + Int64(part.count) >= resource.fileSize, try await parts.next() != nil {
                 throw PHPhotosError(.resourceChanged, "the file was changed while it was read; fetch the asset again")
             }
@@ -126,7 +127,7 @@ public final class PHAssetResourceManager: Sendable {
 
         public func makeAsyncIterator() -> Iterator {
             let type = ResourceType(number: resource.type.rawValue) ?? .photo
-            // The asset may have been edited since it was fetched: the file is named by its digest, if it is a whole one.
+            // The asset may have been edited since it was fetched, so a whole file is requested by its digest.
             let bytes = resource.connection.client.resource(
                 asset: resource.id,
                 type: type,

@@ -14,7 +14,7 @@ struct MagickOperand: Sendable {
 
     func refused(because reason: String) -> MagickOptionError { MagickOptionError(word, reason) }
 
-    /// The most characters of a number. More would not be more exact.
+    /// The maximum number of characters of a number. More would not be more exact.
     static let longestNumber = 15
 
     /// Returns a number: a sign, digits, a point and digits. No exponent, no other notation.
@@ -34,7 +34,7 @@ struct MagickOperand: Sendable {
         return number
     }
 
-    /// Returns numbers between commas or `x`, of which a percent sign makes shares of 100.
+    /// Returns numbers separated by commas or `x`; with a percent sign they are fractions of 100.
     func numbers(_ counts: ClosedRange<Int>) throws(MagickOptionError) -> (values: [Double], isPercent: Bool) {
         let isPercent = word.text.contains("%")
         let parts = word.text.split(omittingEmptySubsequences: false) { $0 == "," || $0 == "x" }
@@ -85,7 +85,7 @@ struct MagickOperand: Sendable {
         return made
     }
 
-    /// Returns the standard deviation of `0xSIGMA` and what follows it.
+    /// Returns the standard deviation of `0xSIGMA` and the offsets after it.
     func sigma(offsets: ClosedRange<Int> = 0...0) throws(MagickOptionError) -> (sigma: Double, offsets: [Double]) {
         let geometry = try geometry()
         guard geometry.width == 0, let sigma = geometry.height, offsets.contains(geometry.offsets.count) else {

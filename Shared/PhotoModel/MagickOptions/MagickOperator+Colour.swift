@@ -7,7 +7,7 @@ extension MagickOperator {
             let (values, isPercent) = try operand.numbers(1...3)
             guard !isPercent else { throw operand.refused() }
             let hue = values.count > 2 ? 1.8 * (values[2] - 100) : 0
-            // A whole turn is none.
+            // A full turn of the hue changes nothing.
             let turned = hue - 360 * (hue / 360).rounded()
             try state.add(
                 .modulate,
@@ -97,7 +97,7 @@ extension MagickOperator {
         }
     }
 
-    /// Adds levels that make of a value its product with the slope and a shift, clipped.
+    /// Adds levels that multiply a value by the slope and add a shift, clipped.
     private static func line(
         _ state: inout MagickTranslation,
         _ operand: MagickOperand,

@@ -146,7 +146,18 @@ extension MagickOperator {
         guard abs(goal.width * height - goal.height * width) <= max(width, height) else {
             throw operand.refused(because: "changes the proportions, which the operation resize keeps")
         }
-        try state.add(.resize, ["width": .int(Int64(goal.width)), "height": .int(Int64(goal.height))], operand)
-        state.setSize(Int(goal.width), Int(goal.height))
+        // The operation fits the image into both sides. One alone, if the other follows from it, has no side that was
+        // rounded down and would make the image smaller.
+        let follows = (width: whole(width * goal.height / height), height: whole(height * goal.width / width))
+        if follows.height != goal.height, follows.width == goal.width {
+            try state.add(.resize, ["height": .int(Int64(goal.height))], operand)
+            return state.setSize(Int(goal.width), Int(goal.height))
+        }
+        // Both sides of a percentage are rounded, so the height may differ by a pixel.
+        guard follows.height == goal.height || mark == "%" else {
+            throw operand.refused(because: "changes the proportions, which the operation resize keeps")
+        }
+        try state.add(.resize, ["width": .int(Int64(goal.width))], operand)
+        state.setSize(Int(goal.width), Int(follows.height))
     }
 }

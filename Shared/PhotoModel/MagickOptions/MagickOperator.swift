@@ -1,7 +1,7 @@
 import Foundation
 import JSONValue
 
-/// An option of `convert` that is allowed, and what it becomes.
+/// An option of `convert` that is allowed, and its translation.
 struct MagickOperator: Sendable {
     let name: String
     /// The grammar of its arguments; empty if it has none.

@@ -1,4 +1,4 @@
-/// The reason that options of ImageMagick's program `convert` are not taken.
+/// The reason that options of ImageMagick's program `convert` are not accepted.
 public struct MagickOptionError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The place of the word at fault in the text, in characters from 1.
     public let position: Int

@@ -1,13 +1,13 @@
 /// Options of ImageMagick's program `convert` that mean operations of the editor.
 ///
-/// The text is read by a grammar of its own and by a table of what is allowed. Nothing of it reaches a shell or
-/// ImageMagick. It says what `convert` says: an option that has no equal among the operations is refused, and so is an
-/// order that the stages of the editor cannot keep.
+/// The text is parsed by a grammar of its own and by a table of the allowed options; no part of it reaches a shell or
+/// ImageMagick. Options have the meaning that they have for `convert`: an option without an equivalent operation is
+/// refused, and so is an order that the stages of the editor cannot keep.
 public struct MagickOptions: Sendable, Hashable {
     /// The options as they were written.
     public let text: String
 
-    /// The longest text, in bytes.
+    /// The maximum length of the text in bytes.
     public static let maxBytes = 4096
 
     /// Reads options.
@@ -30,10 +30,10 @@ public struct MagickOptions: Sendable, Hashable {
         }
     }
 
-    /// Returns the operations for a picture.
+    /// Returns the operations for an image.
     ///
-    /// - Parameter size: the size that the picture is shown at before these operations, in pixels; nil if it is not known
-    /// - Throws: ``MagickOptionError`` for what is not possible at that size, or needs a size that is not known
+    /// - Parameter size: the size that the image is shown at before these operations, in pixels; nil if it is not known
+    /// - Throws: ``MagickOptionError`` for options that are not possible at that size, or that need an unknown size
     public func operations(for size: (width: Int, height: Int)?) throws(MagickOptionError) -> [Adjustment] {
         try Self.operations(
             text,

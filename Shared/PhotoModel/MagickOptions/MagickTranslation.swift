@@ -1,10 +1,10 @@
 import JSONValue
 
-/// The state of a translation: the settings so far, and the operations that they and the operators made.
+/// The state of a translation: the settings so far, and the operations made from them and the operators.
 struct MagickTranslation {
-    /// The size of the picture at a point of the text.
+    /// The size of the image at a point of the text.
     enum Size {
-        /// Every size; for checks before there is a picture.
+        /// Every size; for checks before there is an image.
         case any
         case known(width: Int, height: Int)
         case unknown(because: String)
@@ -24,15 +24,15 @@ struct MagickTranslation {
     var matte = "#bdbdbd"
     var fuzz = 0.0
     var mayDither = true
-    /// True if the canvas of a cropped picture was not reset: offsets would count from the old one.
+    /// True if the canvas of a cropped image was not reset: offsets would count from the old one.
     var hasPage = false
 
     init(size: Size) { self.size = size }
 
     /// Appends an operation.
     ///
-    /// - Throws: an error if a value is out of range, or if the stages of the editor would carry the operation out before
-    ///   another one that stands in front of it
+    /// - Throws: an error if a value is out of range, or if the stages of the editor would carry out the operation
+    ///   before another one that precedes it
     mutating func add(_ kind: AdjustmentKind, _ members: JSONObject, _ operand: MagickOperand) throws(MagickOptionError)
     {
         let made: Adjustment

@@ -4,7 +4,7 @@ struct MagickWord: Sendable, Hashable {
     /// The place of its first character, from 1.
     let position: Int
 
-    /// The most words of a text.
+    /// The maximum number of words of a text.
     static let most = 256
 
     /// Splits a text into words, with quotes as a shell has them. Nothing is expanded: what a shell would expand, run or

@@ -50,7 +50,7 @@ struct GenerateCommand: AsyncParsableCommand {
             folder: library,
             server: ProcessInfo.processInfo.environment["SAFELIGHT_STORE"],
             now: 1_262_304_000_000_000,
-            newHistory: random.nextHexadecimal()
+            newHistoryID: random.nextHexadecimal()
         )
         let source = BatchSource(
             LibraryGenerator(
@@ -59,7 +59,7 @@ struct GenerateCommand: AsyncParsableCommand {
                 sizes: albumSizes,
                 trash: trash,
                 seed: seed,
-                library: builder.history,
+                library: builder.historyID,
                 root: builder.root
             )
         )

@@ -2,10 +2,10 @@ import Basics
 import PhotoModel
 import TestSupport
 
-/// Generates the transactions of a library with plausible metadata and no pixels; the same seed generates the same
-/// ones.
+/// Generates the transactions of a library with plausible metadata and no pixels. The same seed generates the same
+/// transactions.
 ///
-/// Photos come in sessions: a location, a camera, a few dozen photos within an hour or two, imported a few days later.
+/// Photos belong to sessions: one location, one camera, a few dozen photos within an hour or two, imported days later.
 /// Albums are created first and filled with whole sessions.
 struct LibraryGenerator: Sendable {
     let assets: Int
@@ -20,9 +20,11 @@ struct LibraryGenerator: Sendable {
     /// The percentage of assets in the trash.
     private let trash: Double
     private var root: CollectionList?
-    private var made = 0
+    private var assetCount = 0
     private var sequence: Int64 = 0
     private var session: Session?
+    /// The identifier of the burst to which frames were added last.
+    private var lastBurst: String?
     private var moments = MomentTotals()
     private var day: Int64
     private let dayStep: Double
@@ -31,7 +33,7 @@ struct LibraryGenerator: Sendable {
     private let step = 900
     private static let start: Int64 = 1_262_304_000_000_000
     private static let years = 15.0
-    /// In the year 2100, so that the clock does not empty the trash.
+    /// The date of assets in the trash: in the year 2100, so that the trash is not emptied.
     private static let trashed: Int64 = 4_102_444_800_000_000
 
     /// A transaction and its record.
@@ -88,16 +90,16 @@ struct LibraryGenerator: Sendable {
     /// Returns the next transaction; nil if the library is complete.
     mutating func next() -> Batch? {
         if albumsLeft > 0 { return nextAlbums() }
-        guard made < assets else { return nil }
+        guard assetCount < assets else { return nil }
         sequence += 1
         var record = newRecord()
         var touched: [Int: (before: AssetCollection, after: AssetCollection)] = [:]
         var date: Int64 = 0
-        for _ in 0..<min(step, assets - made) {
+        for _ in 0..<min(step, assets - assetCount) {
             let asset = nextAsset(&touched)
             date = max(date, asset.addedDate)
             record.assets.append(EntityChange(before: nil, after: asset))
-            made += 1
+            assetCount += 1
         }
         for (index, touched) in touched.sorted(by: { $0.key < $1.key }) {
             var change = touched
@@ -123,7 +125,7 @@ struct LibraryGenerator: Sendable {
     }
 
     private func batch(_ record: ChangeRecord) -> Batch {
-        Batch(record: record, bytes: record.bytes, assetsSoFar: made)
+        Batch(record: record, bytes: record.bytes, assetsSoFar: assetCount)
     }
 
     // MARK: Albums
@@ -222,8 +224,8 @@ struct LibraryGenerator: Sendable {
         }
         if var burst = session.burst {
             asset.burstIdentifier = burst.identifier
-            asset.representsBurst = made == 0 || !burstIsBegun(burst.identifier)
-            begunBurst = burst.identifier
+            asset.representsBurst = assetCount == 0 || burst.identifier != lastBurst
+            lastBurst = burst.identifier
             burst.left -= 1
             session.burst = burst.left > 0 ? burst : nil
         }
@@ -237,14 +239,11 @@ struct LibraryGenerator: Sendable {
         }
         if trash > 0, random.chance(trash) { asset.trashedDate = Self.trashed }
         if let album = session.album { join(album, &asset, &touched) }
-        for (index, size) in sizes.enumerated() where (made + 1) * size / assets > made * size / assets {
+        for (index, size) in sizes.enumerated() where (assetCount + 1) * size / assets > assetCount * size / assets {
             join(index, &asset, &touched)
         }
         return asset
     }
-
-    private var begunBurst: String?
-    private func burstIsBegun(_ identifier: String) -> Bool { begunBurst == identifier }
 
     private mutating func setMedium(of asset: inout Asset, _ camera: Camera) {
         let isVideo = random.chance(4)
@@ -263,7 +262,7 @@ struct LibraryGenerator: Sendable {
             if random.chance(2) { asset.mediaSubtypes.insert(.photoPanorama) }
             if random.chance(8) { asset.mediaSubtypes.insert(.photoHDR) }
         }
-        let number = String(made % 10_000)
+        let number = String(assetCount % 10_000)
         let stem = camera.prefix + String(repeating: "0", count: 4 - number.count) + number
         asset.originalFilename = stem + (isVideo ? ".MP4" : camera.suffix)
         asset.resources = [

@@ -15,17 +15,17 @@ struct MomentTotals: Sendable {
         var oldMoments: [Moment: AssetCollection?] = [:]
         var oldLists: [MomentList: CollectionList?] = [:]
         for asset in assets {
-            guard let moment = asset.moment, let taken = asset.creationDate else { continue }
-            let known = moments[moment]
-            if oldMoments[moment] == nil { oldMoments[moment] = .some(known) }
-            var collection = known ?? AssetCollection(moment, revision: Revision(sequence))
+            guard let moment = asset.moment, let captureDate = asset.creationDate else { continue }
+            let previous = moments[moment]
+            if oldMoments[moment] == nil { oldMoments[moment] = .some(previous) }
+            var collection = previous ?? AssetCollection(moment, revision: Revision(sequence))
             collection.localizedLocationNames = moment.placeNames
-            if known == nil { collection.creationDate = date }
+            if previous == nil { collection.creationDate = date }
             collection.revision = Revision(sequence)
             collection.modificationDate = date
             collection.estimatedAssetCount = (collection.estimatedAssetCount ?? 0) + 1
-            collection.startDate = min(collection.startDate ?? taken, taken)
-            collection.endDate = max(collection.endDate ?? taken, taken)
+            collection.startDate = min(collection.startDate ?? captureDate, captureDate)
+            collection.endDate = max(collection.endDate ?? captureDate, captureDate)
             moments[moment] = collection
             for key in moment.lists {
                 let old = lists[key]
@@ -34,9 +34,9 @@ struct MomentTotals: Sendable {
                 if old == nil { list.creationDate = date }
                 list.revision = Revision(sequence)
                 list.modificationDate = date
-                list.childCount += known == nil ? 1 : 0
-                list.startDate = min(list.startDate ?? taken, taken)
-                list.endDate = max(list.endDate ?? taken, taken)
+                list.childCount += previous == nil ? 1 : 0
+                list.startDate = min(list.startDate ?? captureDate, captureDate)
+                list.endDate = max(list.endDate ?? captureDate, captureDate)
                 lists[key] = list
             }
         }

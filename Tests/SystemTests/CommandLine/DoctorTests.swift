@@ -78,6 +78,23 @@ struct DoctorTests {
         #expect(!problems(stopped.findings).contains { $0.contains(".sock") }, "\(stopped.findings)")
     }
 
+    @Test func `doctor asks for an address that the catalog hides, and does not take its library for lost`() throws {
+        let server = try PostgreSQLServer(settings: [])
+        let address = try server.address(schema: "hidden") + "&password=secret"
+        let services = try SafelightFixture("doctor-hidden", environment: ["SAFELIGHT_STORE": address])
+        try services.start()
+        var environment = services.environment
+        environment["SAFELIGHT_STORE"] = nil
+        let run = try RunningProgram.run("safelight", ["doctor", "--json"], environment: environment)
+        let findings = try JSON(parsing: Array(run.output.utf8))["findings"]?.arrayValue ?? []
+        // The server of the tests does not wait for the disk, which is named too.
+        #expect(problems(findings).allSatisfy { $0.contains("fsync=off") }, "\(findings)")
+        let store = findings.first { $0["subject"] == "store" }
+        #expect(store?["level"] == "warning" && store?["advice"]?.stringValue?.contains("SAFELIGHT_STORE") == true)
+        #expect(findings.contains { $0["subject"] == "library" && $0["level"] == "ok" }, "\(findings)")
+        #expect(services.stop() == [])
+    }
+
     @Test func `doctor checks the settings of PostgreSQL, its rows and the files of a library there`() throws {
         let server = try PostgreSQLServer(settings: ["fsync=on"])
         let address = try server.address(schema: "doctor")

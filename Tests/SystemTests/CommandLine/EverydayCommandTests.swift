@@ -65,7 +65,10 @@ struct EverydayCommandTests {
         let rows = try run(services, "fetch", "--sort", "-pixelWidth").split(separator: "\n").dropFirst()
         #expect(rows.count == 3 && rows.allSatisfy { $0.hasPrefix("@") })
         let ids = rows.compactMap { row in row.split(separator: " ").dropFirst().first.map(String.init) }
-        for (text, width) in [("@1", 62), ("@3", 60), (ids[1], 61), ("one", 60), ("one.jpg", 60), ("two.b", 62)] {
+        let widths = [
+            ("@1", 62), ("@3", 60), (ids[1], 61), ("one", 60), ("one.jpg", 60), ("two.b", 62), ("two", 61),
+        ]
+        for (text, width) in widths {
             #expect(try asset(services, text)["pixelWidth"]?.intValue == Int64(width), "\(text)")
         }
         // The time is the same, so that a beginning has to be long.
@@ -78,8 +81,6 @@ struct EverydayCommandTests {
             let text = String(id.prefix(length))
             #expect(try asset(services, text)["id"]?.stringValue == id, "\(text)")
         }
-        let two = try services.safelight(["show", "two"])
-        #expect(two.status == 1 && two.errors.contains("multiple_identifiers") && two.errors.contains("two.b.jpg"))
         let unknown = try services.safelight(["show", "three.jpg"])
         #expect(unknown.status == 1 && unknown.errors.contains("identifier_not_found"), "\(unknown.errors)")
         _ = try run(services, "favorite", "@1-2")
@@ -241,6 +242,16 @@ struct EverydayCommandTests {
         #expect(second.contains("crop -> contrast") && second.contains("safelight undo"), "\(second)")
         _ = try run(services, "undo")
         #expect(try asset(services, "one")["pixelWidth"] == 30)
+
+        // The edits of one command are taken back together, and so are the changes that took them back.
+        let several = try run(services, "edit", "one", "two", "--contrast", "0.4")
+        #expect(several.contains("edited 2 assets, changes #"), "\(several)")
+        _ = try run(services, "undo")
+        #expect(try asset(services, "one")["pixelWidth"] == 30)
+        #expect(try asset(services, "two")["adjustmentFormatIdentifier"] == nil)
+        _ = try run(services, "undo")
+        #expect(try run(services, "fetch", "--count", "--where", "hasAdjustments == YES") == "2\n")
+        _ = try run(services, "undo")
 
         // A change is refused if its asset was changed again since, or if it has no inverse.
         _ = try run(services, "set", "two", "--rating", "1")

@@ -23,7 +23,7 @@ extension EditingTests {
                 )
             )
         }
-        /// Returns what the list renders from these bytes as an original.
+        /// Returns the render of the list from an original with these bytes.
         func fresh(_ original: Bytes, _ list: AdjustmentList) async throws -> Bytes {
             let made = try await library.perform(
                 [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))], ifDuplicate: .create))],
@@ -35,7 +35,7 @@ extension EditingTests {
         }
 
         _ = try await edit(library, id, as: "org.example.a", seed: 21, data: [1, 0, 2])
-        let theirs = try await render()
+        let foreign = try await render()
         let suggested = try await editor.ask(SuggestEdit(asset: id)).result.adjustments
         let preview = try await editor.ask(
             PreviewEdit(asset: id, adjustments: list(.sepia(0.7)), maximumSide: 4096)
@@ -43,19 +43,22 @@ extension EditingTests {
         #expect((preview.pixelWidth, preview.pixelHeight) == (200, 100), "the preview shows what apply would commit")
         _ = try await editor.ask(ApplyEdit(asset: id, adjustments: list(.sepia(0.7))))
         let sepia = try await render()
-        #expect(try await bytes(library, id, .adjustmentBasePhoto) == theirs)
-        #expect(try await sepia == fresh(theirs, list(.sepia(0.7))), "sepia on what was shown")
+        #expect(try await bytes(library, id, .adjustmentBasePhoto) == foreign)
+        #expect(try await sepia == fresh(foreign, list(.sepia(0.7))), "sepia on what was shown")
         #expect(try await begin("org.example.a").result.version == .current)
         _ = try await editor.ask(ApplyEdit(asset: id, adjustments: list(.exposure(0.4))))
-        #expect(try await bytes(library, id, .adjustmentBasePhoto) == theirs, "our own edit starts from its base again")
-        #expect(try await render() == fresh(theirs, list(.exposure(0.4))))
+        #expect(
+            try await bytes(library, id, .adjustmentBasePhoto) == foreign,
+            "our own edit starts from its base again"
+        )
+        #expect(try await render() == fresh(foreign, list(.exposure(0.4))))
         _ = try await editor.ask(ApplyEdit(asset: id, adjustments: list(.sepia(0.2)), mode: .append))
-        #expect(try await render() == fresh(theirs, list(.exposure(0.4), .sepia(0.2))))
+        #expect(try await render() == fresh(foreign, list(.exposure(0.4), .sepia(0.2))))
         #expect(try await editor.ask(SuggestEdit(asset: id)).result.adjustments == suggested)
 
-        // Steps 1 to 4: theirs, sepia, exposure, exposure and sepia.
+        // Steps 1 to 4: the other program's edit, sepia, exposure, exposure and sepia.
         _ = try await editor.ask(UndoEdits(asset: id, step: 1))
-        #expect(try await render() == theirs)
+        #expect(try await render() == foreign)
         #expect(try await bytes(library, id, .adjustmentData) == [1, 0, 2])
         var input = try await begin("org.example.a")
         #expect(input.result.version == .original && input.result.formatVersion == "1.5")
@@ -64,7 +67,7 @@ extension EditingTests {
         _ = try await editor.ask(UndoEdits(asset: id, step: 2))
         #expect(try await render() == sepia)
         _ = try await editor.ask(UndoEdits(asset: id))
-        #expect(try await render() == theirs, "without a step: the one before the last")
+        #expect(try await render() == foreign, "without a step: the one before the last")
 
         // A second program on top of the first, then the editor on top of both.
         _ = try await edit(library, id, as: "org.example.b", seed: 22, data: [9])
@@ -74,7 +77,7 @@ extension EditingTests {
         _ = try await editor.ask(UndoEdits(asset: id))
         #expect(try await render() == second)
         input = try await begin("org.example.b")
-        #expect(input.result.version == .previous && input.result.input.map { input.attachments[$0] } == theirs)
+        #expect(input.result.version == .previous && input.result.input.map { input.attachments[$0] } == foreign)
         #expect(input.result.adjustmentData.map { input.attachments[$0] } == [9])
         let steps = try await editor.ask(EditHistory(asset: id)).result.steps
         #expect(steps.last?.formatIdentifier == "org.example.b" && steps.count == 10)
@@ -88,18 +91,18 @@ extension EditingTests {
         try await publisher.publish(publish)
         await publisher.finish()
         try await running.value
-        #expect(try await render() == theirs)
+        #expect(try await render() == foreign)
 
         _ = try await editor.ask(UndoEdits(asset: id, step: 0))
         #expect(try await library.asset(id).resources.map(\.type) == [.photo])
-        // The images that only the other programs could make stay as long as the history.
+        // Images that only the other programs could make are stored for as long as the history.
         #expect(try services.safelight(["doctor", "--collect"]).output.contains("collected"))
         _ = try await editor.ask(UndoEdits(asset: id, step: 1))
-        #expect(try await render() == theirs)
+        #expect(try await render() == foreign)
         _ = try await editor.ask(UndoEdits(asset: id, step: 10))
         #expect(try await render() == second)
         input = try await begin("org.example.b")
-        #expect(input.result.version == .previous && input.result.input.map { input.attachments[$0] } == theirs)
+        #expect(input.result.version == .previous && input.result.input.map { input.attachments[$0] } == foreign)
         await library.close()
         #expect(services.stop().isEmpty, "\(services.logs)")
     }

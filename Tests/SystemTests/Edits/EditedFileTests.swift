@@ -7,11 +7,11 @@ import ImageFormats
 import TestSupport
 import Testing
 
-/// The metadata of an edited file by exiftool, and the original, which stays byte for byte as imported.
+/// The metadata of an edited file, as exiftool reads it, and the original, which stays byte for byte as imported.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct EditedFileTests {
     /// Metadata that an edit does not change, under exiftool's tag names without groups.
-    private static let kept = [
+    private static let unchangedTags = [
         "DateTimeOriginal", "CreateDate", "OffsetTimeOriginal", "SubSecTimeOriginal", "GPSLatitude", "GPSLatitudeRef",
         "GPSLongitude", "GPSLongitudeRef", "GPSAltitude", "GPSAltitudeRef", "GPSDateStamp", "GPSTimeStamp", "Make",
         "Model",
@@ -46,7 +46,7 @@ struct EditedFileTests {
             + some.map { (SharedPhotos.name($0), SharedPhotos.bytes($0)) }
     }
 
-    private static func facts(_ exiftool: String, _ files: [String], _ group: String) throws -> [JSON] {
+    private static func tags(_ exiftool: String, _ files: [String], _ group: String) throws -> [JSON] {
         let run = try RunningProgram.run(exiftool, ["-json", "-n", group] + files)
         return try #require(try JSON(parsing: Array(run.output.utf8)).arrayValue)
     }
@@ -84,25 +84,25 @@ struct EditedFileTests {
             after.append(try services.folder.write(render, to: "after/\(index).jpg"))
         }
         // Maker notes repeat values with other rounding; only EXIF is compared.
-        let (reported, kept) = (
-            try Self.facts(exiftool, before, "-EXIF:all"), try Self.facts(exiftool, after, "-EXIF:all")
+        let (tagsBefore, tagsAfter) = (
+            try Self.tags(exiftool, before, "-EXIF:all"), try Self.tags(exiftool, after, "-EXIF:all")
         )
-        let found = try Self.facts(exiftool, after, "-all")
-        #expect(reported.count == before.count && found.count == after.count)
+        let allTags = try Self.tags(exiftool, after, "-all")
+        #expect(tagsBefore.count == before.count && allTags.count == after.count)
         var compared = 0
         for (index, asset) in assets.enumerated() {
-            let (old, new) = (reported[index], found[index])
+            let (old, new) = (tagsBefore[index], allTags[index])
             let name = "\(index) \(asset.cameraMake ?? "")"
-            for fact in Self.kept where old[fact] != nil {
+            for tag in Self.unchangedTags where old[tag] != nil {
                 compared += 1
-                #expect(old[fact] == kept[index][fact], "\(name): \(fact)")
+                #expect(old[tag] == tagsAfter[index][tag], "\(name): \(tag)")
             }
-            for fact in Self.stale { #expect(new[fact] == nil, "\(name) holds a \(fact)") }
+            for tag in Self.stale { #expect(new[tag] == nil, "\(name) holds a \(tag)") }
             #expect(new["ImageWidth"]?.intValue == Int64(asset.pixelWidth), "\(name)")
             #expect(new["ImageHeight"]?.intValue == Int64(asset.pixelHeight), "\(name)")
             #expect((new["Orientation"]?.intValue ?? 1) == 1, "\(name) is upright")
-            for (fact, size) in [("ExifImageWidth", asset.pixelWidth), ("ExifImageHeight", asset.pixelHeight)] {
-                if let value = new[fact]?.intValue { #expect(value == Int64(size), "\(name): \(fact)") }
+            for (tag, size) in [("ExifImageWidth", asset.pixelWidth), ("ExifImageHeight", asset.pixelHeight)] {
+                if let value = new[tag]?.intValue { #expect(value == Int64(size), "\(name): \(tag)") }
             }
         }
         #expect(compared >= 6)

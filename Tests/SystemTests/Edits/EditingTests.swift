@@ -108,7 +108,7 @@ struct EditingTests {
         given = try await edit(library, id, as: "org.example.a", seed: 15, data: [4])
         #expect(given.result.version == .current && given.result.input.map { given.attachments[$0] } == fourth)
 
-        // A token that is no longer current is a conflict whose error data has the present state.
+        // A token that is no longer current is a conflict whose error data has the current state.
         let edit = ChangeRequest.EditAsset(
             id: id,
             render: NewResource(type: .fullSizePhoto, source: .attachment(0)),
@@ -136,7 +136,7 @@ struct EditingTests {
     }
 
     @Test(.spec("S-87", "S-89"))
-    func `earlier versions of a video are not kept: each program receives the current version`() async throws {
+    func `earlier versions of a video are not stored: each program receives the current version`() async throws {
         let (services, library, _) = try await services("videos", images: 0)
         let original = TestVideos.video(width: 640, height: 480, duration: 2500)
         let made = try await library.catalog.ask(
@@ -321,7 +321,7 @@ struct EditingTests {
         ).result
         #expect(dry.done == 4 && dry.dryRun && !dry.isChanged)
 
-        // Of two edits with the same revision one succeeds, and the other's error has the present revision.
+        // Of two edits with the same revision one succeeds, and the other's error has the current revision.
         let revision = try await library.asset(ids[3]).revision
         async let left = try? editor.ask(
             ApplyEdits(asset: ids[3], adjustments: list(.exposure(1)), ifRevision: revision)
@@ -344,7 +344,7 @@ struct EditingTests {
 
         let compared = try await editor.ask(CompareEdit(asset: ids[1], maximumSide: 100))
         #expect((compared.result.pixelWidth, compared.result.pixelHeight) == (208, 67))
-        let labelled = try await editor.ask(CompareEdit(asset: ids[1], maximumSide: 100, labels: true))
+        let labelled = try await editor.ask(CompareEdit(asset: ids[1], maximumSide: 100, hasLabels: true))
         #expect((labelled.result.pixelWidth, labelled.result.pixelHeight) == (208, 91))
         let files = services.folder.file("out")
         let exported = try services.safelight(["export", ids[1].text, "-o", files, "--current", "--sidecar"])

@@ -9,21 +9,21 @@ import Testing
 /// Random lists with effects, over all values that the format allows: each is rendered within a worker's limits of memory
 /// and time, or refused by name. No worker crashes.
 ///
-/// Six lists in the short form, the same ones each time; `SAFELIGHT_SOAK=34` and more makes 200, of pictures up to 12
+/// The short form renders the same six lists each time; `SAFELIGHT_SOAK=34` and more renders 200, of images up to 12
 /// megapixels.
 @Suite(.serialized, .timeLimit(.minutes(90)))
 struct EffectLimitTests {
     private static let lists = min(200, TestEnvironment.rounds(6))
 
-    /// The seed of six lists of which one is refused, with an estimate of 35 s; the others are of at most four.
+    /// The seed of six lists, of which one is refused with an estimate of 35 s; the others take at most four.
     private static let shortSeed: UInt64 = 762
 
-    /// Widths and heights: as photos of 0.3, 1, 3 and 12 megapixels.
+    /// Widths and heights of photos of 0.3, 1, 3 and 12 megapixels.
     private static let sizes = [(640, 480), (1200, 800), (2000, 1500), (4000, 3000)].prefix(lists > 6 ? 4 : 2)
 
     private static func random(_ parameter: AdjustmentParameter, _ random: inout SeededRandom) -> JSON {
         switch parameter.domain {
-        // One in four is the end of the range, which costs most.
+        // One value in four is the end of the range, which costs most.
         case .number(let range):
             .double(random.one(in: 4) ? range.upperBound : Double.random(in: range, using: &random))
         case .whole(let range): JSON(random.one(in: 4) ? range.upperBound : Int.random(in: range, using: &random))
@@ -32,7 +32,7 @@ struct EffectLimitTests {
         }
     }
 
-    /// One to three operations of the stages effect and frame, and now and then one before and behind them.
+    /// One to three operations of the stages effect and frame, sometimes with one before and after them.
     private static func list(_ random: inout SeededRandom) throws -> AdjustmentList {
         let effects = AdjustmentKind.all.filter { [.effect, .frame].contains($0.stage) }
         var kinds = (0..<Int.random(in: 1...3, using: &random)).map { _ in random.pick(effects) }
@@ -50,7 +50,7 @@ struct EffectLimitTests {
     @Test(.spec("S-88"))
     func `lists with effects are rendered within the limits of a worker or refused by name`() async throws {
         let vips = try Needed.program("vips")
-        // The estimate of a random list may be just below the limit, and beside other work it then takes longer.
+        // The estimate of a random list may be just below the limit; on a busy machine it then takes longer.
         let isLong = TestEnvironment.rounds(1) > 1
         var random = isLong ? SeededRandom(named: "effect limits") : SeededRandom(seed: Self.shortSeed)
         let services = try SafelightFixture("effects")
@@ -96,7 +96,7 @@ struct EffectLimitTests {
         let workers = try await library.editor.metrics()["workers"]
         let late = Int(workers?["timedOut"]?.intValue ?? 0)
         #expect(workers?["crashed"] == 0, "\(workers?.text ?? "")")
-        // The estimate is of a machine that has time for it: beside other work a few renders reach the limit.
+        // The estimate assumes an idle machine: beside other work a few renders reach the limit.
         #expect(late <= Self.lists / 20, "\(workers?.text ?? "")")
         TestPaths.report(
             "\(Self.lists) lists with effects: \(rendered) rendered, \(refused) refused, \(late) of them late, "

@@ -6,7 +6,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// `safelight publish` that is interrupted.
+/// Interruptions of `safelight publish`.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct InterruptedPublishTests {
     private static func line(_ asset: ObjectID, _ exposure: Double) -> String {
@@ -25,7 +25,7 @@ struct InterruptedPublishTests {
         return try #require(made.id("a"))
     }
 
-    @Test func `ctrl-C reports what was accepted and what was not, and another run does the rest once`() async throws {
+    @Test func `ctrl-C reports which edits were accepted, and another run applies the others once`() async throws {
         let services = try SafelightFixture("stopped")
         try services.start()
         let library = try services.library()
@@ -44,8 +44,8 @@ struct InterruptedPublishTests {
             "\(running.errorText)"
         )
 
-        // One edit is accepted and cannot be applied, one reaches no editor. The broken line after them shows that both
-        // were read.
+        // One edit is accepted and cannot be applied, one reaches no editor. The error of the malformed line after them
+        // shows that both were read.
         let workers = try await library.editor.metrics()["workers"]?["pids"]?.arrayValue?.compactMap(\.intValue) ?? []
         #expect(!workers.isEmpty)
         for pid in workers { kill(Int32(pid), SIGSTOP) }
@@ -56,10 +56,10 @@ struct InterruptedPublishTests {
         for line in lines[3...] { writing.write(Data(line.utf8)) }
         #expect(running.wait { Self.states($0.outputText, 5) == ["broken"] }, "\(running.outputText)")
 
-        let asked = ContinuousClock().now
+        let start = ContinuousClock().now
         running.signal(SIGINT)
         #expect(running.wait(seconds: 20) == 3, "\(running.errorText)")
-        #expect(ContinuousClock().now - asked < .seconds(6))
+        #expect(ContinuousClock().now - start < .seconds(6))
         #expect(running.wait { $0.outputText.contains("summary") })
         let reported = try running.outputText.split(separator: "\n").map { try JSON(parsing: Array($0.utf8)) }
         let open = reported.filter { $0["state"] == "open" }
@@ -99,7 +99,7 @@ struct InterruptedPublishTests {
         try services.start()
         let library = try services.library()
         let asset = try await Self.image(library, seed: 1)
-        // A broken line is reported at once in more than a hundred bytes, and the output is not read.
+        // Each malformed line is reported at once in more than a hundred bytes, and the output is not read.
         let lines = String(repeating: "no json\n", count: 400_000) + Self.line(asset, 0.5)
         let file = try services.folder.write(lines.utf8, to: "lines.jsonl")
         let shell = "safelight publish \(file) --json | (sleep 2; cat >/dev/null; echo end)"

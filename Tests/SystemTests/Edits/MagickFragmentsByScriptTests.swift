@@ -54,7 +54,7 @@ struct MagickFragmentsByScriptTests {
                 if edit["state"] != "accepted":
                     index = waiting.pop(edit["id"])
                     report("edits.publish", index, edit, edit.get("errorName"), edit.get("errorMessage"))
-            # A push has no reply: an edit is sent again until it is known.
+            # A push has no reply: an edit is sent again until its status is known.
             for name in result["unknown"]:
                 params = {"id": name, "asset": asset, "magick": texts[waiting[name]]}
                 edits.send_json({"jsonrpc": "2.0", "method": "edits.publish", "params": params})
@@ -97,7 +97,7 @@ struct MagickFragmentsByScriptTests {
         }
         let all = accepted.count + refused.count
         #expect(counts == ["edits.apply": all, "edits.preview": all, "edits.publish": all], "\(run.errors)")
-        // Nothing of a refused fragment is in the history: each step is an accepted one.
+        // The history has no part of a refused fragment: each step is an accepted one.
         let history = try services.safelight(["history", id, "--json"]).output
         for fragment in ["passwd", "msl", "reboot"] { #expect(!history.contains(fragment)) }
         #expect(services.stop() == [])

@@ -209,7 +209,7 @@ struct MixedEditsTests {
         }
     }
 
-    /// Repeats a request while its outcome is open; any other error is the outcome.
+    /// Repeats a request while its outcome is unknown; any other error is the outcome.
     private static func persist(
         _ library: PhotoLibrary,
         _ body: () async throws(RPCError) -> Answer

@@ -6,8 +6,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Published edits offer the kinds that requests offer: copies, suggestions, reverts and steps of the history; and
-/// presets.
+/// Published edits have the same kinds as requests: copies, suggestions, reverts, steps of the history and presets.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct PublishedKindsTests {
     @Test func `a published edit copies, enhances, reverts and restores a step, each once`() async throws {
@@ -33,7 +32,7 @@ struct PublishedKindsTests {
         let publisher = try EditPublisher(library: library)
         let running = Task { try await publisher.run() }
         var updates = publisher.updates.makeAsyncIterator()
-        /// Publishes an edit and returns the state in which it ends.
+        /// Publishes an edit and returns its final state.
         func publish(_ id: String, _ asset: ObjectID, _ change: (inout PublishEdit) -> Void) async throws -> String {
             var edit = PublishEdit(id: id, asset: asset, adjustments: AdjustmentList())
             change(&edit)
@@ -82,8 +81,8 @@ struct PublishedKindsTests {
         let shown = try run("preset", "show", "Taken").output
         #expect(try AdjustmentList(json: JSON(parsing: Array(shown.utf8))) == expected)
         #expect(try run("preset", "remove", "Taken").status == 0)
-        let gone = try run("edit", ids[1].text, "--preset", "Taken")
-        #expect(gone.status == 1 && gone.errors.contains("Warm evening"), "\(gone.errors)")
+        let unknown = try run("edit", ids[1].text, "--preset", "Taken")
+        #expect(unknown.status == 1 && unknown.errors.contains("Warm evening"), "\(unknown.errors)")
         #expect(try run("preset", "save", "../escape", "--exposure", "1").status == 2)
         await library.close()
         #expect(services.stop() == [])

@@ -117,7 +117,7 @@ struct PublishingTests {
             let bytes = try await library.resource(asset: asset).readAll(limit: 1 << 20)
             #expect(bytes == originals[asset])
         }
-        // The feed tells of an edit before the editor has the catalog's reply.
+        // The feed publishes an edit before the editor has the catalog's reply.
         try await FeedChecker.until("the editor is idle") {
             let metrics = try await library.editor.metrics()["published"]
             return metrics?["waiting"] == 0 && metrics?["running"] == 0 && metrics?["ready"] == 0
@@ -172,10 +172,10 @@ struct PublishingTests {
             for (name, value) in more.members { json[name] = value }
             return JSON.object(json).text
         }
-        let gone = "a" + String(repeating: "0", count: 25) + "1"
+        let unknown = "a" + String(repeating: "0", count: 25) + "1"
         let lines = [
             line(assets[0].text, 0.5), line(assets[0].text, 1), "", line(assets[1].text, 0.25),
-            line(assets[1].text, 99), "no json", line(gone, 1), line(assets[1].text, 0.75, ["mode": "append"]),
+            line(assets[1].text, 99), "no json", line(unknown, 1), line(assets[1].text, 0.75, ["mode": "append"]),
         ]
         let file = try services.folder.write(lines.joined(separator: "\n").utf8, to: "edits.jsonl")
         let run = try services.safelight(["publish", file, "--json"])
@@ -209,6 +209,8 @@ struct PublishingTests {
         let status = try services.safelight(["status"])
         #expect(status.output.contains("published edits: "), "\(status.output)")
         #expect(try services.safelight(["publish", "/nowhere"]).status == 1)
+        let folder = try services.safelight(["publish", services.folder.path])
+        #expect(folder.status == 1 && folder.errors.contains("(not_read)"), "\(folder.errors)")
         #expect(try services.safelight(["publish", "--window", "0"]).status == 2)
         await library.close()
         #expect(services.stop() == [])

@@ -57,10 +57,10 @@ struct SeveralEditorsTests {
         return try (0..<count).map { try #require(made.id("\($0)")) }
     }
 
-    /// Publishes chains of edits, of each asset one, that append one after another.
+    /// Publishes chains of edits, one for each asset, each of which appends to the one before.
     ///
     /// - Parameters:
-    ///   - publishers: take the edits of a chain in turns
+    ///   - publishers: publish the edits of a chain in turn
     ///   - applied: called after each edit that was applied
     private func publish(
         _ assets: [ObjectID],
@@ -131,7 +131,7 @@ struct SeveralEditorsTests {
         #expect(services.stop() == [])
     }
 
-    @Test func `the Python package publishes to several editors, and goes on when one is killed`() async throws {
+    @Test func `the Python package publishes to several editors, and continues when one is killed`() async throws {
         let program = try startOther()
         let clients = try clients()
         let assets = try await images(16, clients.first)
@@ -182,7 +182,7 @@ struct SeveralEditorsTests {
             }
         }
         try await check(assets, 8, since: beginning, clients.first)
-        // No edit is left to an editor that does not come back.
+        // No edit waits for an editor that does not return.
         let counts = try await clients.first.catalog.metrics()["library"]
         #expect(counts?["editsAccepted"] == 0, "\(counts ?? .null)")
         for library in [clients.first, clients.other, clients.both] { await library.close() }

@@ -78,7 +78,7 @@ struct VideoEditingTests {
     }
 
     @Test(.spec("S-87"))
-    func `previews, comparisons and refusals of videos, and edits over another program's`() async throws {
+    func `videos have previews and comparisons, and an edit may follow another program's`() async throws {
         let services = try SafelightFixture("video-previews")
         try services.start([.catalog, .changeBroker, .thumbnailer, .editor])
         let id = try video(services)
@@ -109,7 +109,7 @@ struct VideoEditingTests {
         )
         #expect(onPhoto?.errorCode == .requestNotSupported && onPhoto?.message.contains("volume") == true)
 
-        // Another program's edit is kept as it is; this editor starts from what it shows.
+        // Another program's edit is stored unchanged; this editor starts from its render.
         let render = services.folder.file("render.mp4")
         let h264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "aac"]
         try FFmpegVideos.make(render, size: "320x240", seconds: 1, h264)
@@ -126,7 +126,7 @@ struct VideoEditingTests {
         _ = try await library.editor.ask(ApplyEdit(asset: id, adjustments: turned))
         var asset = try await library.asset(id)
         #expect((asset.pixelWidth, asset.pixelHeight) == (240, 320))
-        // The other program's render is not kept, so a further edit starts from what is shown.
+        // The other program's render is not stored any more, so a further edit starts from the current version.
         _ = try await library.editor.ask(ApplyEdit(asset: id, adjustments: turned))
         asset = try await library.asset(id)
         #expect((asset.pixelWidth, asset.pixelHeight) == (320, 240))
@@ -135,7 +135,7 @@ struct VideoEditingTests {
         #expect(services.stop() == [])
     }
 
-    @Test func `progress, cancellation, the command line and published edits`() async throws {
+    @Test func `edits of videos report progress and can be cancelled, sent by commands and published`() async throws {
         let services = try SafelightFixture("video-progress")
         try services.start([.catalog, .changeBroker, .thumbnailer, .editor])
         let id = try video(services, seconds: 20, size: "1280x720")

@@ -8,10 +8,10 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// A catalog that is started while its database server is away.
+/// A catalog whose database server is not available when it starts.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct AbsentDatabaseTests {
-    @Test func `it says that the library is offline, and serves the library once the server is there`() async throws {
+    @Test func `the catalog reports an offline library, and serves it once the server is available`() async throws {
         let server = try PostgreSQLServer()
         let services = try SafelightFixture(
             "absent",
@@ -46,7 +46,7 @@ struct AbsentDatabaseTests {
         #expect(services.stop() == [])
     }
 
-    @Test func `it says so when the server ends while it runs, and when the server is back`() async throws {
+    @Test func `the catalog reports the loss of the database server while it runs, and its return`() async throws {
         let server = try PostgreSQLServer()
         let services = try SafelightFixture("absent-later", environment: ["SAFELIGHT_STORE": server.address])
         try services.start([.catalog, .changeBroker])
@@ -58,7 +58,7 @@ struct AbsentDatabaseTests {
 
         try server.kill()
         let away = try await library.catalog.ask(LibraryStatus(after: before.since), deadline: .seconds(20)).result
-        // The part of this catalog may change before the server counts as away.
+        // The role of this catalog may change before the server counts as unavailable.
         let status =
             away.state != .available
             ? away : try await library.catalog.ask(LibraryStatus(after: away.since), deadline: .seconds(20)).result
@@ -102,7 +102,7 @@ struct AbsentDatabaseTests {
         }
     }
 
-    @Test func `it ends on SIGTERM while it waits, and at once if the server refuses it`() throws {
+    @Test func `a waiting catalog ends on SIGTERM, and at once if the database server refuses it`() throws {
         let server = try PostgreSQLServer()
         let services = try SafelightFixture("absent-end", environment: ["SAFELIGHT_STORE": server.address])
         try server.kill()
@@ -115,7 +115,7 @@ struct AbsentDatabaseTests {
     }
 
     @Test(arguments: ["LATIN1", "SQL_ASCII"])
-    func `it refuses a database with another encoding than UTF8 when it starts`(encoding: String) throws {
+    func `a catalog does not start with a database whose encoding is not UTF8`(encoding: String) throws {
         let server = try PostgreSQLServer()
         let name = "other_\(encoding.lowercased())"
         try PostgreSQLServer.execute(

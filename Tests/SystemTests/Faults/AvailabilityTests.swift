@@ -5,8 +5,8 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// A library whose folder is away, read-only, full or locked for a while (T-42): a state with a name, told by
-/// `library.status` and the topic `availability`, and the same error for all requests that it affects.
+/// A library whose folder is missing, read-only, full or locked for a while (T-42): `library.status` and the topic
+/// `availability` report the state by name, and all requests that it affects have the same error.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct AvailabilityTests {
     private static func writePhotos(_ folder: TemporaryFolder) throws {
@@ -31,6 +31,48 @@ struct AvailabilityTests {
         #expect(services.stop() == [])
     }
 
+    private static func waitForHealth(_ services: SafelightFixture) async throws {
+        for service in ["catalog", "thumbnailer", "editor"] {
+            try await FeedChecker.until("the \(service) is healthy") {
+                (try? services.safelight(["status", service]).status) == 0
+            }
+        }
+    }
+
+    @Test(.spec("T-42"), .onlySQLite)
+    func `a library whose disk comes back as another device is opened by the services as they run`() async throws {
+        let folder = try TemporaryFolder("device")
+        let (disk, copy) = (folder.file("disk"), folder.file("copy"))
+        try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
+        func attach() -> Bool { mount("tmpfs", disk, "tmpfs", 0, "size=24m") == 0 }
+        let isMounted = attach()
+        defer { for _ in 1...2 { umount2(disk, 2) } }
+        _ = try Needed.found(isMounted ? true : nil, "the privilege to mount a small disk (root)")
+        let services = try SafelightFixture("device-services", environment: ["SAFELIGHT_LIBRARY": disk + "/library"])
+        try Self.writePhotos(services.folder)
+        let up = try RunningProgram("safelight", ["up", "--ready-fd", "1"], environment: services.environment)
+        defer { up.killHard() }
+        try #require(up.waitForOutput("ready"), "\(up.errorText)")
+        try #require(try services.safelight(["import", services.folder.file("1.jpg")]).status == 0)
+        let library = try services.library()
+        let id = try #require(try await library.assets(FetchDescription(.assets)).assets.first?.id)
+
+        try FileManager.default.copyItem(atPath: disk + "/library", toPath: copy)
+        #expect(umount2(disk, 2) == 0)
+        try await FeedChecker.until("the volume is missed") {
+            (try? services.safelight(["status", "thumbnailer"]).status) != 0
+        }
+        try #require(attach())
+        try FileManager.default.copyItem(atPath: copy, toPath: disk + "/incomplete")
+        try #require(rename(disk + "/incomplete", disk + "/library") == 0)
+        try await Self.waitForHealth(services)
+        let image = ImageRequest(asset: id, targetSize: .size(width: 40, height: 30))
+        try await FeedChecker.until("the library is shown") { (try? await library.image(image)) != nil }
+        await library.close()
+        up.signal(SIGTERM)
+        #expect(up.wait(seconds: 30) == 0, "\(up.errorText)")
+    }
+
     @Test(.spec("T-42"))
     func `a library restored to the place of another is opened by the services as they run`() async throws {
         let services = try SafelightFixture("availability-restore")
@@ -41,7 +83,7 @@ struct AvailabilityTests {
         try #require(try services.safelight(["import", services.folder.file("1.jpg")]).status == 0)
         let (place, backup) = (services.folder.file("library"), services.folder.file("backup"))
         try #require(try services.safelight(["backup", backup]).status == 0)
-        // Not in the backup.
+        // This change is not in the backup.
         try #require(try services.safelight(["import", services.folder.file("2.jpg")]).status == 0)
         let library = try services.library()
         let before = try await library.currentToken().token
@@ -49,7 +91,7 @@ struct AvailabilityTests {
         let restored = try services.safelight(["restore", backup, "--library", place])
         #expect(restored.status == 0, "\(restored.errors)")
 
-        // The other history, which begins above the numbers of this one, is what a client waits for.
+        // A client waits for the other history, which begins above the sequences of this one.
         var now = before
         try await FeedChecker.until("the restored library is open") {
             now = (try? await library.currentToken().token) ?? before
@@ -62,6 +104,7 @@ struct AvailabilityTests {
         let id = try #require(found.first?.id)
         let image = ImageRequest(asset: id, targetSize: .size(width: 40, height: 30))
         try await FeedChecker.until("the restored library is shown") { (try? await library.image(image)) != nil }
+        try await Self.waitForHealth(services)
         await library.close()
         up.signal(SIGTERM)
         #expect(up.wait(seconds: 30) == 0, "\(up.errorText)")
@@ -84,7 +127,7 @@ struct AvailabilityTests {
     }
 
     @Test(.spec("T-42"))
-    func `a volume that is away, read-only or full is refused by name and works again without a restart`() throws {
+    func `a volume that is missing, read-only or full is refused by name and works again without a restart`() throws {
         let folder = try TemporaryFolder("volume")
         let (volume, disk) = (folder.file("volume"), folder.file("disk"))
         for path in [volume, disk] {

@@ -5,7 +5,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// A wall clock that is years ahead at one start.
+/// Wall clocks that are years ahead at one start, or jump.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct ClockJumpTests {
     /// The path of libfaketime in the loader's directories; nil if it is not installed.

@@ -32,8 +32,7 @@ struct ClusterDemoTests {
         return ["--short", TestPaths.executables] + packages
     }
 
-    @Test func `changes go on after the writing catalog and the primary host were killed, each delivered once`() throws
-    {
+    @Test func `changes continue after the writing catalog and the primary host die, each delivered once`() throws {
         let before = try folders()
         let run = try RunningProgram.run(try script(), arguments, seconds: 400)
         #expect(run.status == 0, "\(run.output.suffix(4000))\(run.errors.suffix(4000))")
@@ -42,7 +41,7 @@ struct ClusterDemoTests {
             let line = try #require(run.output.split(separator: "\n").first { $0.hasPrefix(part) }, "\(part)")
             TestPaths.report(String(line))
             let seconds = try #require(line.firstMatch(of: /no change for ([0-9.]+) s/).flatMap { Double($0.1) })
-            // Twice Patroni's ttl, and much for a busy machine.
+            // Twice Patroni's ttl, and a generous allowance for a busy machine.
             #expect(seconds < (part.contains("catalog") ? 20 : 60), "\(line)")
         }
         #expect(try folders() == before && processes().isEmpty)

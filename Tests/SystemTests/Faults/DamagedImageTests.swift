@@ -36,7 +36,7 @@ struct DamagedPictureTests {
 
         let library = try services.library()
         let record = try await mark(library)
-        // The import is over, so it is the newest one.
+        // The import has ended, so its record is the newest one.
         #expect(try await library.currentToken().token.sequence == record.sequence)
         let marked = try #require(record.assets.first?.after)
         #expect(record.assets.count == 1 && marked.originalFilename == "cut.jpg")
@@ -53,7 +53,7 @@ struct DamagedPictureTests {
         // The stored original is byte for byte the imported file.
         #expect(try await library.resource(asset: marked.id).readAll(limit: 1 << 20) == cut)
 
-        // It is marked once: neither a restart nor another import repeats it.
+        // The asset is marked once: neither a restart nor another import repeats it.
         try services.restart(.catalog)
         #expect(try await damages() == [damage])
         try services.folder.write(TestImages.jpeg(seed: 99), to: "q/99.jpg")

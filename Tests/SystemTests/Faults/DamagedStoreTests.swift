@@ -88,6 +88,11 @@ struct DamagedStoreTests {
         #expect(try services.safelight(["doctor", "--deep"]).status == 2)
         #expect(try services.safelight(["import", file]).output.contains("1 damaged and replaced"))
         #expect(try Self.bytes(stored) == Self.good)
+        // A file that was lost is no other case.
+        try FileManager.default.removeItem(atPath: stored)
+        #expect(try services.safelight(["import", file]).output.contains("1 damaged and replaced"))
+        #expect(try Self.bytes(stored) == Self.good)
+        #expect(try services.safelight(["import", file]).output.contains("damaged") == false)
         #expect(try services.safelight(["doctor", "--deep"]).output.contains("their content is unchanged"))
         #expect(services.stop() == [])
     }

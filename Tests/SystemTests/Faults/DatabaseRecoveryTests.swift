@@ -8,13 +8,13 @@ import Testing
 
 /// Database files damaged below the database (fault F16): no acknowledged transaction is lost silently.
 ///
-/// Each round works in place on the files that a killed catalog left, with the content that they had then: in a copy the
-/// library would begin a new history for that reason alone. `SAFELIGHT_SOAK` runs more random rounds.
+/// Each round restores the content that a killed catalog left into the same files: in a copied folder the library would
+/// begin a new history for that reason alone. `SAFELIGHT_SOAK` runs more random rounds.
 @Suite(.serialized, .timeLimit(.minutes(20)))
 struct DatabaseRecoveryTests {
     private static let transactions = 12
 
-    /// The files of a catalog that was killed after its last acknowledgement, and what it acknowledged.
+    /// The files of a catalog that was killed after its last acknowledgement, and the acknowledged state.
     private struct Remains {
         let folder: TemporaryFolder
         let library: String
@@ -32,9 +32,9 @@ struct DatabaseRecoveryTests {
             try #require(link(library + "/head", folder.file("head")) == 0)
         }
 
-        /// Puts back what the killed catalog left, into the same files.
+        /// Restores the content that the killed catalog left into the same files.
         func restore() throws {
-            // A start replaces the head file by another one.
+            // A start replaces the head file with another file.
             unlink(library + "/head")
             try #require(link(folder.file("head"), library + "/head") == 0)
             for (name, bytes) in content { try bytes.write(to: URL(filePath: "\(library)/\(name)")) }
@@ -73,7 +73,7 @@ struct DatabaseRecoveryTests {
         return try RunningProgram.run(try Needed.program("sqlite3"), query).output == "1\n"
     }
 
-    /// Starts a catalog on damaged files, and compares its state with what was acknowledged.
+    /// Starts a catalog on damaged files, and compares its state with the acknowledged one.
     ///
     /// - Returns: whether the history continues
     @discardableResult
@@ -87,7 +87,7 @@ struct DatabaseRecoveryTests {
         let services = try SafelightFixture("f16-next", environment: ["SAFELIGHT_LIBRARY": copy])
         try operate(copy + "/library.sqlite", try Self.log(remains))
         guard try Self.hasLibrary(copy) else {
-            // The database is empty: because of the head file, the catalog does not begin a new library.
+            // Although the database is empty, the head file keeps the catalog from creating a new library.
             let refused = try RunningProgram.run("catalog", [], environment: services.environment, seconds: 20)
             #expect(refused.errors.contains("the database is empty"), "\(what): \(refused.errors)")
             return false

@@ -6,9 +6,9 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// A disk that fails at the n-th call on the database's files, for increasing n (fault F15).
-/// A small library is preloaded (`LD_PRELOAD`) into a real catalog. It fails one of the C library's calls, or all from
-/// that one on. `SAFELIGHT_SOAK` covers more calls.
+/// A disk that fails at the n-th call on the database's files, for increasing n (fault F15). A small shared library is
+/// preloaded (`LD_PRELOAD`) into a real catalog. It makes one of the C library's calls fail, or all from that one on.
+/// `SAFELIGHT_SOAK` covers more calls.
 @Suite(.serialized, .timeLimit(.minutes(20)))
 struct DiskFaultTests {
     /// The preloaded library. A control file names the call, the error and whether it persists; calls on
@@ -122,8 +122,8 @@ struct DiskFaultTests {
 
         var (titles, refused, ended, acknowledged) = (["first"], 0, 0, 0)
         let calls = 12 * TestEnvironment.rounds(1)
-        // The first calls are those of a new log, so they fail in a catalog that has just begun on a whole database. The
-        // later ones fail in the catalog that was started and checked after the fault before.
+        // The first calls are those of a new log, so they fail in a catalog that has just started with an intact
+        // database. Later ones fail in the catalog that was started and checked after the previous fault.
         let firstCalls = 4
         var goesOn = false
         for call in 1...calls {
@@ -148,15 +148,15 @@ struct DiskFaultTests {
                 }
                 unlink(trigger)
                 if faulty.program(.catalog)?.isRunning == false { ended += 1 }
-                // Power fails as well: only what is on the disk counts.
+                // The power fails too: only synced data remains.
                 faulty.killHard(.catalog)
                 goesOn = call > firstCalls
                 try (goesOn ? faulty : whole).start([.catalog])
-                let kept = try await Self.titles(library)
-                #expect(Set(kept).count == kept.count, "\(what): an album exists twice")
-                #expect(kept.starts(with: titles), "\(what): earlier albums are missing or out of order")
+                let storedTitles = try await Self.titles(library)
+                #expect(Set(storedTitles).count == storedTitles.count, "\(what): an album exists twice")
+                #expect(storedTitles.starts(with: titles), "\(what): earlier albums are missing or out of order")
                 for (title, isAcknowledged) in outcomes where isAcknowledged {
-                    #expect(kept.contains(title), "\(what): acknowledged but lost")
+                    #expect(storedTitles.contains(title), "\(what): acknowledged but lost")
                 }
                 // Sent again under its own transaction name, each is applied exactly once.
                 for (title, _) in outcomes { _ = try await library.catalog.ask(Self.request(title)) }

@@ -134,7 +134,7 @@ struct FaultTests {
         try Self.integrity(small, disk + "/library")
     }
 
-    @Test(.onlySQLite) func `F17: an old copy of the database put back begins a new history`() async throws {
+    @Test(.onlySQLite) func `F17: a database that is replaced by an old copy begins a new history`() async throws {
         let services = try SafelightFixture("f17")
         try services.start([.catalog, .changeBroker])
         var library = try services.library()
@@ -200,7 +200,7 @@ struct FaultTests {
                 }
             }
             group.addTask {
-                // Another process that only reads, like a backup tool.
+                // Another process that only reads, such as a backup tool.
                 while Date() < end {
                     try Self.integrity(services)
                     try await Task.sleep(for: .milliseconds(500))

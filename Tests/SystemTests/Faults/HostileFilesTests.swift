@@ -47,7 +47,7 @@ struct HostileFilesTests {
 
         var outcomes: [String: Int] = [:]
         var slowest = (time: Duration.zero, file: "")
-        // Four at a time, which shows no less and leaves no processor idle.
+        // Four at a time, so that no processor is idle.
         let lanes = (0..<4).map { lane in assets.indices.filter { $0 % 4 == lane }.map { assets[$0] } }
         await withTaskGroup(of: [Ending].self) { group in
             for lane in lanes { group.addTask { await self.endings(of: lane, library) } }
@@ -93,7 +93,7 @@ struct HostileFilesTests {
 
     // MARK: Requests
 
-    /// The errors of an image and of an edit, nil if they were made, and how long both took.
+    /// The errors of an image and of an edit, nil on success, and the time of both.
     private struct Ending {
         let file: String
         let image: String?
@@ -101,13 +101,13 @@ struct HostileFilesTests {
         let time: Duration
     }
 
-    /// Asks for the image and the edit of each of some assets, one after the other.
+    /// Requests the image and an edit of each of some assets, one after the other.
     private func endings(of assets: [(id: ObjectID, file: String)], _ library: PhotoLibrary) async -> [Ending] {
         var endings: [Ending] = []
         for (id, file) in assets {
-            let begun = ContinuousClock().now
+            let start = ContinuousClock().now
             let (made, edited) = await (image(id, library), edit(id, library))
-            endings.append(Ending(file: file, image: made, edit: edited, time: ContinuousClock().now - begun))
+            endings.append(Ending(file: file, image: made, edit: edited, time: ContinuousClock().now - start))
         }
         return endings
     }
@@ -198,8 +198,8 @@ struct HostileFilesTests {
     }
 }
 
-/// Further hostile files: their names, and workers that are killed meanwhile. No time and no memory is limited, so these
-/// tests need not run alone.
+/// Further hostile files: their names, and workers that are killed meanwhile. The tests limit neither times nor memory,
+/// so they need not run alone.
 @Suite(.serialized, .timeLimit(.minutes(TestEnvironment.rounds(1) > 1 ? 60 : 10)))
 struct KilledWorkerTests {
     private let hostile = HostileFilesTests()
@@ -253,7 +253,7 @@ struct KilledWorkerTests {
         return outcomes
     }
 
-    /// Repeats a request that failed because there was no worker for a moment, as the error advises.
+    /// Repeats a request that failed because there was temporarily no worker, as the error advises.
     private func repeated(_ ask: () async -> String?) async -> String? {
         for _ in 0..<100 {
             let end = await ask()
@@ -322,7 +322,7 @@ struct KilledWorkerTests {
 private actor PeakMemory {
     private(set) var mebibytes: [String: Int] = [:]
 
-    /// Samples until the task is cancelled: a replaced worker's peak is otherwise lost.
+    /// Samples until the task is cancelled; otherwise the peak of a replaced worker would be lost.
     func watch(_ clients: [ServiceClient]) async {
         while !Task.isCancelled {
             for client in clients {

@@ -150,7 +150,7 @@ struct KillTests {
         }
         try await end.value
 
-        // The catalog's present state and complete history.
+        // The catalog's current state and complete history.
         let token = try await library.currentToken()
         result.head = token.token.sequence
         let history = try await library.history(after: beginning)
@@ -175,7 +175,7 @@ struct KillTests {
             #expect(bySequence[sequence]?.origin.transaction == name, "\(name) at \(sequence)")
         }
 
-        // Nothing was applied in part: the records alone rebuild what the tables contain.
+        // No transaction was applied in part: the records alone rebuild the content of the tables.
         var replayed: [ObjectID: Asset] = [:]
         for record in history {
             for change in record.assets {
@@ -217,7 +217,7 @@ struct KillTests {
         return result
     }
 
-    /// Repeats a request while the error leaves its outcome open, and returns its result.
+    /// Repeats a request while the error leaves its outcome unknown, and returns its result.
     private static func persist<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
         while true {
             do {

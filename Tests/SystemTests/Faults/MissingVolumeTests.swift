@@ -55,7 +55,7 @@ struct MissingVolumeTests {
         #expect(services.stop() == [])
     }
 
-    @Test func `a new library begins where one was deleted only with --new-library, which holds for one start`()
+    @Test func `a deleted library is replaced by a new one only with --new-library, which applies to one start`()
         async throws
     {
         let services = try SafelightFixture("deleted")
@@ -68,23 +68,24 @@ struct MissingVolumeTests {
         func up() throws -> RunningProgram {
             try RunningProgram("safelight", ["up", "--new-library", "--json"], environment: services.environment)
         }
-        let begun = try up()
-        #expect(begun.waitForOutput(#""up""#), "\(begun.errorText)")
+        let program = try up()
+        #expect(program.waitForOutput(#""up""#), "\(program.errorText)")
         #expect(FileManager.default.fileExists(atPath: live + "/library.sqlite"))
-        // The volume goes away, and the catalog ends: `safelight up` starts it again, and it must not begin another one.
+        // The volume is unmounted and the catalog ends: `safelight up` restarts it, and it must not create another
+        // library.
         try FileManager.default.moveItem(atPath: live, toPath: live + "-away")
         let pid = try #require(
             try String(contentsOfFile: live + "-away/lock", encoding: .utf8).split(whereSeparator: { !$0.isNumber })
                 .compactMap { Int32($0) }.first
         )
         kill(pid, SIGKILL)
-        #expect(begun.wait { $0.errorText.contains("has no library") }, "\(begun.errorText)")
+        #expect(program.wait { $0.errorText.contains("has no library") }, "\(program.errorText)")
         #expect(!FileManager.default.fileExists(atPath: live + "/library.sqlite"))
-        begun.signal(SIGTERM)
-        #expect(begun.wait(seconds: 20) != nil)
+        program.signal(SIGTERM)
+        #expect(program.wait(seconds: 20) != nil)
     }
 
-    @Test func `a state folder that cannot be written keeps no library away`() async throws {
+    @Test func `a state folder that cannot be written does not make the library unavailable`() async throws {
         let services = try SafelightFixture("state")
         try services.folder.write(Data(), to: "state")
         try services.start([.catalog])

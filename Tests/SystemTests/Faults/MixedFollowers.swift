@@ -5,7 +5,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// A follower of the feed that remembers one number for each record, for comparisons after many of them.
+/// A follower of the feed that stores a hash of each record, for comparisons after many of them.
 struct RecordHashes: Sendable {
     let received = AwaitableValue<[Int64: UInt64]>([:])
     let problems = AwaitableValue<[String]>([])
@@ -30,7 +30,7 @@ struct RecordHashes: Sendable {
         bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
 
-    /// Returns the same numbers of the catalog's change table, read a part at a time.
+    /// Returns the hashes of the records in the catalog's change table, which is read in parts.
     static func table(_ services: SafelightFixture, after token: ChangeToken, to last: Int64) throws -> [Int64: UInt64]
     {
         var table: [Int64: UInt64] = [:]
@@ -53,7 +53,7 @@ struct KilledWatch: Sendable {
     let sequences = AwaitableValue<[Int64]>([])
     let kills = AwaitableValue(0)
 
-    /// Follows the feed until the clock's time `end`, and then on until it has the change `last` returns.
+    /// Follows the feed until the time `end`, and then until it has the change that `last` returns.
     func run(since token: ChangeToken, until end: ContinuousClock.Instant, last: () async throws -> Int64) async throws
     {
         var random = SeededRandom(seed: seed)

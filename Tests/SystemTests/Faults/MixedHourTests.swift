@@ -5,28 +5,28 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// F25: an hour of everything at once, after which memory, descriptors and threads of each service must not have grown.
+/// F25: an hour of mixed load, in which memory, descriptors and threads of each service must not grow.
 ///
-/// 18 s in the short form; `SAFELIGHT_SOAK=50` is the hour. Catalog, thumbnailer and editor live all the time; brokers,
-/// subscribers and workers are killed. A slope is that of one process, because a kill resets its figures.
+/// 18 s in the short form; `SAFELIGHT_SOAK=50` is the hour. Catalog, thumbnailer and editor run all the time; brokers,
+/// subscribers and workers are killed. A slope is measured within one process, because a kill resets its figures.
 @Suite(.serialized, .timeLimit(.minutes(90)))
 struct MixedHourTests {
     private static let isLong = TestEnvironment.rounds(1) > 1
     private static let seconds = min(3600, TestEnvironment.rounds(isLong ? 72 : 18))
 
-    /// The most by which a figure may grow over the measured part of a process's life, along its slope.
+    /// The maximum growth of a figure over the measured part of a process's life, along its slope.
     ///
     /// In the hour that is two thirds of it, with more than 100,000 requests and a thousand connections that were
     /// opened and closed. Above the bound is a leak of 100 bytes for each request, of a descriptor for each hundredth
-    /// connection, or of one for each fiftieth worker that was killed. Below it is what the allocator does: glibc keeps
-    /// arenas for the 20 threads of a service. The short form is over before all code and all arenas have been used
-    /// once; it finds a leak of two mebibytes for each of its seconds, and of descriptors and threads.
+    /// connection, or of one for each fiftieth worker that was killed. Below it is the growth of the allocator: glibc
+    /// keeps arenas for the 20 threads of a service. The short form ends before all code and all arenas have been used
+    /// once; it finds leaks of two mebibytes a second, and of descriptors and threads.
     private static func bound(_ figure: ProcessLife.Figure) -> Double {
         switch figure {
         case .resident, .proportional: isLong ? 8192 : 16_384
         case .descriptors: 10
         case .threads: 4
-        // One may be missing for a moment after it was killed.
+        // A process may be missing for a moment after a kill.
         case .workers: 3
         }
     }
@@ -157,7 +157,7 @@ struct MixedHourTests {
         var random = SeededRandom(seed: 7)
         var life = ProcessLife(service: .catalog, process: 1)
         for second in 0..<30 {
-            // The warm-up, which does not count.
+            // The warm-up, which is not measured.
             let start = second < 10 ? Double(second) * 100 : 1000
             let value = start + rise * Double(second) + Double.random(in: -2...2, using: &random)
             life.samples.append(.init(seconds: Double(second), figures: [.descriptors: value]))

@@ -7,8 +7,8 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Clients of all kinds that use the four services at once, at a steady pace and on a library of a steady size, so that
-/// growth is that of the services.
+/// Clients of all kinds that use the four services at once, at a steady rate and with a library of a steady size, so
+/// that any growth is that of the services.
 struct MixedLoad: Sendable {
     let services: SafelightFixture
     /// The owner.
@@ -114,8 +114,8 @@ struct MixedLoad: Sendable {
 
     private func pick(_ random: inout SeededRandom) -> ObjectID? {
         // Not the oldest ones, which are deleted next.
-        let known = assets.current.dropFirst(10)
-        return known.isEmpty ? nil : random.pick(Array(known))
+        let candidates = assets.current.dropFirst(10)
+        return candidates.isEmpty ? nil : random.pick(Array(candidates))
     }
 
     // MARK: Changes
@@ -209,7 +209,7 @@ struct MixedLoad: Sendable {
         _ = try await library.catalog.ask(LimitGrant(identity: "key:viewer", assets: Array(some)))
     }
 
-    /// Connects with a key, carries a view over the records of the feed, and compares it with a fresh one.
+    /// Connects with a key, updates a view by the records of the feed, and compares it with a fresh one.
     private func limitedSession(_ random: inout SeededRandom) async throws {
         let (catalog, broker) = (
             NetworkFixture.addresses(.catalog, services), NetworkFixture.addresses(.changeBroker, services)
@@ -261,7 +261,7 @@ struct MixedLoad: Sendable {
 
     // MARK: Kills
 
-    /// Kills a worker of the thumbnailer, the editor or the catalog, whose job another one does (F4).
+    /// Kills a worker of the thumbnailer, the editor or the catalog; another one repeats its job (F4).
     private func killWorker(_ random: inout SeededRandom) async throws {
         guard let program = services.program(random.pick([.thumbnailer, .editor, .catalog])),
             let worker = ProcessLife.workers(of: program.processIdentifier).randomElement(using: &random)

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Services as a future version could answer: a proxy that adds to every object of replies, notifications and feed
-/// messages a member that this version does not know, and sends notifications of an unknown method.
+/// A simulation of a future version of the services: a proxy that adds an unknown member to every object of replies,
+/// notifications and feed messages, and sends notifications of an unknown method.
 struct NewerServices {
     private let folder: TemporaryFolder
     private let program: RunningProgram

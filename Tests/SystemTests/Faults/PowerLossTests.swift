@@ -7,12 +7,12 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A power failure at any moment (fault F19): only what was synced is there afterwards.
+/// A power failure at any time (fault F19), after which only synced data remains.
 ///
-/// A small library is preloaded (`LD_PRELOAD`) into a real catalog. It keeps, apart from the library, the content that each
-/// file had when it was last synced, and the names that each folder had when that was last synced. The catalog is killed
-/// while it works, and a folder is made of what was kept: it has no byte and no name that was not synced. It is what a
-/// filesystem must leave at the least, and harsher than most.
+/// A small shared library is preloaded (`LD_PRELOAD`) into a real catalog. It copies the content of each file when the
+/// file is synced, and the names of each folder when the folder is synced. The catalog is killed while it works, and a
+/// folder is made of the copies: it has no byte and no name that was not synced. That is the least that a filesystem
+/// must preserve; most preserve more.
 @Suite(.serialized, .timeLimit(.minutes(20)))
 struct PowerLossTests {
     private static let source = """
@@ -111,7 +111,7 @@ struct PowerLossTests {
         return library
     }
 
-    /// Makes a folder of what was synced. A name that was synced without its content has an empty file.
+    /// Makes a folder of the synced data. A name that was synced without its content has an empty file.
     private static func restore(_ inode: UInt64, from kept: String, to path: String) throws {
         try FileManager.default.createDirectory(
             atPath: path,
@@ -205,7 +205,7 @@ struct PowerLossTests {
             let left = folder.file("left")
             try Self.restore(inode.uint64Value, from: kept, to: left)
             if round == 0 {
-                // The check notices what is lost: a log that was not synced.
+                // The check detects a loss, here that of a log that was not synced.
                 let worse = folder.file("worse")
                 try FileManager.default.copyItem(atPath: left, toPath: worse)
                 try FileManager.default.removeItem(atPath: worse + "/library.sqlite-wal")
@@ -214,7 +214,7 @@ struct PowerLossTests {
                     await library.close()
                     #expect(services.stop() == [])
                 } else {
-                    // All was in the log: the catalog does not take the empty database for a new library.
+                    // All data was in the log: the catalog does not mistake the empty database for a new library.
                     let start = ["serve", "--library", worse, "--run", folder.file("run")]
                     let refused = try RunningProgram.run(
                         "catalog",

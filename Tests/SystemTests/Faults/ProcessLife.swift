@@ -18,7 +18,7 @@ struct ProcessLife: Sendable {
     }
 
     struct Sample: Sendable {
-        /// Since the first sample of all processes.
+        /// The time since the first sample of all processes.
         var seconds: Double
         var figures: [Figure: Double]
     }
@@ -27,9 +27,9 @@ struct ProcessLife: Sendable {
     let process: Int32
     var samples: [Sample] = []
 
-    /// The part of a life at its beginning in which caches fill and code is read for the first time.
+    /// The first part of a life, in which caches fill and code is read for the first time.
     static let warmUp = 1.0 / 3
-    /// The least number of samples after the warm-up from which a slope is taken.
+    /// The minimum number of samples after the warm-up for a slope.
     static let fewest = 16
 
     /// The samples after the warm-up.

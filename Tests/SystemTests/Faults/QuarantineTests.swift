@@ -6,11 +6,11 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Bytes that hang or kill workers, with the real services (fault F4). An image that takes longer to decode than a job
-/// may take hangs a worker; a worker killed from outside is not held against the bytes.
+/// Bytes that hang or kill workers, with the real services (fault F4). An image whose decoding takes longer than the
+/// time limit of a job hangs a worker; a worker killed from outside does not count as a failure of the bytes.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct QuarantineTests {
-    /// Returns all workers of a service once they are idle; workers that start or end are waited for.
+    /// Waits until no worker of a service is busy, starting or ending, and returns the workers.
     private func workers(_ client: ServiceClient) async throws -> [Int32] {
         while true {
             let metrics = try #require(try await client.metrics()["workers"])
@@ -26,7 +26,7 @@ struct QuarantineTests {
         try await client.metrics()["workers"]?[name]?.intValue ?? 0
     }
 
-    /// Returns how many workers a service has started, and how their jobs have ended, once all are idle.
+    /// Returns the number of workers that a service has started, and the outcomes of their jobs, once all are idle.
     private func jobs(_ client: ServiceClient) async throws -> [Int64] {
         _ = try await workers(client)
         var numbers: [Int64] = []
@@ -80,8 +80,8 @@ struct QuarantineTests {
             while try await number("busy", client) == 0, !Task.isCancelled { await Task.yield() }
             let service = try #require(services.program(name == "picture" ? .thumbnailer : .editor))
             while !isWaitingForWorkers(service), !Task.isCancelled { await Task.yield() }
-            // To the service they must die at the same time: otherwise the job could go to a worker that is killed
-            // next, and after two deaths it fails.
+            // The service must see them die at the same time: otherwise it could give the job to a worker that is
+            // killed next, and a job fails after two deaths.
             try await stop([service.processIdentifier])
             for pid in stopped { kill(pid, SIGKILL) }
             while !stopped.allSatisfy(isGone), !Task.isCancelled { await Task.yield() }
@@ -99,8 +99,8 @@ struct QuarantineTests {
         #expect(services.stop() == [])
     }
 
-    /// Stops processes and waits until each of their threads is stopped: one thread takes the signal, and the others
-    /// run until it has.
+    /// Stops processes and waits until each of their threads is stopped: one thread receives the signal, and the others
+    /// run until then.
     private func stop(_ processes: [Int32]) async throws {
         for process in processes { kill(process, SIGSTOP) }
         while !processes.allSatisfy({ threads(of: $0).allSatisfy { $0.state == "T" } }), !Task.isCancelled {
@@ -108,7 +108,7 @@ struct QuarantineTests {
         }
     }
 
-    /// Returns whether all threads that serve a worker are asleep, so that they have sent everything they had to send.
+    /// Returns true if all threads that serve a worker are asleep, so that they have nothing left to send.
     private func isWaitingForWorkers(_ service: RunningProgram) -> Bool {
         threads(of: service.processIdentifier).allSatisfy { !$0.name.hasPrefix("worker-") || $0.state == "S" }
     }
@@ -124,8 +124,8 @@ struct QuarantineTests {
         }
     }
 
-    /// Returns whether a process has ended with all of its threads, even if its parent has not reaped it: while one of
-    /// them is left its socket is open and accepts a job.
+    /// Returns true if a process has ended with all of its threads, even if its parent has not reaped it: while a
+    /// thread remains, its socket is open and accepts a job.
     private func isGone(_ pid: Int32) -> Bool {
         let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task").count) ?? 0
         return threads <= 1
@@ -143,7 +143,7 @@ struct QuarantineTests {
         }
     }
 
-    @Test func `bytes that hang twice are quarantined by name, across restarts, until it is lifted`() async throws {
+    @Test func `bytes that hang twice are quarantined, across restarts, until the quarantine is lifted`() async throws {
         let services = try SafelightFixture("poison", environment: ["SAFELIGHT_JOB_SECONDS": "1"])
         try services.start()
         let library = try services.library()
@@ -180,7 +180,7 @@ struct QuarantineTests {
         let list = try services.safelight(["quarantine", "list"])
         #expect(list.output.contains(id.text) && list.output.contains("thumbnailer"), "\(list.output)")
 
-        // The same bytes are in the library, so to import them again is no job for a worker.
+        // The same bytes are in the library, so importing them again needs no worker.
         let jobs = try await jobs(library.catalog)
         let again = try services.safelight(["import", services.folder.file("slow.png")])
         #expect(again.status == 0 || again.errors.contains("quarantined"), "\(again.errors)")

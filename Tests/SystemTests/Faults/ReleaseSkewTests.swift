@@ -14,7 +14,7 @@ import Testing
 struct ReleaseSkewTests {
     private static let earlier = TestEnvironment.text("SAFELIGHT_EARLIER_EXECUTABLES") ?? ""
 
-    /// The commands that every version has, with an album and three photos. Each must succeed.
+    /// Commands that every version has, with an album and three photos. Each must succeed.
     private func use(_ services: SafelightFixture, client: String, _ round: Int) throws {
         let photos = try (1...3).map { number in
             try services.folder.write(
@@ -58,7 +58,7 @@ struct ReleaseSkewTests {
         #expect(try run(["fetch", "--where", "rating > 3", "--count"]).contains("\(round)"))
     }
 
-    @Test func `F21 - earlier clients and services get along with these, and an earlier library is migrated`() throws {
+    @Test func `F21 - earlier clients and services work with these, and an earlier library is migrated`() throws {
         let (these, earlier) = (TestPaths.executables, Self.earlier)
         let old = try SafelightFixture("release-skew", executables: earlier)
         try old.start()

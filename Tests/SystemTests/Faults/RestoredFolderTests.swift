@@ -6,7 +6,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// An older copy of the whole library folder, including the head file, put back in place of the library.
+/// An older copy of the whole library folder, including the head file, that replaces the library.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct RestoredFolderTests {
     private static func change(_ count: Int, _ library: PhotoLibrary) async throws -> [ChangeToken] {
@@ -23,7 +23,8 @@ struct RestoredFolderTests {
         #expect(run.status == 0, "\(arguments): \(run.errors)")
     }
 
-    /// Returns running services whose library was copied before its last five changes, and the tokens of those.
+    /// Returns running services whose library was copied before its last five changes, and the tokens of the five
+    /// changes.
     private static func houseWithCopy() async throws -> (services: SafelightFixture, lost: [ChangeToken]) {
         let services = try SafelightFixture("folder")
         try services.start([.catalog])

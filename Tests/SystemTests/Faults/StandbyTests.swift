@@ -10,7 +10,7 @@ import Testing
 /// Two catalogs of one library on PostgreSQL, as processes.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct StandbyTests {
-    @Test func `a writer that is stopped and goes on after the takeover changes nothing`() async throws {
+    @Test func `a writer that is stopped and continues after the takeover changes nothing`() async throws {
         let place = try TemporaryFolder("standby")
         let store = ["SAFELIGHT_STORE": try PostgreSQLServer.shared().address(library: place.path)]
         let (one, two) = (
@@ -35,7 +35,7 @@ struct StandbyTests {
         #expect(error?.errorCode == .libraryReadOnly, "\(error?.message ?? "")")
         let third = try await standby.perform([.createCollection(.init(title: "third"))])
         #expect(third.sequence == second.sequence + 1)
-        // The former writer follows now.
+        // The former writer is now the standby.
         var fetch = FetchDescription(.collections)
         fetch.collectionType = "album"
         let albums = try await late.collections(fetch, atLeast: third.token).collections
@@ -94,7 +94,7 @@ struct StandbyTests {
         var fetch = FetchDescription(.collections)
         fetch.collectionType = "album"
         #expect(try await two.library().collections(fetch, atLeast: lost.token).collections.count == 2)
-        // A promoted replica looks like this if it had not received the last change.
+        // The state of a promoted replica that had not received the last change.
         let writer = try #require(one.program(.catalog))
         writer.signal(SIGSTOP)
         try PostgreSQLServer.execute(
@@ -123,7 +123,7 @@ struct StandbyTests {
         let objects: S3Server
         let one: SafelightFixture
         let two: SafelightFixture
-        /// The variables of a client that knows both.
+        /// The variables of a client with the addresses of both.
         let client: [String: String]
     }
 
@@ -144,7 +144,7 @@ struct StandbyTests {
     }
 
     @Test
-    func `a client that knows both catalogs changes and imports through the writer, and goes on at the other one`()
+    func `a client with both addresses changes and imports through the writer, and continues with the other one`()
         async throws
     {
         let cluster = try cluster()
@@ -179,12 +179,12 @@ struct StandbyTests {
                 assert seconds < 3, seconds
             assert len(library.fetch()[0].resource().read()) > 1000
             change("before")
-            # The writer stands still: the other one answers reads, and takes over.
+            # The writer is stopped: the other catalog answers reads, and takes over.
             os.kill(second, signal.SIGSTOP)
             read()
             change("after")
             os.kill(second, signal.SIGCONT)
-            # Now the one stands still that has answered reads.
+            # Now the catalog that has answered reads is stopped.
             os.kill(first, signal.SIGSTOP)
             read()
             os.kill(first, signal.SIGCONT)
@@ -214,7 +214,7 @@ struct StandbyTests {
         withExtendedLifetime(cluster) {}
     }
 
-    @Test func `services that know both catalogs follow the one that answers, and go on when the writer is killed`()
+    @Test func `services with both addresses follow the catalog that answers, and continue when the writer is killed`()
         async throws
     {
         let cluster = try cluster()
@@ -238,8 +238,8 @@ struct StandbyTests {
         try await FeedChecker.until("all files are uploaded", seconds: 60) {
             try JSON(parsing: safelight("storage", "--json").output)["waitingCount"]?.intValue == 0
         }
-        // The change-broker follows the first one of the list, which is the standby: it leaves it sooner than its
-        // connection would be given up.
+        // The change-broker follows the first one of the list, which is the standby. It switches before its connection
+        // would time out.
         let standby = try #require(one.program(.catalog))
         standby.signal(SIGSTOP)
         let start = ContinuousClock.now

@@ -9,7 +9,8 @@ struct StopTests {
         let services = try SafelightFixture("stop")
         try services.start()
         let catalog = try #require(services.program(.catalog))
-        // The requests of the others wait for up to half a minute; each service has asked before it says so.
+        // The requests of the other services wait for up to half a minute; each has sent one before it reports
+        // readiness.
         for service in ["editor", "change-broker", "thumbnailer"] {
             #expect(try services.safelight(["status", service, "--wait", "20"]).status == 0)
         }

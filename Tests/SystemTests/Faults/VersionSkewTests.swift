@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// F21: clients, services and libraries of different versions. A message or file of another version is understood as far
-/// as it is the same, or refused with an error that names what is unknown; it is never taken for something else.
+/// as it is the same, or refused with an error that names the unknown part; it is never misinterpreted.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct VersionSkewTests {
     // MARK: A newer client
@@ -20,7 +20,7 @@ struct VersionSkewTests {
         var service: String
         var request: String
         var error: String
-        /// A text that the message contains: the name of the unknown.
+        /// A text in the error's message: the name of the unknown part.
         var names: String
 
         init(_ what: String, _ service: String, _ request: String, _ error: String, names: String) {
@@ -125,7 +125,7 @@ struct VersionSkewTests {
             ),
         ]
 
-    /// A transaction whose first request is valid: the other one must keep it from being applied.
+    /// A transaction whose first request is valid, and must not be applied because of the other one.
     private static func change(_ request: String) -> String {
         #""jsonrpc":"2.0","method":"changes.perform","params":{"requests":["#
             + #"{"type":"collection.create","title":"known"},\#(request)]}"#
@@ -136,14 +136,14 @@ struct VersionSkewTests {
             + #""adjustments":\#(adjustments)}"#
     }
 
-    @Test func `F21 - what a newer client asks for is refused by name, and nothing of it is done`() async throws {
+    @Test func `F21 - requests of a newer client are refused by name, and no part of them is applied`() async throws {
         let services = try SafelightFixture("skew")
         try services.start()
         let library = try services.library()
         let start = try await library.currentToken().token
         for row in Self.rows {
             let socket = ScriptSocket(ZMQ_DEALER, services, row.service)
-            // A notification that this version does not know has no answer.
+            // An unknown notification is not answered.
             socket.send(#"{"jsonrpc":"2.0","method":"future.event","params":{"a":1}}"#)
             socket.send("{\"id\":7,\(row.request)}")
             let reply = try JSON(parsing: try #require(socket.receive()?.first, "\(row.testDescription)"))
@@ -151,7 +151,7 @@ struct VersionSkewTests {
             #expect(reply["error"]?["data"]?["name"]?.stringValue == row.error, "\(row.testDescription): \(reply)")
             let message = reply["error"]?["message"]?.stringValue ?? ""
             #expect(message.contains(row.names), "\(row.testDescription): \(message)")
-            // The connection goes on.
+            // The connection remains usable.
             socket.send(#"{"jsonrpc":"2.0","id":8,"method":"health"}"#)
             #expect(try JSON(parsing: try #require(socket.receive()?.first))["result"]?["isHealthy"] == true)
         }
@@ -175,7 +175,7 @@ struct VersionSkewTests {
             greeting += [UInt8](repeating: 0, count: 64 - greeting.count)
             peer.send(greeting)
             let answer = peer.read(11)
-            // The service answers with its own version, and over TCP never goes on without CURVE.
+            // The service answers with its own version, and over TCP never continues without CURVE.
             #expect(answer.map { $0[10] } ?? 3 == 3)
             peer.send(
                 [4, 28] + [5] + Array("READY".utf8) + [11] + Array("Socket-Type".utf8) + [0, 0, 0, 6]
@@ -208,7 +208,7 @@ struct VersionSkewTests {
 
     // MARK: Newer services
 
-    @Test func `F21 - clients and services get along with services whose answers have more members`() async throws {
+    @Test func `F21 - clients and services work with services whose replies have more members`() async throws {
         let catalog = try SafelightFixture("skew-catalog")
         let photos = try (1...3).map { number in
             let bytes = TestImages.jpeg(
@@ -295,7 +295,7 @@ struct VersionSkewTests {
         }
     }
 
-    /// Returns the bytes of the files of a folder, without those that say who has it open.
+    /// Returns the bytes of the files of a folder, without the files that name the process that has it open.
     private static func content(_ folder: String) throws -> [String: Data] {
         var found: [String: Data] = [:]
         for name in try FileManager.default.subpathsOfDirectory(atPath: folder) {

@@ -40,7 +40,7 @@ final class ChainedBroker: Sendable {
 
     func killHard() { program.withLock { $0?.killHard() } }
 
-    /// Stops it.
+    /// Stops the change-broker.
     ///
     /// - Returns: its exit status
     func stop() -> Int32? {

@@ -6,16 +6,16 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// A change-broker that follows another one: its subscribers get what those of the first get.
+/// A change-broker that follows another one: its subscribers receive the same messages as those of the first.
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct ChainedBrokerTests {
     @Test func `subscribers of both brokers are complete while brokers and catalog are killed`() async throws {
         var random = SeededRandom(named: "chained brokers")
         try await FeedChecker.withServices { services, library, ids in
             let chained = try ChainedBroker(services)
-            let far = try chained.library()
+            let chainedLibrary = try chained.library()
             let start = try await library.currentToken().token
-            let readers = (0..<20).map { SubscriberLog($0 < 10 ? library : far, since: start) }
+            let readers = (0..<20).map { SubscriberLog($0 < 10 ? library : chainedLibrary, since: start) }
             for _ in 0..<TestEnvironment.rounds(2) {
                 for victim in ["first", "chained", "catalog"].shuffled(using: &random) {
                     async let work: Void = FeedChecker.commit(100, ids, library)
@@ -31,10 +31,10 @@ struct ChainedBrokerTests {
                 }
             }
             try await FeedChecker.expectComplete(readers, services, after: start)
-            // A page that only the catalog has: both brokers began after it.
-            let early = try await far.changeBroker.ask(FeedSince(token: start, limit: 3)).result.records
+            // A page that only the catalog has: both brokers were started after it.
+            let early = try await chainedLibrary.changeBroker.ask(FeedSince(token: start, limit: 3)).result.records
             #expect(early.count == 3)
-            await far.close()
+            await chainedLibrary.close()
             #expect(chained.stop() == 0)
         }
     }
@@ -42,29 +42,29 @@ struct ChainedBrokerTests {
     @Test func `a broker whose source is silent says so, and recovers`() async throws {
         try await FeedChecker.withServices { services, library, ids in
             let chained = try ChainedBroker(services)
-            let far = try chained.library()
-            try await FeedChecker.until("it follows") { try await far.changeBroker.health().isHealthy }
+            let chainedLibrary = try chained.library()
+            try await FeedChecker.until("it follows") { try await chainedLibrary.changeBroker.health().isHealthy }
             let start = try await library.currentToken().token
-            let reader = SubscriberLog(far, since: start)
+            let reader = SubscriberLog(chainedLibrary, since: start)
             try await FeedChecker.commit(10, ids, library)
             try await FeedChecker.until("they are delivered") { reader.received.current.count == 10 }
 
             services.program(.changeBroker)?.signal(SIGSTOP)
             try await FeedChecker.commit(10, ids, library)
             try await FeedChecker.until("it is not healthy", seconds: 20) {
-                try await !far.changeBroker.health().isHealthy
+                try await !chainedLibrary.changeBroker.health().isHealthy
             }
-            #expect(try await far.changeBroker.health().problems.contains { $0.contains("followed") })
+            #expect(try await chainedLibrary.changeBroker.health().problems.contains { $0.contains("followed") })
             // Its history is complete nevertheless: the catalog has the rest.
-            let page = try await far.changeBroker.ask(FeedSince(token: start, limit: 100)).result
+            let page = try await chainedLibrary.changeBroker.ask(FeedSince(token: start, limit: 100)).result
             #expect(page.records.count == 20)
 
             services.program(.changeBroker)?.signal(SIGCONT)
             try await FeedChecker.until("it is healthy again", seconds: 20) {
-                try await far.changeBroker.health().isHealthy
+                try await chainedLibrary.changeBroker.health().isHealthy
             }
             try await FeedChecker.expectComplete([reader], services, after: start)
-            await far.close()
+            await chainedLibrary.close()
             #expect(chained.stop() == 0)
         }
     }

@@ -7,16 +7,16 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A record of what one subscriber received.
+/// A log of the changes that one subscriber received.
 struct SubscriberLog: Sendable {
     let received = AwaitableValue<[Int64: [UInt8]]>([:])
     /// Changes that were out of order or left a gap.
     let problems = AwaitableValue<[String]>([])
-    /// The tokens from which the reader had to begin anew after `token_expired`.
+    /// The tokens from which the reader had to restart after `token_expired`.
     let expired = AwaitableValue<[ChangeToken]>([])
     let task: Task<Void, any Error>
 
-    /// - Parameter pause: how long the reader takes for each change
+    /// - Parameter pause: the time that the reader spends on each change
     init(_ library: PhotoLibrary, since token: ChangeToken, pause: Duration = .zero) {
         task = Task { [received, problems, expired] in
             var last = token.sequence
@@ -52,10 +52,10 @@ enum FeedChecker {
                 return try FileManager.default.copyItem(atPath: made.file("library"), toPath: library)
             }
             try services.generateLibrary(assets: assets)
-            let kept = try TemporaryFolder("generated")
-            kept.removeAtExit()
-            try FileManager.default.copyItem(atPath: library, toPath: kept.file("library"))
-            folders[assets] = kept
+            let folder = try TemporaryFolder("generated")
+            folder.removeAtExit()
+            try FileManager.default.copyItem(atPath: library, toPath: folder.file("library"))
+            folders[assets] = folder
         }
     }
 
@@ -97,7 +97,7 @@ enum FeedChecker {
 
     /// Returns the records after a token, as stored in the database file, by sequence.
     ///
-    /// - Parameter last: the last sequence that is wanted
+    /// - Parameter last: the last sequence to return
     static func table(
         _ services: SafelightFixture,
         after token: ChangeToken,

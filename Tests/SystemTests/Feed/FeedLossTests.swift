@@ -30,11 +30,11 @@ struct FeedLossTests {
             let start = try await library.currentToken().token
             let fast = (0..<5).map { _ in SubscriberLog(listeners, since: start) }
             let lagging = (0..<5).map { _ in SubscriberLog(slow, since: start, pause: .milliseconds(1)) }
-            let asked = try await Self.requests(library)
+            let requestsBefore = try await Self.requests(library)
             let memory = FeedChecker.resident(services)
             let count = TestEnvironment.rounds(800)
             let clock = ContinuousClock()
-            let begun = clock.now
+            let started = clock.now
             try await FeedChecker.commit(count, ids, library)
             let committed = clock.now
             try await FeedChecker.until("the fast are complete") {
@@ -43,10 +43,10 @@ struct FeedLossTests {
             let lag = clock.now - committed
             try await FeedChecker.expectComplete(fast + lagging, services, after: start)
             let grown = FeedChecker.resident(services) - memory
-            let repairs = try await Self.requests(library) - asked
+            let repairs = try await Self.requests(library) - requestsBefore
             TestPaths.report(
-                "\(count) changes in \(committed - begun), the fast readers \(lag) behind, the slow complete after "
-                    + "\(clock.now - begun) with \(repairs) requests; the broker grew by \(grown) KiB"
+                "\(count) changes in \(committed - started), the fast readers \(lag) behind, the slow complete after "
+                    + "\(clock.now - started) with \(repairs) requests; the broker grew by \(grown) KiB"
             )
             #expect(lag < .seconds(2))
             await slow.close()
@@ -78,7 +78,7 @@ struct FeedLossTests {
             }
             try await FeedChecker.commit(100, ids, library)
             try await FeedChecker.until("the reader keeps up") { reader.received.current.count >= 120 }
-            let held = FeedChecker.resident(services) - before
+            let used = FeedChecker.resident(services) - before
             let silent = peers.enumerated().filter { $0.offset % 3 != 1 }
             let ended = silent.count { $0.element.waitForEnd(seconds: 20) }
             #expect(ended == silent.count, "connections that never greet are closed after the handshake timeout")
@@ -99,20 +99,20 @@ struct FeedLossTests {
             let health = try await library.changeBroker.health(deadline: .seconds(10))
             #expect(health.isHealthy)
             TestPaths.report(
-                "\(count) connections held \(held) KiB, \(ended) silent ones closed, \(churn) short-lived ones; "
+                "\(count) connections used \(used) KiB, \(ended) silent ones closed, \(churn) short-lived ones; "
                     + "\(FeedChecker.resident(services) - before) KiB more at the end"
             )
-            #expect(held < count * 128)
+            #expect(used < count * 128)
             withExtendedLifetime(peers) {}
         }
     }
 }
 
-/// Further losses, which are repaired in whatever time and memory it takes; these tests need not run alone.
+/// Further losses. The tests limit neither times nor memory, so they need not run alone.
 @Suite(.serialized, .timeLimit(.minutes(TestEnvironment.rounds(4))))
 struct FeedRepairTests {
     @Test(.spec("T-38", "P-07"))
-    func `what the live path loses in a burst is noticed at the next message or head, and repaired`() async throws {
+    func `a loss on the live path in a burst is noticed at the next message or head, and repaired`() async throws {
         try await FeedChecker.withServices { services, library, ids in
             let start = try await library.currentToken().token
             let socket = ScriptSocket(ZMQ_SUB, services, "feed", [ZMQ_RCVHWM: 1])
@@ -186,7 +186,7 @@ struct FeedRepairTests {
             let late = SubscriberLog(library, since: start)
             try await FeedChecker.until("the reader that was behind is notified") { late.expired.current.count == 1 }
             let again = try #require(late.expired.current.first)
-            // Fetched anew at or after the token of the error and followed from there, nothing is missed.
+            // A reader that fetches again at or after the token of the error, and follows from there, misses no change.
             let fetched = try await library.currentToken().token
             #expect(fetched.sequence >= again.sequence)
             try await FeedChecker.commit(100, ids, library)

@@ -7,14 +7,14 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// The broker's view of its subscribers, and one that is written byte by byte.
+/// The broker's metrics of its subscribers, and a subscriber that is written byte by byte.
 private enum FeedPeer {
     /// Returns a figure of the broker's publisher; -1 if there is none.
     static func figure(_ name: String, _ library: PhotoLibrary) async throws -> Int {
         Int(try await library.changeBroker.metrics()["publisher"]?[name]?.intValue ?? -1)
     }
 
-    /// A subscriber whose hands are shaken, as libzmq does it.
+    /// Connects a subscriber and completes the ZMTP handshake.
     static func subscriber(_ services: SafelightFixture) throws -> RawZMTP {
         let peer = try RawZMTP(path: services.folder.file("run/feed.sock"))
         peer.greet(as: "SUB")
@@ -80,7 +80,7 @@ struct FeedSubscriptionTests {
                 )
                 #expect(run.status != 0 && !run.errors.isEmpty, "\(wrong)")
             }
-            // The one with the most topics goes, and the others stay.
+            // The connection with the most topics is closed, and the others remain.
             let peers = (0..<3).map { _ in ScriptSocket(ZMQ_XSUB, services, "feed", [ZMQ_RECONNECT_IVL: -1]) }
             for (number, count) in [6, 8, 6].enumerated() {
                 for topic in 0..<count { peers[number].send("\u{1}asset.\(number) \(topic)") }
@@ -99,10 +99,10 @@ struct FeedSubscriptionTests {
     }
 }
 
-/// Floods of subscriptions, in which the broker must stay small and answer soon.
+/// Floods of subscriptions, during which the broker's memory and response times must stay small.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct FeedFloodTests {
-    /// The slowest of some answers of the broker while a body runs.
+    /// Returns the slowest response time of the broker while a body runs.
     private func slowest(_ library: PhotoLibrary, while body: @escaping @Sendable () -> Void) async throws -> Duration {
         let isDone = AwaitableValue<Bool>(false)
         Thread.detachNewThread {
@@ -111,9 +111,9 @@ struct FeedFloodTests {
         }
         var slowest = Duration.zero
         repeat {
-            let begun = ContinuousClock.now
+            let start = ContinuousClock.now
             _ = try await library.changeBroker.ask(FeedHeadRequest(), deadline: .seconds(30))
-            slowest = max(slowest, .now - begun)
+            slowest = max(slowest, .now - start)
         } while !isDone.current
         return slowest
     }
@@ -147,7 +147,7 @@ struct FeedFloodTests {
         }
     }
 
-    @Test func `whoever subscribes without end is disconnected, and nobody waits for it`() async throws {
+    @Test func `a client that subscribes without end is disconnected, and delays no other`() async throws {
         try await FeedChecker.withServices { services, library, ids in
             let reader = SubscriberLog(library, since: try await library.currentToken().token)
             try await FeedChecker.until("the reader is there") {
@@ -157,7 +157,7 @@ struct FeedFloodTests {
             let sent = AwaitableValue<Int>(0)
             let peer = try FeedPeer.subscriber(services)
             let slowest = try await slowest(library) {
-                // Half a million topics of 64 bytes, as fast as they are taken.
+                // Half a million topics of 64 bytes, as fast as the broker accepts them.
                 for block in 0..<1000 {
                     var bytes: [UInt8] = []
                     for number in 0..<500 {
@@ -176,7 +176,7 @@ struct FeedFloodTests {
             )
             #expect(sent.current < 100_000)
             #expect(grown < 128 << 10)
-            // Most of it is libzmq's: it takes the topics out one by one when the connection has ended.
+            // Most of the time is libzmq's: it removes the topics one by one when the connection has ended.
             #expect(slowest < .seconds(2))
             #expect(try await FeedPeer.figure("connectionsEnded", library) == 1)
             try await FeedChecker.until("only the reader is left") {

@@ -15,7 +15,7 @@ struct FeedTopicTests {
         [[], [FeedTopic.changes], [FeedTopic.changes, FeedTopic.object(asset)]]
     }
 
-    /// Topics that are refused, and what the error suggests instead.
+    /// Topics that are refused, and the suggestion in the error.
     private static let refused = [
         ("head", "feed.head"), ("fetch.x", "fetch.details"), ("fetch.", "fetch.details"), ("asset.", "asset.<id>"),
         ("changes.x", "asset.<id>"), ("", "asset.<id>"), ("nothing", "asset.<id>"), ("assets.a", "asset.<id>"),
@@ -73,7 +73,7 @@ struct FeedTopicTests {
         return found
     }
 
-    @Test func `changes among the topics selects everything, for the catalog, the broker and the client library`()
+    @Test func `the topic changes selects every change, for the catalog, the broker and the client library`()
         async throws
     {
         try await FeedChecker.withServices { services, library, ids in
@@ -118,17 +118,17 @@ struct FeedTopicTests {
         try await FeedChecker.withServices { services, library, ids in
             let start = try await library.currentToken().token
             for topics in Self.everything(ids[0]) {
-                let begun = AwaitableValue<Bool>(false)
+                let isCaughtUp = AwaitableValue<Bool>(false)
                 let task = Task {
                     var found = 0
                     for try await event in library.changes(since: nil, topics: topics) {
-                        if case .caughtUp = event { begun.withLock { $0 = true } }
+                        if case .caughtUp = event { isCaughtUp.withLock { $0 = true } }
                         if case .change = event { found += 1 }
                         if found == 5 { break }
                     }
                     return found
                 }
-                try await FeedChecker.until("\(topics) has begun") { begun.current }
+                try await FeedChecker.until("\(topics) is caught up") { isCaughtUp.current }
                 try await FeedChecker.commit(5, [ids[1]], library, lanes: 1)
                 #expect(try await task.value == 5, "\(topics)")
             }

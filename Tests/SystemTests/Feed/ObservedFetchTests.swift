@@ -62,7 +62,7 @@ struct ObservedFetchTests {
         for number in 1...Self.transactions {
             let token = try await clock.time(\.performing) { try await work.perform(&random) }
             guard number % 100 == 0 || number == Self.transactions else { continue }
-            // A head comes after everything at or below it: from then on every list is current with the catalog.
+            // A head follows every message at or below it: from then on every list is current with the catalog.
             let reading = clock.start()
             while let message = await messages.next() {
                 let json = try JSON(parsing: message.frames.first ?? [])
@@ -113,7 +113,7 @@ struct ObservedFetchTests {
 
     // MARK: Helpers
 
-    /// How the test's own time is spent.
+    /// The time that the parts of the test take.
     private struct Spent {
         var performing = Duration.zero
         var reading = Duration.zero

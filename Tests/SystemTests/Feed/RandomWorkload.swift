@@ -83,7 +83,7 @@ struct RandomWorkload {
         default:
             fetch.predicate = RandomEntities.tree(Int.random(in: 1...4, using: &random), of: .asset, using: &random)
         }
-        sort(&fetch, PredicateClass.asset.keys, [.rating, .isFavorite, .caption, .creationDate], &random)
+        sort(&fetch, EntityClass.asset.keys, [.rating, .isFavorite, .caption, .creationDate], &random)
         if random.one(in: 4) { fetch.includeHidden = true }
         if random.one(in: 6) { fetch.inTrash = true }
         return fetch
@@ -130,7 +130,7 @@ struct RandomWorkload {
         return fetch
     }
 
-    private func arrange(_ fetch: inout FetchDescription, _ kind: PredicateClass, _ random: inout SeededRandom) {
+    private func arrange(_ fetch: inout FetchDescription, _ kind: EntityClass, _ random: inout SeededRandom) {
         switch Int.random(in: 0..<6, using: &random) {
         case 0: fetch.predicate = .string("title BEGINSWITH[cd] \"\(random.pick(Self.titles).prefix(2))\"")
         case 1 where kind == .assetCollection:
@@ -172,7 +172,7 @@ struct RandomWorkload {
             }
         } catch {
             guard error.errorCode == .identifierNotFound else { throw error }
-            // The collection is gone, like a moment with its last asset: the fetch is empty.
+            // The collection was deleted, as a moment is with its last asset: the fetch is empty.
             return ([], try await library.currentToken().token)
         }
     }
@@ -197,8 +197,8 @@ struct RandomWorkload {
             if let folder = done.id("folder") { folders.append(folder) }
             return done.token
         } catch {
-            // A request deletes what another changes; a chosen object is gone; a folder would contain itself; or an
-            // object at the top level is removed from its folder.
+            // A request deletes an object that another one changes; a chosen object was deleted; a folder would contain
+            // itself; or an object at the top level is removed from its folder.
             let expected: [ErrorCode] = [.identifierNotFound, .cycle, .changeNotSupported]
             guard error.errorCode.map(expected.contains) == true else { throw error }
             refused[error.name, default: 0] += 1
@@ -296,8 +296,8 @@ struct RandomWorkload {
             return [.deleteCollections(.init(ids: [album]))]
         }
         let folder = random.pick(folders)
-        // Deleting a folder deletes everything below it: later changes to that are refused, and fetches of it are
-        // empty.
+        // Deleting a folder deletes everything below it: later changes of those objects are refused, and fetches in
+        // them are empty.
         if folders.count > 3 { folders.removeAll { $0 == folder } }
         return [.deleteLists(.init(ids: [folder]))]
     }

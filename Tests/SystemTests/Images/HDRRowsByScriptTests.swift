@@ -3,8 +3,8 @@ import JSONValue
 import TestSupport
 import Testing
 
-/// The row about HDR as a script sees it: plain pyzmq against the real executables, with gain maps that the script writes in
-/// all forms, and the formula of ISO 21496-1 computed from base and map.
+/// The row about HDR as a script sees it: plain pyzmq against the real executables. The script writes gain maps in all
+/// forms, and computes the formula of ISO 21496-1 from base and map.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct HDRRowsByScriptTests {
     @Test(.spec("S-33", "T-45"))
@@ -32,12 +32,12 @@ struct HDRRowsByScriptTests {
         #expect(try JSON(parsing: saved.output)["hdrHeadroom"]?.doubleValue.map { abs($0 - 5.657) < 0.001 } == true)
         // The Python package.
         let modules = TestPaths.package + "/Shared/python:" + (TestEnvironment.text("PYTHONPATH") ?? "")
-        let asked = try RunningProgram.run(
+        let package = try RunningProgram.run(
             python,
             ["-c", Self.packageScript],
             environment: services.environment.merging(["PYTHONPATH": modules]) { $1 }
         )
-        #expect(asked.status == 0, "\(asked.errors)")
+        #expect(package.status == 0, "\(package.errors)")
         #expect(services.stop() == [])
     }
 

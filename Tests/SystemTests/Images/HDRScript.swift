@@ -46,7 +46,7 @@ enum HDRScript {
             return b"".join(struct.pack(">iI", round(value * 4096), 4096) for value in values)
 
 
-        # Version, flags, headrooms, and of the one channel: minimum, maximum, gamma and the offsets.
+        # Version, flags, headrooms, and for the single channel minimum, maximum, gamma and offsets.
         BINARY = struct.pack(">HHB", 0, 0, 0x40) + fractions(0, STOPS, 0, STOPS, GAMMA, OFFSET, OFFSET)
 
 
@@ -141,7 +141,7 @@ enum HDRScript {
             "iso.jpg": two_jpegs(described(BASE), described(MAP, segment(0xE2, ISO + BINARY))),
             "tmap.avif": tone_mapped(),
             "apple.avif": apple(),
-            # Stored turned, and displayed like the others.
+            # Stored rotated, and displayed like the others.
             "turned.jpg": two_jpegs(described(TURNED, TURN), described(
                 MAP.transpose(Image.Transpose.ROTATE_90), segment(0xE1, XMP + hdrgm()))),
             "plain.jpg": described(BASE),
@@ -313,7 +313,7 @@ enum HDRScript {
             text = data.decode("latin1")
             maximum = re.search(r"<hdrgm:GainMapMax><rdf:Seq><rdf:li>([0-9.]+)</rdf:li>", text)
             assert float(maximum[1]) == STOPS and 'Item:Semantic="GainMap"' in text
-            # Pillow resizes the second image of a file wrongly.
+            # Pillow resizes the second image of a file incorrectly.
             map = Image.open(io.BytesIO(data[data.rindex(b"\xff\xd8\xff"):])).convert("F")
             map = map.resize((WIDTH, HEIGHT), Image.Resampling.BILINEAR)
             base = Image.open(io.BytesIO(plain)).convert("L").convert("F")

@@ -172,11 +172,11 @@ struct PictureLoadTests {
                 degraded += 1
                 return
             number = message["id"]
-            begun = state["open"].pop(number, None)
-            if begun is None:
+            sent = state["open"].pop(number, None)
+            if sent is None:
                 problems.append("second response" if number in state["done"] else "response to no request")
                 return
-            times.append(time.monotonic() - begun)
+            times.append(time.monotonic() - sent)
             state["done"].add(number)
             answered += 1
             name = "image" if "result" in message else message["error"]["data"]["name"]
@@ -202,7 +202,7 @@ struct PictureLoadTests {
                     _, number = state["cancels"].pop(0)
                     if number in state["open"]: send(socket, {"method": "rpc.cancel", "params": {"id": number}})
             if now > end and all(not state["open"] for state in sockets.values()):
-                # A message that arrives from here on is a surplus one.
+                # A message that arrives from now on is one too many.
                 quiet = quiet or now
                 if now - quiet > 1: break
             if now > end + 60:

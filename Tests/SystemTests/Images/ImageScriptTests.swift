@@ -105,7 +105,7 @@ struct ImageScriptTests {
         """#
 
     private static let promises = #"""
-        # Degraded images are near the target.
+        # Degraded images have at least a quarter of the target size.
         photo = add(given["photo"])
         image(photo, (2, 2), "highQualityFormat", resizeMode="exact")
         image(photo, (40, 30), "highQualityFormat", resizeMode="exact")
@@ -118,7 +118,7 @@ struct ImageScriptTests {
                     near = 4 * shown["pixelWidth"] >= full[0] and 4 * shown["pixelHeight"] >= full[1]
                     check("near %s %s" % (side, mode), near, shown)
 
-        # Without credit the reply has all bytes, or says how to read them.
+        # Without credit the reply has all bytes, or an error that explains how to read them.
         large = add(given["large"])
         size = given["largeBytes"]
         _, reply, attachments = call("catalog", "resource.read", {"asset": large})
@@ -166,7 +166,7 @@ struct ImageScriptTests {
         check("stopped", found == [True, "disk"], found)
         check("again", reason(cache=cache) == [True, "memory"])
 
-        # A picture beyond the bounds is stored and marked.
+        # An image that exceeds the limits is stored and marked.
         huge = add(given["huge"])
         _, reply, _ = call("catalog", "fetch.assets", {"fetch": {"kind": "assets", "ids": [huge]}})
         damage = reply["result"]["assets"][0]["resources"][0].get("damage")
@@ -174,7 +174,7 @@ struct ImageScriptTests {
         _, reply, _ = image(huge, (90, 90), "highQualityFormat")
         check("bounds refused", error(reply) == "limit_exceeded", reply)
 
-        # A picture that is damaged inside is shown as far as it decodes, and marked.
+        # An image with damaged data is delivered as far as it can be decoded, and marked.
         broken = add(given["broken"])
         _, reply, attachments = image(broken, (120, 120), "highQualityFormat", resizeMode="exact")
         check("damaged", "result" in reply and len(attachments) == 1, reply)

@@ -66,7 +66,7 @@ struct LivePhotoEditsByScriptTests {
         let probe = try FFmpegVideos.probe(target + "/motion.mp4")
         #expect(probe.contains("\"width\": 480") && probe.contains("\"height\": 640") && !probe.contains("\"aac\""))
         #expect(try FFmpegVideos.probe(target + "/motion.jpg").contains("\"width\": 480"))
-        // The exported files are a Live Photo again when they are imported.
+        // Imported again, the exported files are a Live Photo.
         let other = try services.safelight(["import", target, "--json"])
         #expect(other.status == 0, "\(other)")
         let live = try services.safelight(["fetch", "--where", "originalFilename == 'motion.jpg'", "--ids"]).output

@@ -55,7 +55,7 @@ struct LivePhotoRowsByScriptTests {
         #expect(services.stop() == [])
     }
 
-    /// A still is exported with its video, and a motion photo as the one file that it is.
+    /// A still is exported with its video, and a motion photo as one file.
     private func exported(_ services: SafelightFixture) throws {
         let live = try services.safelight(["fetch", "--where", "(mediaSubtypes & {'photoLive'}) == 8", "--ids"])
         let ids = live.output.split(separator: "\n").map(String.init)

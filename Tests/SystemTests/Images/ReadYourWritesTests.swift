@@ -57,7 +57,7 @@ struct ReadYourWritesTests {
     private static func revision(_ method: String, _ params: JSON, _ socket: ScriptSocket) throws -> String {
         let request: JSON = ["jsonrpc": "2.0", "id": 1, "method": .string(method), "params": params]
         socket.send(request.text)
-        // Notifications of degraded images may come before the reply.
+        // Notifications with degraded images may precede the reply.
         var reply = JSON.null
         while reply["id"] == nil {
             let frames = try #require(socket.receive(milliseconds: 30_000))
@@ -67,7 +67,7 @@ struct ReadYourWritesTests {
     }
 
     @Test(.spec("S-90"))
-    func `an edit is in every picture, its data, every fetch and every edit that is asked for after its reply`()
+    func `an edit is in every image, its data, every fetch and every edit that is requested after its reply`()
         async throws
     {
         let (services, writer, reader, ids) = try await Self.services("own-writes")
@@ -133,8 +133,8 @@ struct ReadYourWritesTests {
         for id in ids {
             _ = try await reader.image(Self.image(id))
             _ = try await writer.perform([.deleteAssets(.init(ids: [id]))])
-            let gone = await #expect(throws: RPCError.self) { try await reader.image(Self.image(id)) }
-            #expect(gone?.errorCode == .identifierNotFound)
+            let error = await #expect(throws: RPCError.self) { try await reader.image(Self.image(id)) }
+            #expect(error?.errorCode == .identifierNotFound)
         }
         TestPaths.report("\(Self.rounds) edits read back at once; slowest write \(slowest)")
         await writer.close()
@@ -167,7 +167,7 @@ struct ReadYourWritesTests {
     }
 
     @Test(.spec("S-90"))
-    func `every reading method of the editor waits for the token of atLeast, and says if it does not come`()
+    func `every reading method of the editor waits for the token of atLeast, and refuses one of another history`()
         async throws
     {
         let services = try SafelightFixture("editor-token")
@@ -192,7 +192,7 @@ struct ReadYourWritesTests {
             let other = try ask(method, ChangeToken(library: String(repeating: "0", count: 32), sequence: 1))
             #expect(other["error"]?["data"]?["name"] == "token_expired", "\(method): \(other.text)")
         }
-        // The reply comes when the change does.
+        // The reply arrives once the change is committed.
         let next = ChangeToken(library: head.library, sequence: head.sequence + 1)
         async let history = library.editor.ask(EditHistory(asset: id, atLeast: next)).result
         let edited = try await library.editor.ask(

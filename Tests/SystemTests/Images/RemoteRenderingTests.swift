@@ -7,15 +7,16 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// A thumbnailer and an editor that have no library's folder, as on another machine: they read originals over TCP.
+/// A thumbnailer and an editor without access to the library's folder, as on another machine: they read originals over
+/// TCP.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct RemoteRenderingTests {
     /// The folder of the other machine.
-    private let far: TemporaryFolder
+    private let folder: TemporaryFolder
     private let network: NetworkFixture
 
     init() throws {
-        far = try TemporaryFolder("far")
+        folder = try TemporaryFolder("far")
         network = try NetworkFixture(withThumbnailer: true)
         let made = try network.services.safelight(["keys", "create", "far", "--domain", "requests,feed,services"])
         guard made.status == 0 else { throw FixtureError(description: made.errors) }
@@ -23,10 +24,10 @@ struct RemoteRenderingTests {
 
     private var environment: [String: String] {
         network.variables("far").merging([
-            "SAFELIGHT_RUN": far.file("run"), "XDG_CACHE_HOME": far.file("cache"),
-            "SAFELIGHT_THUMBNAILER": "ipc://\(far.file("run"))/thumbnailer.sock",
-            "SAFELIGHT_EDITOR": "ipc://\(far.file("run"))/editor.sock",
-            "SAFELIGHT_EDITS": "ipc://\(far.file("run"))/edits.sock",
+            "SAFELIGHT_RUN": folder.file("run"), "XDG_CACHE_HOME": folder.file("cache"),
+            "SAFELIGHT_THUMBNAILER": "ipc://\(folder.file("run"))/thumbnailer.sock",
+            "SAFELIGHT_EDITOR": "ipc://\(folder.file("run"))/editor.sock",
+            "SAFELIGHT_EDITS": "ipc://\(folder.file("run"))/edits.sock",
             "SAFELIGHT_REMOTE_RESOURCES": "true", "SAFELIGHT_LIBRARY": "/nonexistent/library",
             "PATH": network.services.environment["PATH"] ?? "",
         ]) { $1 }
@@ -51,10 +52,10 @@ struct RemoteRenderingTests {
     }
 
     private var incoming: [String] {
-        (try? FileManager.default.contentsOfDirectory(atPath: far.file("cache/safelight/originals/.incoming"))) ?? []
+        (try? FileManager.default.contentsOfDirectory(atPath: folder.file("cache/safelight/originals/.incoming"))) ?? []
     }
 
-    @Test func `its pictures equal those of a local one, and it opens nothing of the library`() async throws {
+    @Test func `remote images equal those of a local thumbnailer, and no file of the library is opened`() async throws {
         let program = try start()
         let (library, remote) = (
             try network.services.library(), try NetworkFixture.library(variables: environment)
@@ -67,15 +68,15 @@ struct RemoteRenderingTests {
             ids.append(try await add(photo, "\(seed).jpg", library))
         }
         for id in ids {
-            let here = try await library.thumbnailer.ask(Self.image(id))
-            let there = try await remote.thumbnailer.ask(Self.image(id))
-            #expect(here.attachments == there.attachments, "\(id)")
+            let local = try await library.thumbnailer.ask(Self.image(id))
+            let transferred = try await remote.thumbnailer.ask(Self.image(id))
+            #expect(local.attachments == transferred.attachments, "\(id)")
             #expect(try await remote.thumbnailer.ask(Self.image(id)).result.isCacheHit)
         }
         // A change is seen by the next request.
         _ = try await library.perform([.deleteAssets(.init(ids: [ids[1]]))])
-        let gone = await #expect(throws: RPCError.self) { try await remote.thumbnailer.ask(Self.image(ids[1])) }
-        #expect(gone?.errorCode == .identifierNotFound)
+        let error = await #expect(throws: RPCError.self) { try await remote.thumbnailer.ask(Self.image(ids[1])) }
+        #expect(error?.errorCode == .identifierNotFound)
         let sheet = try await remote.thumbnailer.ask(
             ImageSheet(assets: Array(ids.dropFirst(2))),
             deadline: .seconds(60)
@@ -95,7 +96,7 @@ struct RemoteRenderingTests {
         #expect(network.services.stop() == [])
     }
 
-    @Test func `an editor edits, undoes and restores versions, as a local one does`() async throws {
+    @Test func `a remote editor edits, undoes and restores versions, as a local one does`() async throws {
         let program = try start("editor")
         try network.services.start([.editor])
         let (library, remote) = (
@@ -128,18 +129,17 @@ struct RemoteRenderingTests {
             try await note()
             return found
         }
-        let here = try await digests(library.editor, ids[0])
-        let there = try await digests(remote.editor, ids[1])
-        #expect(here.dropLast() == there.dropLast(), "the renders; at the end, each has its own original again")
-        #expect(Set(here).count == 3 && here[0] == here[2], "\(here)")
+        let localRenders = try await digests(library.editor, ids[0])
+        let remoteRenders = try await digests(remote.editor, ids[1])
+        #expect(localRenders.dropLast() == remoteRenders.dropLast(), "at the end, each has its own original again")
+        #expect(Set(localRenders).count == 3 && localRenders[0] == localRenders[2], "\(localRenders)")
         for client in [library, remote] { await client.close() }
         program.signal(SIGTERM)
         #expect(program.wait(seconds: 20) == 0, "\(program.errorText)")
         #expect(network.services.stop() == [])
     }
 
-    @Test func `a kill of either side in a transfer leaves no file, and the next request has the picture`() async throws
-    {
+    @Test func `a kill of either side in a transfer leaves no file, and the next request has the image`() async throws {
         var program = try start()
         let (library, remote) = (
             try network.services.library(), try NetworkFixture.library(variables: environment)
@@ -160,7 +160,7 @@ struct RemoteRenderingTests {
             let there = try await remote.thumbnailer.ask(Self.image(id), deadline: .seconds(60))
             #expect(there.attachments == (try await library.thumbnailer.ask(Self.image(id))).attachments)
         }
-        // The request is answered before the transfer has removed what it wrote.
+        // The request is answered before the transfer has removed its partial file.
         try await FeedChecker.until("nothing is left", seconds: 30) { incoming.isEmpty }
         for client in [library, remote] { await client.close() }
         program.signal(SIGTERM)

@@ -10,7 +10,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct SeveralThumbnailersTests {
     private static let count = 120
-    /// The least part of one of the three, where each is to have a third.
+    /// The minimum share of each of the three, which should be a third.
     private static let least = 16
 
     private let folder: TemporaryFolder
@@ -36,7 +36,7 @@ struct SeveralThumbnailersTests {
         return program
     }
 
-    /// The environment of a client that knows all three.
+    /// The environment of a client with the addresses of all three.
     private var environment: [String: String] {
         network.services.environment.merging([
             "SAFELIGHT_THUMBNAILER": (0..<3).map(address).joined(separator: ",")
@@ -83,7 +83,7 @@ struct SeveralThumbnailersTests {
         }
     }
 
-    /// The images that each instance has rendered since it began.
+    /// The number of images that each instance has rendered since its start.
     private func renders(_ library: PhotoLibrary) async throws -> [Int] {
         var counts: [Int] = []
         for instance in library.thumbnailer.instances {
@@ -108,7 +108,7 @@ struct SeveralThumbnailersTests {
         #expect(await request(ids, side: 64, other) == [])
         #expect(try await renders(library) == first)
 
-        // Killed amid requests: each of them is answered, and the caches of the others stay as they were.
+        // Killed during requests: each of them is answered, and the caches of the others stay as they were.
         async let errors = request(ids, side: 96, library)
         try await FeedChecker.until("images are being made", seconds: 30) {
             try await self.renders(library)[1] > first[1]
@@ -123,7 +123,7 @@ struct SeveralThumbnailersTests {
         let (own, lost) = (first[0] + first[2], first[1])
         #expect((own * 2 + lost...own * 2 + lost * 2).contains(made), "\(made) of \(first)")
 
-        // Started again, it gets its assets back and has their images on its disk.
+        // After a restart it gets its assets back and has their images in its disk cache.
         programs[1] = try start(1)
         try await FeedChecker.until("the clients are connected again", seconds: 30) {
             (try? await library.thumbnailer.instances[1].health()) != nil
@@ -132,7 +132,7 @@ struct SeveralThumbnailersTests {
         let again = try await library.thumbnailer.instances[1].metrics()
         #expect(again["renders"] == 0 && again["diskHits"] == JSON(lost), "\(again["renders"] ?? .null) of \(lost)")
 
-        // Stopped as for an upgrade, amid requests: none fails.
+        // Stopped during requests, as for an upgrade: none fails.
         async let stopped = request(ids, side: 112, library)
         try await FeedChecker.until("images are being made", seconds: 30) { try await self.renders(library)[1] > 0 }
         programs[1].signal(SIGTERM)
@@ -187,7 +187,7 @@ struct SeveralThumbnailersTests {
         let script = """
             import asyncio, sys, safelight
             from safelight import aio
-            # Connected to all three first: without that, an image is requested from the next one.
+            # Waits for all three connections: without one, an image is requested from the next thumbnailer.
             library = safelight.Library(client="several", wait=60)
             for instance in library.thumbnailer.instances:
                 instance._wait = 60
@@ -208,7 +208,7 @@ struct SeveralThumbnailersTests {
         #expect(found.output == "all found\n", "\(found.errors)")
         #expect(try await renders(library) == counts)
 
-        // Python goes on while one is killed.
+        // Python continues while one is killed.
         let goingOn = """
             import os, signal, sys, safelight
             library = safelight.Library(client="several", wait=60)
@@ -222,7 +222,7 @@ struct SeveralThumbnailersTests {
         let rest = try python(goingOn, arguments)
         #expect(rest.output == "all found\n", "\(rest.errors)")
 
-        // One is down: the status says which, and everything else goes on.
+        // One is down: the status names it, and everything else works.
         programs[2].killHard()
         let down = try safelight("status", "thumbnailer", "--wait", "1")
         #expect(down.status == 1 && down.output.contains(address(2)), "\(down.output)")

@@ -29,7 +29,7 @@ struct VideoAssetRowsByScriptTests {
             try FFmpegVideos.make(folder.file(name), rate: rate, seconds: seconds, h264 + ["-g", "25"] + options)
         }
         try video("plain.mp4", seconds: 3, ["-bf", "2"])
-        // The content is copied from the key frame before, and the edit list hides what is too much.
+        // The content is copied from the preceding key frame on, and the edit list hides the part before the start.
         try FFmpegVideos.ffmpeg(["-ss", "1.4", "-i", folder.file("plain.mp4"), "-c", "copy", folder.file("cut.mp4")])
         try FFmpegVideos.ffmpeg([
             "-i", folder.file("plain.mp4"), "-itsoffset", "0.5", "-i", folder.file("plain.mp4"), "-map", "0:v", "-map",

@@ -7,7 +7,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct VideoRowsByScriptTests {
     @Test(.spec("S-34", "S-40", "S-52", "S-59", "S-61", "S-62"))
-    func `videos have facts, frames and streams as the rows say`() throws {
+    func `videos have properties, frames and streams as specified`() throws {
         let python = try Needed.python()
         let services = try SafelightFixture("videos")
         try Self.makeVideos(services.folder)
@@ -234,7 +234,7 @@ struct VideoRowsByScriptTests {
                 reply, parts = image(name)
                 assert parts[0].startswith(b"\xff\xd8"), name
                 equal((name, reply["pixelWidth"] == 160, reply["isDegraded"]), (name, True, False))
-                # Sound may begin a little before the pictures.
+                # Sound may start a little before the video.
                 assert reply["frameTime"] < 50000, (name, reply)
                 again, _ = image(name)
                 assert again["isCacheHit"], name
@@ -266,7 +266,7 @@ struct VideoRowsByScriptTests {
 
 
         def file_of_end():
-            # A pipe cannot be sought, so ffmpeg needs the index first.
+            # ffmpeg cannot seek in a pipe, so the index must come first.
             return read_stream("end.mp4")
 
 

@@ -139,7 +139,7 @@ struct BackupTests {
             let digest = SHA256.hash(data: bytes).hexadecimal
             #expect(digest == asset.originalResource?.digest)
         }
-        // No token of the lost library is valid in the restored one.
+        // Tokens of the lost library are not valid in the restored one.
         let token = try await new.currentToken().token
         #expect(token.library != second.token.library && token.sequence > second.token.sequence + 1000)
         for old in [second.token, ChangeToken(library: second.token.library, sequence: token.sequence)] {
@@ -157,7 +157,56 @@ struct BackupTests {
         #expect(newHouse.stop() == [])
     }
 
-    @Test func `a restore that a full disk has ended can be repeated into the same folder`() throws {
+    @Test(.onlySQLite) func `a backup and a restore continue without damaged files, and name them`() throws {
+        let services = try SafelightFixture("backup-damaged")
+        for seed in 1...3 {
+            try services.folder.write(TestImages.jpeg(width: 64, height: 48, seed: UInt64(seed)), to: "p/\(seed).jpg")
+        }
+        try services.start([.catalog])
+        #expect(try services.safelight(["import", services.folder.file("p")]).status == 0)
+        #expect(try Self.backup(services).resources == 3)
+        let stored = try DamagedStoreTests.stored(services)
+        let digests = stored.map { ($0 as NSString).lastPathComponent }
+        let (backup, target) = (services.folder.file("backup"), services.folder.file("restored"))
+        func inBackup(_ path: String) -> String {
+            path.replacing(services.folder.file("library/resources"), with: backup + "/resources")
+        }
+        // The backup has the only copy of the first file; the second one is damaged in both.
+        try FileManager.default.removeItem(atPath: stored[0])
+        for path in [stored[1], inBackup(stored[1])] {
+            try FileManager.default.removeItem(atPath: path)
+            try Data("damaged".utf8).write(to: URL(filePath: path))
+        }
+        let late = try services.folder.write(TestImages.jpeg(width: 64, height: 48, seed: 4), to: "late.jpg")
+        #expect(try services.safelight(["import", late]).status == 0)
+
+        for _ in 1...2 {
+            let done = try services.safelight(["backup", backup, "--json"])
+            #expect(done.status == 3, "\(done.errors)")
+            let result = try BackupLibrary.Result(json: JSON(parsing: done.output))
+            #expect(result.resources == 4 && result.damaged == 2)
+            #expect(result.damagedFiles.map(\.digest).sorted() == digests.prefix(2).sorted())
+            #expect(result.damagedFiles.filter(\.isInBackup).map(\.digest) == [digests[0]])
+            #expect(result.damagedFiles.allSatisfy { $0.asset != nil && $0.filename?.hasSuffix(".jpg") == true })
+        }
+        let text = try services.safelight(["backup", backup])
+        #expect(text.status == 3 && digests.prefix(2).allSatisfy { text.output.contains($0) }, "\(text.output)")
+        #expect(text.output.contains("2 files damaged or missing in the library"))
+        #expect(services.stop() == [])
+
+        let restored = try services.safelight(["restore", backup, "--library", target])
+        #expect(restored.status == 3 && restored.output.contains(digests[1]), "\(restored.errors)")
+        #expect(!restored.output.contains(digests[0]) && restored.output.contains("restored 3 resources"))
+        // The same files complete it.
+        let complete = try SafelightFixture("completed", environment: ["SAFELIGHT_LIBRARY": target])
+        try complete.start([.catalog])
+        #expect(try complete.safelight(["import", services.folder.file("p")]).status == 0)
+        let repaired = try complete.safelight(["backup", complete.folder.file("backup"), "--json"])
+        #expect(repaired.status == 0, "\(repaired.output)")
+        #expect(complete.stop() == [])
+    }
+
+    @Test func `a restore that failed on a full disk can be repeated into the same folder`() throws {
         let services = try SafelightFixture("restore-full")
         let disk = services.folder.file("small disk")
         try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
@@ -188,7 +237,7 @@ struct BackupTests {
     }
 
     @Test(.onlySQLite)
-    func `a backup for which the library's disk has no space fails, and changes go on`() async throws {
+    func `a backup for which the library's disk has no space fails, and changes continue`() async throws {
         let services = try SafelightFixture("backup-full")
         let disk = services.folder.file("disk")
         try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Identifiers that are the same in two copies of a library (T-39), by a script that talks to both.
+/// Identifiers that are the same in two copies of a library (T-39), compared by a script that uses both.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct CloudIdentifierTests {
     @Test(.spec("T-39")) func `cloud identifiers find the same photos in a second library`() throws {

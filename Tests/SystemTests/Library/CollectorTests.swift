@@ -6,7 +6,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Removal of stored bytes to which nothing refers, and of no others.
+/// The garbage collector removes stored bytes that no row refers to, and no others.
 @Suite(.serialized, .timeLimit(.minutes(20)))
 struct CollectorTests {
     private static let count = TestEnvironment.rounds(1) > 1 ? 2000 : 400
@@ -35,7 +35,7 @@ struct CollectorTests {
         let services = try SafelightFixture("collect", environment: ["SAFELIGHT_COLLECT_AFTER_SECONDS": "1"])
         for number in 0..<Self.count {
             let whole = Self.picture(number)
-            // These are damaged where only reading the whole file finds it.
+            // These are damaged where only a reader of the whole file detects it.
             let bytes = number % 2 == 0 ? whole : Array(whole.dropLast(200 + number % 100))
             try services.folder.write(bytes, to: "photos/\(number % 7)/\(number).jpg")
         }
@@ -168,7 +168,7 @@ struct CollectorTests {
             _ = try await library.editor.ask(ApplyEdit(asset: ids[0], adjustments: list))
         }
         _ = try await library.perform([.deleteAssets(.init(ids: [ids[2]]))])
-        let kept = try await library.upload(Self.picture(50))
+        let unused = try await library.upload(Self.picture(50))
         let cancelled = try await library.upload(Self.picture(51))
         _ = try await library.catalog.ask(CancelUpload(upload: cancelled))
         let named = try await Self.named(library)
@@ -191,7 +191,7 @@ struct CollectorTests {
         _ = try await library.editor.ask(UndoEdits(asset: ids[0]))
         // An upload that was not used yet stays.
         let late = try await library.perform([
-            .createAsset(.init(ref: "late", resources: [NewResource(source: .upload(kept))]))
+            .createAsset(.init(ref: "late", resources: [NewResource(source: .upload(unused))]))
         ])
         let id = try #require(late.id("late"))
         #expect(try await library.resource(asset: id).readAll(limit: 1 << 20) == Self.picture(50))

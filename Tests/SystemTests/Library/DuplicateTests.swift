@@ -3,10 +3,10 @@ import JSONValue
 import TestSupport
 import Testing
 
-/// Files with the same picture and other metadata, which ExifTool writes.
+/// Files with the same image and different metadata, which ExifTool writes.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct DuplicateTests {
-    @Test func `a picture is recognized after another program has tagged its file`() throws {
+    @Test func `an image is recognized after another program has tagged its file`() throws {
         let services = try SafelightFixture("duplicates")
         let folder = services.folder
         try folder.write(TestImages.jpeg(width: 320, height: 200, seed: 5), to: "first/a.jpg")
@@ -56,8 +56,8 @@ struct DuplicateTests {
         #expect(services.stop() == [])
     }
 
-    /// Makes one file of each format, and of each a copy that ExifTool has tagged, which Pillow or libvips decodes to the
-    /// same pixels.
+    /// Makes one file of each format, and a copy of each that ExifTool has tagged. Pillow or libvips decodes both to
+    /// the same pixels.
     private static let script = #"""
         import os, shutil, subprocess, sys
         from PIL import Image

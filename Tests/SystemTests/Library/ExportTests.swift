@@ -6,7 +6,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// `resource.export`: a file on the catalog's machine is complete or is not there.
+/// `resource.export`: a file on the catalog's machine is complete or does not exist.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct ExportTests {
     @Test(.spec("T-32"))

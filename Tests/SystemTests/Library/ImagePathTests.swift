@@ -6,7 +6,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// The way of one photo through the real executables.
+/// The path of one photo through the real executables.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct ImagePathTests {
     @Test func `a photo is imported, displayed, edited and reverted, and subscribers see each change`() async throws {

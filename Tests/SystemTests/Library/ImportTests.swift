@@ -7,7 +7,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Imports of many files: wherever an import is killed and resumed, each file is in the library once.
+/// Imports of many files: at whichever point an import is killed and resumed, each file is in the library once.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct ImportTests {
     private static let count = TestEnvironment.rounds(1) > 1 ? 2000 : 200

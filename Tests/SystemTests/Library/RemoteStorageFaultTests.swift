@@ -70,7 +70,7 @@ struct RemoteStorageFaultTests {
             try services.safelight(["storage", "release", "--where", "mediaType == 'image'"]).output
                 .contains("1 file given up")
         }
-        // Each answer comes late, so that the download has begun and not ended.
+        // Each response is delayed, so that the download has started and not ended.
         try store.setFaults(#"{"delay": 3}"#)
         let before = store.requests.count
         let command = ["storage", "keep", "--where", "mediaType == 'image'"]
@@ -133,7 +133,7 @@ struct RemoteStorageFaultTests {
                     attachments: [bytes]
                 )
                 live[try #require(made.id("a"))] = bytes
-                // Fetches, evictions and deletions meanwhile; what a kill interrupts is an error by name.
+                // Fetches, evictions and deletions meanwhile; a kill makes them fail by name.
                 if let id = live.keys.randomElement(using: &random) {
                     _ = try? await library.catalog.ask(
                         ReadResource(asset: id, type: .photo, isNetworkAccessAllowed: true)

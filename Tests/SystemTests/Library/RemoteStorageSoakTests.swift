@@ -19,20 +19,20 @@ struct RemoteStorageSoakTests {
     private static let fileBytes: Int64 = 5 << 20
     private static let totalBytes = Int64(count) * fileBytes
     private static let budget = totalBytes / 10
-    /// The most local bytes above the budget during an import: imports are delayed above 256 MiB of it, and the rest is
-    /// on its way then.
+    /// The maximum of local bytes above the budget during an import: imports are delayed above 256 MiB, and the rest is
+    /// already in transfer then.
     private static let slack: Int64 = 768 << 20
-    /// The size that is made in advance.
+    /// The size of the thumbnails that are rendered in advance.
     private static let size = TargetSize.size(width: 256, height: 256)
 
-    @Test func `an import of ten times the budget is within it, half as fast, and its thumbnails ask no store`()
+    @Test func `an import of ten times the budget stays within it, at half the speed, and thumbnails need no store`()
         async throws
     {
         let originals = try TemporaryFolder("soak-originals")
         let photos = (0..<16).map { TestImages.jpeg(width: 320, height: 240, seed: $0) }
         for index in 0..<Self.count {
             let path = originals.file("photo-\(index).jpg")
-            // The number after the image makes the bytes those of another original.
+            // The number after the image makes the bytes of each original different.
             let photo = photos[index % photos.count] + Array("\(index)".utf8)
             try Data(photo).write(to: URL(fileURLWithPath: path))
             #expect(truncate(path, off_t(Self.fileBytes)) == 0)
@@ -105,7 +105,7 @@ struct RemoteStorageSoakTests {
         }
     }
 
-    /// Requests all thumbnails without network access once they were made in advance.
+    /// Requests all thumbnails without network access once they are rendered in advance.
     private static func scroll(_ library: PhotoLibrary, _ services: SafelightFixture, _ store: S3Server) async throws {
         let start = ContinuousClock.now
         let head = try await library.currentToken().token.sequence
@@ -118,19 +118,21 @@ struct RemoteStorageSoakTests {
             try await Task.sleep(for: .milliseconds(200))
         }
         let prepared = (ContinuousClock.now - start) / .seconds(1)
-        // Files that were downloaded for the thumbnails are given up again, which asks the store for each.
+        // Files that were downloaded for the thumbnails are evicted again, with a request to the store for each.
         _ = try await secondsUntilUploaded(library)
         let before = store.requests.count
         let all = try await thumbnails(library)
-        let asked = store.requests.dropFirst(before)
+        let requests = store.requests.dropFirst(before)
         TestPaths.report(
-            "thumbnails: all made \(Int(prepared)) s after the uploads; \(all) of \(count) with \(asked.count) requests"
+            "thumbnails: all made \(Int(prepared)) s after the uploads; "
+                + "\(all) of \(count) with \(requests.count) requests"
         )
         #expect(all == count)
-        #expect(asked.isEmpty, "\(asked.first ?? "")")
+        #expect(requests.isEmpty, "\(requests.first ?? "")")
     }
 
-    /// Returns the number of assets whose thumbnail was delivered; all others must be away.
+    /// Returns the number of assets whose thumbnail was delivered; the originals of all others must be only in the
+    /// store.
     private static func thumbnails(_ library: PhotoLibrary) async throws -> Int {
         var made = 0
         var page = FetchAssets(fetch: FetchDescription(.assets), count: 500)

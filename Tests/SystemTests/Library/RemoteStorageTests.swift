@@ -35,7 +35,7 @@ struct RemoteStorageTests {
     }
 
     /// libcurl finds each name below `localhost` on this machine (RFC 6761, section 6.3).
-    @Test func `a bucket is addressed by its host, if that style is asked for`() throws {
+    @Test func `a bucket is addressed by its host, if that style is configured`() throws {
         let store = try S3Server()
         let style = [
             "SAFELIGHT_OBJECT_STORE_STYLE": "virtualHost",
@@ -52,7 +52,7 @@ struct RemoteStorageTests {
     }
 
     @Test(.spec("T-42"))
-    func `a store that does not answer is a state of the library that keeps nothing else from working`() throws {
+    func `a store that does not answer is a state of the library, and everything else works`() throws {
         let store = try S3Server()
         let services = try SafelightFixture("remote-availability", environment: store.environment)
         for (index, name) in ["thirteen", "fourteen"].enumerated() {
@@ -70,7 +70,7 @@ struct RemoteStorageTests {
     }
 
     @Test(.spec("S-47", "S-48", "S-93", "P-10", "P-24"))
-    func `images, videos and edits of originals that are away are as the rows say`() throws {
+    func `images, videos and edits of originals that are only in the store are as specified`() throws {
         let store = try S3Server()
         let services = try SafelightFixture("remote-images", environment: store.environment)
         let names = ["six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
@@ -100,7 +100,7 @@ struct RemoteStorageTests {
     }
 
     @Test(.spec("T-34"))
-    func `jobs of uploads and downloads are kept until they are acknowledged, also over a kill`() throws {
+    func `jobs of uploads and downloads remain until they are acknowledged, even after a kill`() throws {
         let store = try S3Server()
         let services = try SafelightFixture("remote-jobs", environment: store.environment)
         for (index, name) in ["one", "two", "three"].enumerated() {
@@ -127,7 +127,7 @@ struct RemoteStorageTests {
     }
 
     @Test(.spec("S-47", "S-48", "T-33", "P-24"))
-    func `commands and the Python package download originals that are away if they are allowed to`() throws {
+    func `commands and the Python package download originals from the store if they are allowed to`() throws {
         let store = try S3Server()
         let services = try SafelightFixture("remote-commands", environment: store.environment)
         let photo = TestImages.jpeg(width: 600, height: 400, seed: 20)
@@ -158,9 +158,9 @@ struct RemoteStorageTests {
             ["play", "film.mov", "--player", "cat > " + services.folder.file("played.mov")],
         ]
         for command in commands {
-            // The renders of the commands before are uploaded too.
+            // The renders of the preceding commands are uploaded too.
             try until("uploaded") { try services.safelight(["storage"]).output.contains("waiting   0 files, 0 failed") }
-            // A file may be in use for a moment after the command that has used it.
+            // A file may remain in use for a moment after the command.
             try until("the originals are given up") {
                 let released = try services.safelight(["storage", "release", "--where", "mediaType != 'audio'"])
                 #expect(released.status == 0, "\(released)")
@@ -188,7 +188,7 @@ struct RemoteStorageTests {
                 def release():
                     end = time.monotonic() + 60
                     while True:
-                        # A file may be in use for a moment after the request that has used it.
+                        # A file may remain in use for a moment after a request.
                         library.call("storage.keep", {"fetch": {"kind": "assets"}, "keep": False})
                         found = [resource("photo.jpg", "photo"), resource("film.mov", "video")]
                         if not any(original.is_locally_available for original in found):
@@ -261,7 +261,7 @@ struct RemoteStorageTests {
         }
     }
 
-    @Test func `a library larger than its budget keeps thumbnails here and reads all originals`() throws {
+    @Test func `a library larger than its budget keeps thumbnails on the local disk and reads all originals`() throws {
         let store = try S3Server()
         let environment = try store.environment.merging([
             "SAFELIGHT_OBJECT_STORE_POLICY": "optimize", "SAFELIGHT_LOCAL_BYTES": "300000",
@@ -278,7 +278,7 @@ struct RemoteStorageTests {
             module: "moto",
             parts: ["a_library_larger_than_its_budget"]
         )
-        // A backup names what is only at the store, and a restored library reads it.
+        // A backup lists the originals that are only in the store, and a restored library reads them.
         let backup = services.folder.file("backup")
         let made = try services.safelight(["backup", backup])
         #expect(made.status == 0 && made.output.contains("in the object store and not copied"), "\(made.output)")
@@ -286,14 +286,14 @@ struct RemoteStorageTests {
         let again = try services.safelight(["restore", backup, "--library", restored])
         #expect(again.output.contains("in the object store only"), "\(again.output) \(again.errors)")
         try RowsByScriptTests.run("storage.py", services, module: "moto", parts: ["all_originals_can_be_read"])
-        let kept = try services.safelight(["storage", "restore", "--all"])
-        #expect(kept.status == 0 && kept.output.contains("24 assets"), "\(kept.output) \(kept.errors)")
+        let download = try services.safelight(["storage", "restore", "--all"])
+        #expect(download.status == 0 && download.output.contains("24 assets"), "\(download.output) \(download.errors)")
         let doctor = try services.safelight(["doctor"])
         #expect(!doctor.output.contains("missing:"), "\(doctor.output)")
         #expect(services.stop() == [])
     }
 
-    @Test func `new assets have thumbnails after their originals were given up, also after a kill`() throws {
+    @Test func `new assets have thumbnails after their originals were evicted, even after a kill`() throws {
         let store = try S3Server()
         let environment = try store.environment.merging([
             "SAFELIGHT_OBJECT_STORE_POLICY": "optimize", "SAFELIGHT_LOCAL_BYTES": "300000",
@@ -308,11 +308,11 @@ struct RemoteStorageTests {
             #expect(try services.safelight(["import", services.folder.file("\(part)")]).status == 0)
         }
         try services.start([.catalog, .changeBroker])
-        // Those that are there before are prepared, too.
+        // Assets that were imported before it starts are prepared too.
         try add(0)
         try services.start([.thumbnailer])
         try add(1)
-        // Those that are added now are prepared when it runs again.
+        // Assets that are added now are prepared when it runs again.
         services.killHard(.thumbnailer)
         try add(2)
         try services.start([.thumbnailer])

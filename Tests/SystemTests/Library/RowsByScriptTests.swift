@@ -26,7 +26,7 @@ struct RowsByScriptTests {
             "T-28"
         )
     )
-    func `imports, originals, bursts, transient collections and recalled outcomes are as the rows say`() throws {
+    func `imports, originals, bursts, transient collections and recalled outcomes are as specified`() throws {
         let services = try SafelightFixture("rows")
         try Self.writeFiles(services.folder)
         try services.start()
@@ -44,7 +44,7 @@ struct RowsByScriptTests {
     }
 
     @Test(.spec("S-86", "S-90", "S-92", "D4"))
-    func `edits start from what the table of editing says, are read at once, and are undone step by step`() throws {
+    func `edits start from the version in the table of editing, are read at once, and undone step by step`() throws {
         let services = try SafelightFixture("editing-rows")
         try Self.writePhotos(1...40, services.folder)
         for seconds in 1...2 {
@@ -83,7 +83,7 @@ struct RowsByScriptTests {
     }
 
     @Test(.spec("S-64", "S-65", "S-67", "D7", "P-19"))
-    func `observed fetches and change details tell of deleted albums, folders and the last unobserve`() throws {
+    func `observed fetches and change details report deleted albums and folders, and the last unobserve`() throws {
         let services = try SafelightFixture("observation-rows")
         try Self.writePhotos(1...16, services.folder)
         try services.start([.catalog, .changeBroker])
@@ -99,7 +99,7 @@ struct RowsByScriptTests {
         #expect(services.stop() == [])
     }
 
-    @Test func `every notification of every method is what its JSON Schema says`() throws {
+    @Test func `every notification of every method matches its JSON Schema`() throws {
         let photos = try TemporaryFolder("schema-files")
         let services = try SafelightFixture(
             "notification-schemas",
@@ -119,9 +119,9 @@ struct RowsByScriptTests {
         #expect(services.stop() == [])
     }
 
-    @Test func `every kind of message of every topic is what its JSON Schema says`() throws {
+    @Test func `every kind of message of every topic matches its JSON Schema`() throws {
         let services = try SafelightFixture("message-schemas")
-        // Enough for a message above the limit of one.
+        // Enough for a message that exceeds the size limit.
         try services.generateLibrary(assets: 7100, ["--album-sizes", "7000"])
         try Self.writePhotos(11...31, services.folder)
         try services.start()
@@ -130,7 +130,7 @@ struct RowsByScriptTests {
     }
 
     /// With `SAFELIGHT_SOAK` a thousand edits, too.
-    @Test(.spec("P-25")) func `a thousand previews and hundreds of edits asked for at once are all answered`() throws {
+    @Test(.spec("P-25")) func `a thousand previews and hundreds of edits requested at once are all answered`() throws {
         let services = try SafelightFixture("edit-bursts")
         try Self.writePhotos(1...10, services.folder)
         try services.start()
@@ -181,7 +181,7 @@ struct RowsByScriptTests {
         }
     }
 
-    @Test(.spec("P-23")) func `safelight import takes what is in the trash out of it, and says so`() throws {
+    @Test(.spec("P-23")) func `safelight import restores assets from the trash, and reports it`() throws {
         let services = try SafelightFixture("reimport")
         for seed in 1...3 {
             try services.folder.write(TestImages.jpeg(width: 64, height: 48, seed: UInt64(seed)), to: "p/\(seed).jpg")

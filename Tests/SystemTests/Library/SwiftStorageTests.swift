@@ -79,7 +79,7 @@ struct SwiftStorageTests {
         var random = SeededRandom(named: "kills of Swift")
         var live: [ObjectID: String] = [:]
         for round in 0..<min(25, TestEnvironment.rounds(1)) {
-            // Of two parts in each fifth round: 70 MiB.
+            // In every fifth round a file of two parts: 70 MiB.
             for number in 0..<6 {
                 let mebibytes = round % 5 == 0 && number == 0 ? 70 : 2
                 let bytes = TestImages.jpeg(mebibytesBehind: mebibytes, seed: UInt64(round * 100 + number))

@@ -6,7 +6,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct UploadJobTests {
     @Test(.spec("T-34"))
-    func `jobs tell their progress to who waits for it, and on the feed`() throws {
+    func `jobs report their progress to a waiting client and on the feed`() throws {
         let store = try S3Server()
         let slow = ["SAFELIGHT_OBJECT_STORE_RATE": "1000000"]
         let services = try SafelightFixture("jobs", environment: store.environment.merging(slow) { $1 })
@@ -80,7 +80,7 @@ struct UploadJobTests {
         }
     }
 
-    @Test func `files wait for a store that can only be read, and are not failed`() throws {
+    @Test func `files wait for a read-only store, and do not count as failed`() throws {
         let store = try S3Server()
         let services = try SafelightFixture("unwritable-store", environment: store.environment)
         try services.folder.write(TestImages.jpeg(width: 60, height: 40), to: "one.jpg")
@@ -98,14 +98,14 @@ struct UploadJobTests {
         #expect(services.stop() == [])
     }
 
-    @Test func `a download without the ranges that it needs fails alone, and later ones are done`() throws {
+    @Test func `a download that needs ranges fails by name without them, and later downloads succeed`() throws {
         let store = try S3Server()
         let services = try SafelightFixture("rangeless-store", environment: store.environment)
         try services.folder.write(TestImages.jpeg(width: 60, height: 40), to: "one.jpg")
         try services.start([.catalog])
         #expect(try services.safelight(["import", services.folder.file("one.jpg")]).status == 0)
         try until("uploaded  1 file", services)
-        // The file may still be in use for a moment.
+        // The file may remain in use for a moment.
         let all = ["--where", "mediaType == 'image'"]
         let end = ContinuousClock.now + .seconds(60)
         while try !services.safelight(["storage"]).output.contains("local     0 files") {
@@ -132,7 +132,7 @@ struct UploadJobTests {
     }
 
     @Test(.spec("T-34", "T-40"))
-    func `an add-only client follows the uploads of what it has added, and learns nothing else`() throws {
+    func `an add-only client follows the uploads of the assets that it has added, and of no others`() throws {
         let store = try S3Server()
         let script = try GrantScript(environment: store.environment)
         try script.key("viewer", "--access", "limited")
@@ -193,7 +193,7 @@ struct UploadJobTests {
             equal((made["asset"], made["identity"], made["type"]), (mine, "key:adder", "upload"))
             equal(made["digest"], hashlib.sha256(file("1.jpg")).hexdigest())
             equal(page["capacity"], 999)
-            # Waiting ends with a change of its own job.
+            # Waiting ends when the client's own job changes.
             states = [made["state"]]
             while states[-1] != "succeeded":
                 page = jobs(adder, changedAfter=version, deadlineMs=10000)
@@ -229,12 +229,12 @@ struct UploadJobTests {
                 equal(error_of(client, assets=[id]), unknown)
             equal(error_of(adder, assets=[mine, theirs]), unknown)
             equal((jobs(adder)["jobs"], jobs(other)["jobs"]), ([], []))
-            # A download reads, also if it is refused for another reason besides.
+            # A download needs read access; the error is the same for known and unknown assets.
             refused = error_of(adder, assets=[mine], type="downloadOnly")
             assert "access_denied" in refused and "3311" in refused, refused
             for id in (theirs, UNKNOWN):
                 equal(error_of(adder, assets=[id], type="downloadOnly"), refused)
-            # Jobs of others, also about the same asset.
+            # Jobs of other clients, even for the same asset.
             [their] = owner.call("catalog", "jobs.create", assets=[mine])["jobs"]
             equal(ended(owner, their["id"])["state"], "succeeded")
             for action in ("acknowledge", "cancel", "retry"):
@@ -258,7 +258,7 @@ struct UploadJobTests {
                 equal((error.name, error.data["allowed"]), ("missing_resource", ["photo"]))
             [made] = adder.call("catalog", "jobs.create", assets=[mine])["jobs"]
             equal(made["digest"], hashlib.sha256(file("4.jpg")).hexdigest())
-            # A deleted asset is not there, and its job can still be acknowledged.
+            # A deleted asset is not found, and its job can still be acknowledged.
             equal(ended(adder, made["id"])["state"], "succeeded")
             owner.perform({"type": "asset.trash", "ids": [mine]})
             owner.perform({"type": "asset.delete", "ids": [mine]})
@@ -272,7 +272,7 @@ struct UploadJobTests {
             equal((uploads("3.jpg"), uploads("6.jpg")), (1, 0))
             fetch = {"kind": "assets", "ids": [add(owner, "3.jpg")]}
             for client in (adder, viewer):
-                # The file is at the store only, until the client sends it again. It may still be in use for a moment.
+                # The file is at the store only, until the client sends it again. It may remain in use for a moment.
                 until("the file is given up",
                       lambda: owner.call("catalog", "storage.keep", fetch=fetch, keep=False)["count"] == 1)
                 faults(status=503, code="SlowDown")
@@ -286,7 +286,7 @@ struct UploadJobTests {
                 faults()
                 equal({ended(client, one["id"])["state"] for one in (old, fresh)}, {"succeeded"})
                 assert uploads("3.jpg") > before[0] and uploads("6.jpg") > before[1], "they were sent"
-            # The owner learns that the store has them.
+            # For the owner the job succeeds at once, because the store has the file.
             [made] = owner.call("catalog", "jobs.create", assets=[known])["jobs"]
             equal(made["state"], "succeeded")
 
@@ -339,7 +339,7 @@ struct UploadJobTests {
             equal([one["id"] for one in jobs(owner)["jobs"]], [made["id"], own["id"]])
             for action in ("acknowledge", "cancel", "retry"):
                 equal(writer.refusal("catalog", "jobs.update", jobs=[own["id"]], action=action), "identifier_not_found")
-            # Waiting tells nothing of the jobs of others.
+            # Waiting reveals no jobs of others.
             version = jobs(writer)["version"]
             owner.call("catalog", "jobs.create", assets=[first])
             page = jobs(writer, changedAfter=version, deadlineMs=700)
@@ -362,7 +362,7 @@ struct UploadJobTests {
             equal(jobs(viewer)["jobs"], [])
             [made] = viewer.call("catalog", "jobs.create", assets=[granted], type="downloadOnly")["jobs"]
             equal(ended(viewer, made["id"])["state"], "succeeded")
-            # The list is narrowed: the job is about an asset that is not there any more.
+            # The list is narrowed: the asset of the job is no longer on it.
             decide("limit", identity="key:viewer", action="set", assets=[other])
             equal(jobs(viewer)["jobs"], [])
             equal(viewer.refusal("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge"),

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The limits of memory of the services in `compose/`.
+/// The memory limits of the services in `compose/`.
 @Suite(.timeLimit(.minutes(3)))
 struct ContainerMemoryTests {
     private static let containers = [
@@ -16,7 +16,7 @@ struct ContainerMemoryTests {
         (file: "compose.cluster.yaml", name: "feed1", program: "change-broker"),
     ]
 
-    /// Returns the variables of a container that limit memory.
+    /// Returns the variables of a container that set memory limits.
     private func variables(of name: String, in file: String) throws -> [String: String] {
         let text = try String(contentsOfFile: "\(TestPaths.package)/compose/\(file)", encoding: .utf8)
         let start = try #require(text.range(of: "\n  \(name):"), "\(file): \(name)")

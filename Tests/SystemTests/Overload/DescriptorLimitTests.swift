@@ -10,7 +10,7 @@ import Testing
 struct DescriptorLimitTests {
     private static let connections = 1500
 
-    /// A catalog and a change-broker that may open 512 files and also listen on TCP.
+    /// A catalog and a change-broker with a limit of 512 open files, which also listen on TCP.
     private struct Services {
         let keys: TemporaryFolder
         let services: SafelightFixture

@@ -28,7 +28,7 @@ struct FairShareTests {
         return path
     }
 
-    private func take(_ library: PhotoLibrary, _ resource: NewResource, _ attachments: [Bytes] = []) async throws
+    private func importAsset(_ library: PhotoLibrary, _ resource: NewResource, _ attachments: [Bytes] = []) async throws
         -> ObjectID
     {
         let result = try await library.perform(
@@ -48,10 +48,10 @@ struct FairShareTests {
     {
         var (slowest, count) = (Duration.zero, 0)
         while !ended.current {
-            let begun = ContinuousClock().now
+            let start = ContinuousClock().now
             let read = ReadResource(asset: asset, type: .photo, offset: 10, length: 100)
             #expect(try await library.catalog.ask(read, deadline: .seconds(120)).attachments[0].count == 100)
-            slowest = max(slowest, ContinuousClock().now - begun)
+            slowest = max(slowest, ContinuousClock().now - start)
             count += 1
         }
         return (slowest, count)
@@ -62,8 +62,8 @@ struct FairShareTests {
         let folder = services.folder.file("library/resources/.incoming")
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
         return names.reduce(0) { sum, name in
-            let facts = try? FileManager.default.attributesOfItem(atPath: folder + "/" + name)
-            return sum + ((facts?[.size] as? Int) ?? 0)
+            let attributes = try? FileManager.default.attributesOfItem(atPath: folder + "/" + name)
+            return sum + ((attributes?[.size] as? Int) ?? 0)
         }
     }
 
@@ -71,8 +71,8 @@ struct FairShareTests {
         let photos = try TemporaryFolder("large")
         let services = try SafelightFixture("share", environment: ["SAFELIGHT_IMPORT_ROOTS": photos.path])
         try services.start([.catalog])
-        let (hungry, library) = (try services.library("hungry"), try services.library())
-        let small = try await take(library, NewResource(source: .attachment(0)), [TestImages.jpeg(seed: 1)])
+        let (bulkClient, library) = (try services.library("bulk"), try services.library())
+        let small = try await importAsset(library, NewResource(source: .attachment(0)), [TestImages.jpeg(seed: 1)])
         let size = TestEnvironment.rounds(1) > 1 ? 1536 : 512
         let large = try (0..<3).map { try video(photos, "\($0).mp4", mebibytes: size, width: 640 + 16 * $0) }
 
@@ -80,14 +80,14 @@ struct FairShareTests {
             -> Value
         {
             let ended = AwaitableValue(false)
-            let begun = ContinuousClock().now
-            async let worked: Value = {
+            let start = ContinuousClock().now
+            async let result: Value = {
                 defer { ended.withLock { $0 = true } }
                 return try await work()
             }()
             let (slowest, count) = try await slowestRead(library, of: small, until: ended)
-            let value = try await worked
-            let time = ContinuousClock().now - begun
+            let value = try await result
+            let time = ContinuousClock().now - start
             TestPaths.report("\(name) took \(time), the slowest of \(count) short reads meanwhile \(slowest)")
             // A read that waited for the whole work would take as long as the work.
             #expect(slowest < .seconds(1) && slowest * 4 < time, "\(name)")
@@ -95,13 +95,13 @@ struct FairShareTests {
         }
         // Two at a time, one per processor.
         let ids = try await during("the import of two videos") { [self] in
-            async let first = take(hungry, NewResource(source: .path(large[0])))
-            async let second = take(hungry, NewResource(source: .path(large[1])))
+            async let first = importAsset(bulkClient, NewResource(source: .path(large[0])))
+            async let second = importAsset(bulkClient, NewResource(source: .path(large[1])))
             return try await [first, second]
         }
         try await during("a stream of a whole video") {
             let whole = ReadResource(asset: ids[0], type: .video)
-            for try await _ in hungry.catalog.stream(whole, credit: 4 << 20) {}
+            for try await _ in bulkClient.catalog.stream(whole, credit: 4 << 20) {}
         }
         // Replaces the files with content that differs from the stored bytes.
         for path in large {
@@ -109,14 +109,14 @@ struct FairShareTests {
             try file.seek(toOffset: 1 << 20)
             try file.write(contentsOf: Data([1]))
             try file.close()
-            _ = try await take(library, NewResource(source: .path(path), isReferenced: true))
+            _ = try await importAsset(library, NewResource(source: .path(path), isReferenced: true))
             utimes(path, nil)
         }
         let result = try await during("a rescan") {
-            try await hungry.catalog.ask(RescanLibrary(), deadline: .seconds(300)).result
+            try await bulkClient.catalog.ask(RescanLibrary(), deadline: .seconds(300)).result
         }
         #expect(result.refreshed == 3)
-        await hungry.close()
+        await bulkClient.close()
         await library.close()
         #expect(services.stop() == [])
     }
@@ -127,10 +127,10 @@ struct FairShareTests {
         try services.start([.catalog])
         let library = try services.library()
         let path = try video(photos, "a.mp4", mebibytes: 2048, width: 640)
-        _ = try await take(library, NewResource(source: .path(path), isReferenced: true))
+        _ = try await importAsset(library, NewResource(source: .path(path), isReferenced: true))
         for number in 0..<3 {
             try photos.write(TestImages.jpeg(seed: UInt64(number)), to: "0/\(number).jpg")
-            _ = try await take(
+            _ = try await importAsset(
                 library,
                 NewResource(source: .path(photos.file("0/\(number).jpg")), isReferenced: true)
             )
@@ -151,7 +151,7 @@ struct FairShareTests {
         let refused = await library.catalog.rpcError(of: RescanLibrary())
         #expect(refused?.errorCode == .busy, "\(refused as Any)")
         task.cancel()
-        let begun = ContinuousClock().now
+        let start = ContinuousClock().now
         _ = await task.result
         // A new rescan is accepted: the first has really ended.
         while await library.catalog.rpcError(of: RescanLibrary(root: photos.file("0")))?.errorCode == .busy,
@@ -159,7 +159,7 @@ struct FairShareTests {
         {
             await Task.yield()
         }
-        let time = ContinuousClock().now - begun
+        let time = ContinuousClock().now - start
         TestPaths.report("a cancelled rescan ended after \(time)")
         #expect(time < .seconds(1))
         let result = try await library.catalog.ask(RescanLibrary(), deadline: .seconds(300)).result
@@ -194,10 +194,10 @@ struct FairShareTests {
     @Test func `quarantine is lifted within a second while 64 transactions are always waiting`() async throws {
         let services = try SafelightFixture("lift")
         try services.start([.catalog])
-        let (hungry, library) = (try services.library("hungry"), try services.library())
-        let ids = try await pictures(library, count: 200)
+        let (bulkClient, library) = (try services.library("bulk"), try services.library())
+        let ids = try await importImages(library, count: 200)
         let ended = AwaitableValue(false)
-        async let written = write(hungry, outstanding: 64, until: ended) { number in
+        async let written = write(bulkClient, outstanding: 64, until: ended) { number in
             ids.map { .updateAsset(.init(id: .id($0), set: AssetPatch(rating: number % 6))) }
         }
         var slowest = Duration.zero
@@ -210,21 +210,21 @@ struct FairShareTests {
                 failures: 2
             )
             for isReport in [true, false] {
-                let begun = ContinuousClock().now
+                let start = ContinuousClock().now
                 if isReport {
                     _ = try await library.catalog.ask(fault, deadline: .seconds(20))
                 } else {
                     let lift = LiftQuarantine(digest: Self.digest)
                     #expect(try await library.catalog.ask(lift, deadline: .seconds(20)).result.lifted == 1)
                 }
-                slowest = max(slowest, ContinuousClock().now - begun)
+                slowest = max(slowest, ContinuousClock().now - start)
             }
         }
         ended.withLock { $0 = true }
         let count = try await written
         TestPaths.report("during \(count) transactions the slowest of 10 changes of the quarantine took \(slowest)")
         #expect(slowest < TestPaths.bound(.seconds(1)))
-        await hungry.close()
+        await bulkClient.close()
         await library.close()
         #expect(services.stop() == [])
     }
@@ -234,34 +234,34 @@ struct FairShareTests {
     {
         let services = try SafelightFixture("bulk")
         try services.start([.catalog])
-        let (hungry, library) = (try services.library("hungry"), try services.library())
-        let ids = try await pictures(library, count: 200)
+        let (bulkClient, library) = (try services.library("bulk"), try services.library())
+        let ids = try await importImages(library, count: 200)
         let ended = AwaitableValue(false)
         // Each transaction changes all assets.
-        async let written = write(hungry, outstanding: 64, until: ended) { number in
+        async let written = write(bulkClient, outstanding: 64, until: ended) { number in
             ids.map { .updateAsset(.init(id: .id($0), set: AssetPatch(rating: number % 6))) }
         }
         var times: [Duration] = []
         for number in 0..<10 {
-            let begun = ContinuousClock().now
+            let start = ContinuousClock().now
             let change = ChangeRequest.updateAsset(.init(id: .id(ids[0]), set: AssetPatch(isFavorite: number % 2 == 0)))
             _ = try await library.catalog.ask(
                 PerformChanges(requests: [change], client: "one"),
                 deadline: .seconds(120)
             )
-            times.append(ContinuousClock().now - begun)
+            times.append(ContinuousClock().now - start)
         }
         ended.withLock { $0 = true }
         let count = try await written
         let slowest = times.max() ?? .zero
         TestPaths.report("during \(count) transactions of 200 changes the slowest of 10 small ones took \(slowest)")
         #expect(slowest < TestPaths.bound(.seconds(1)))
-        await hungry.close()
+        await bulkClient.close()
         await library.close()
         #expect(services.stop() == [])
     }
 
-    private func pictures(_ library: PhotoLibrary, count: Int) async throws -> [ObjectID] {
+    private func importImages(_ library: PhotoLibrary, count: Int) async throws -> [ObjectID] {
         var ids: [ObjectID] = []
         for start in stride(from: 0, to: count, by: 50) {
             let numbers = start..<min(count, start + 50)

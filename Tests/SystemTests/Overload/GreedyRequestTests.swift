@@ -6,7 +6,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Requests for more work than a worker may do: each fails by name, and the image bytes are not quarantined.
+/// Requests that exceed the limits of a worker: each fails by name, and the image bytes are not quarantined.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct GreedyRequestTests {
     private func asset(_ services: SafelightFixture, _ library: PhotoLibrary, _ width: Int = 64) async throws
@@ -63,7 +63,7 @@ struct GreedyRequestTests {
         try services.start()
         let library = try services.library()
         let id = try await asset(services, library, 5600)
-        // On any machine more than a second: four passes of an effect over 23 megapixels.
+        // Four passes of an effect over 23 megapixels, which take more than a second on any machine.
         let slow = AdjustmentList(operations: [try Adjustment(.despeckle, ["value": 4])])
         for _ in 1...3 {
             let error = await rpcError(ApplyEdit(asset: id, adjustments: slow), library.editor)

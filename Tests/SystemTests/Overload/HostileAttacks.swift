@@ -8,7 +8,7 @@ import Messaging
 import PhotoModel
 import TestSupport
 
-/// The attacks of a hostile client on the services. Each repeats until its time is over, on threads of its own.
+/// The attacks of a hostile client on the services. Each is repeated until its time has elapsed, on threads of its own.
 enum Attack: String, CaseIterable, Sendable {
     /// Images of the largest size that may be requested, in the most expensive format.
     case enormousImages
@@ -32,7 +32,7 @@ enum Attack: String, CaseIterable, Sendable {
         }
         ?? allCases
 
-    /// Attacks until the time is over.
+    /// Attacks until the time has elapsed.
     ///
     /// - Returns: the number of messages or connections
     func run(_ target: AttackTarget, until end: Date) async -> Int {
@@ -129,7 +129,7 @@ enum Attack: String, CaseIterable, Sendable {
                 for socket in sockets.prefix(500) { close(socket) }
                 sockets.removeFirst(500)
             }
-            // This is as fast as a service could accept them all; the rest of the time belongs to the other threads.
+            // This is as fast as a service could accept them all, and leaves the processor to the other threads.
             usleep(20_000)
         }
         return count + admitted.count
@@ -224,7 +224,7 @@ private final class RequestFlood {
         zmq_ctx_term(context)
     }
 
-    /// Sends requests until the time is over, and returns their number.
+    /// Sends requests until the time has elapsed, and returns their number.
     func run(until end: Date, _ message: (Int) -> [Bytes]) -> Int {
         var count = 0
         while Date() < end {
@@ -272,7 +272,7 @@ private final class RequestFlood {
         return true
     }
 
-    /// Returns whether the next message that has arrived is a response; nil if none has arrived.
+    /// Returns true if the next message that has arrived is a response; nil if none has arrived.
     private func receive(_ socket: UnsafeMutableRawPointer?) -> Bool? {
         var isFirst = true
         var isAnswer = false

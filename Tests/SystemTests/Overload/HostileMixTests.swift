@@ -67,7 +67,7 @@ struct HostileMixTests {
         #expect(target.ports.count == 6, "\(services.logs)")
         let before = try await pids(library)
 
-        // In a process of their own: the attacks take much of this one's time.
+        // In a process of their own, because the attacks use much of this one's time.
         let input: JSON = [
             "folder": .string(services.folder.file("run")), "clients": JSON(Self.honest),
             "seconds": JSON(Int(Self.seconds)), "assets": .array(assets.map { .string($0.text) }),
@@ -171,15 +171,15 @@ struct HostileMixTests {
             def ask(self, kind, service, method, **params):
                 self.last += 1
                 message = {"jsonrpc": "2.0", "id": self.last, "method": method, "params": params}
-                socket, begun = self.sockets[service], time.monotonic()
+                socket, started = self.sockets[service], time.monotonic()
                 socket.send_json(message)
                 arrived = socket.poll(30000)
-                taken = int((time.monotonic() - begun) * 1e6)
+                elapsed = int((time.monotonic() - started) * 1e6)
                 answer = socket.recv_multipart()[0] if arrived else b"no response"
                 with lock:
                     figures = kinds.setdefault(kind, {"count": 0, "slowest": 0})
                     figures["count"] += 1
-                    figures["slowest"] = max(figures["slowest"], taken)
+                    figures["slowest"] = max(figures["slowest"], elapsed)
                     # Parsing large responses here would delay the other threads.
                     if b'"result"' not in answer[:100]: problems.append("%s: %s" % (kind, answer[:300]))
                 return answer

@@ -19,7 +19,7 @@ struct ObservedLoadTests {
     private static let assets = fetches == 2000 ? 1000 : 100
     private static let logBytes = 16 << 20
 
-    /// Changes every asset, and some of them so that they stand elsewhere in each result.
+    /// Changes every asset, and moves some of them to other indexes of each result.
     private func rate(_ number: Int, _ ids: [ObjectID], _ library: PhotoLibrary) async throws -> ChangeToken {
         let changes = ids.enumerated().map { index, id -> ChangeRequest in
             .updateAsset(.init(id: .id(id), set: patch(number, index)))
@@ -41,7 +41,7 @@ struct ObservedLoadTests {
     }
 
     @Test(.spec("P-07"))
-    func `changes does not wait for observed fetches, whose logs stay within their bound`() async throws {
+    func `the topic changes does not wait for observed fetches, whose logs stay within their bound`() async throws {
         let environment = ["SAFELIGHT_MAX_FETCH_LOG_BYTES": "\(Self.logBytes)"]
         try await FeedChecker.withServices(assets: Self.assets, environment: environment) { services, library, ids in
             var observations: [(FetchDescription, FetchObserve.Result, [ObjectID])] = []
@@ -63,11 +63,11 @@ struct ObservedLoadTests {
             var messages = feed.messages.makeAsyncIterator()
             while let message = await messages.next(), message.topic != FeedTopic.head {}
             let memory = FeedChecker.resident(services)
-            // All of it comes at once to a broker that was asleep.
+            // All records arrive at once at a broker that was idle.
             services.program(.changeBroker)?.signal(SIGSTOP)
             var last = start
             for number in 1...Self.transactions { last = try await rate(number, ids, library) }
-            let begun = ContinuousClock.now
+            let resumed = ContinuousClock.now
             services.program(.changeBroker)?.signal(SIGCONT)
             var (reported, all) = (Duration.zero, Duration.zero)
             var (lists, positions) = ([String: [ObjectID]](), [String: Int64]())
@@ -76,16 +76,16 @@ struct ObservedLoadTests {
                 lists[observed.topic] = list
                 names[observed.topic] = observed.details.observation
             }
-            // Messages that were lost because this subscriber is slower than the broker, and were asked for.
+            // Messages that were lost because this subscriber is slower than the broker, and were requested again.
             var repaired = 0
-            // Messages of earlier transactions that come after the last one has been reported.
+            // Messages of earlier transactions that arrive after the last one was reported.
             var late = 0
             while all == .zero, let message = await messages.next() {
                 let json = try JSON(parsing: message.frames.first ?? [])
                 let sequence = json["sequence"]?.intValue ?? 0
                 switch message.topic {
-                case FeedTopic.changes: if sequence == last.sequence { reported = .now - begun }
-                case FeedTopic.head: if sequence >= last.sequence { all = .now - begun }
+                case FeedTopic.changes: if sequence == last.sequence { reported = .now - resumed }
+                case FeedTopic.head: if sequence >= last.sequence { all = .now - resumed }
                 default:
                     if reported > .zero, sequence < last.sequence { late += 1 }
                     let position = positions[message.topic] ?? start.sequence
@@ -118,7 +118,7 @@ struct ObservedLoadTests {
             #expect(metrics?["bytes"]?.intValue ?? .max <= 640 << 20)
             #expect(metrics?["behind"] == 0 && metrics?["broken"] == 0)
             #expect(grown < 200 << 10)
-            // From the live messages, and from details since the start, whose log is gone: the same list.
+            // The live messages and the details since the start, whose log was discarded, lead to the same list.
             for (fetch, observed, list) in observations {
                 let wanted = try await RandomWorkload.fresh(fetch, library).0
                 // A head that is ahead of the list shows that its last messages were lost, or that there were none.

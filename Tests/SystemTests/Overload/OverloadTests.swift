@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Clients that respect every limit of a single message but together request more than a service can hold in memory.
+/// Clients that respect every limit of a single message but together request more than fits into a service's memory.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct OverloadTests {
     /// The memory in MiB that a service may use above what it used before: the open requests of one connection (64
@@ -57,15 +57,15 @@ struct OverloadTests {
             left.countDown()
             return names
         }
-        var (peak, asked, slowest) = (0, 0, Duration.zero)
+        var (peak, responses, slowest) = (0, 0, Duration.zero)
         while !left.isOver, program.isRunning {
-            let begun = ContinuousClock().now
+            let start = ContinuousClock().now
             _ = try await library.currentToken(deadline: .seconds(10))
-            slowest = max(slowest, ContinuousClock().now - begun)
+            slowest = max(slowest, ContinuousClock().now - start)
             peak = max(peak, resident(program.processIdentifier))
-            asked += 1
+            responses += 1
         }
-        TestPaths.report("memory \(peak - before) MiB more, \(asked) responses meanwhile, the slowest took \(slowest)")
+        TestPaths.report("memory \(peak - before) MiB more, \(responses) responses, the slowest took \(slowest)")
         #expect(program.isRunning, "\(services.logs)")
         #expect(peak - before < Self.bound)
         #expect(slowest < .seconds(2))
@@ -81,7 +81,7 @@ struct OverloadTests {
         try services.start([.catalog])
         let library = try services.library()
         _ = try await library.catalog.health()
-        // Escapes are the slowest text to parse.
+        // Text with escapes is the slowest to parse.
         let text = #"""# + String(repeating: #"\u00e4\n"#, count: 16) + #"""#
         let values = Array(repeating: text, count: 75_000).joined(separator: ",")
         let method = isAllowed ? "changes.perform" : "health"
@@ -97,14 +97,14 @@ struct OverloadTests {
                 return answer.flatMap { try? JSON(parsing: $0) }?["error"]?["data"]?["name"]?.stringValue
             }
         }
-        var (asked, slowest) = (0, Duration.zero)
+        var (responses, slowest) = (0, Duration.zero)
         while !left.isOver {
-            let begun = ContinuousClock().now
+            let start = ContinuousClock().now
             _ = try await library.catalog.health(deadline: .seconds(60))
-            slowest = max(slowest, ContinuousClock().now - begun)
-            asked += 1
+            slowest = max(slowest, ContinuousClock().now - start)
+            responses += 1
         }
-        TestPaths.report("\(method): \(asked) responses meanwhile, the slowest took \(slowest)")
+        TestPaths.report("\(method): \(responses) responses meanwhile, the slowest took \(slowest)")
         #expect(slowest < .seconds(2))
         for sender in senders {
             let name = await sender.value

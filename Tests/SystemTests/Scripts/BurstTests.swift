@@ -3,7 +3,7 @@ import JSONValue
 import TestSupport
 import Testing
 
-/// A client that sends many requests at once and counts nothing, by plain pyzmq.
+/// A client with plain pyzmq that sends many requests at once, without limiting their number.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct BurstTests {
     @Test(.spec("P-25"))
@@ -44,7 +44,7 @@ struct BurstTests {
         assert len(assets) == 20
 
         # One thousand different images, all requested before the first is read.
-        burst, other, begun = connect("thumbnailer"), connect("thumbnailer"), time.monotonic()
+        burst, other, started = connect("thumbnailer"), connect("thumbnailer"), time.monotonic()
         for number in range(1000):
             size = 20 + number // 20
             send(burst, number, "image.request", {"asset": assets[number % 20], "targetSize": {"width": size, "height": size},
@@ -64,7 +64,7 @@ struct BurstTests {
             done.add(reply["id"])
             answers[reply["error"]["data"]["name"] if "error" in reply else "image"] += 1
             if "result" in reply: assert frames[1][:2] == b"\xff\xd8", reply
-        print(dict(answers), f"{time.monotonic() - begun:.1f} s, others waited at most {slowest:.2f} s")
+        print(dict(answers), f"{time.monotonic() - started:.1f} s, others waited at most {slowest:.2f} s")
         send(other, "f", "figures", {})
         figures = json.loads(other.recv())["result"]["requests"]
         print({name: figures.get(name) for name in ("waiting", "requestsWaited", "open")})

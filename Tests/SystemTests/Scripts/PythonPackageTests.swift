@@ -54,7 +54,7 @@ struct PythonPackageTests {
     func `the package passes its tests against the services`(script: String) throws {
         _ = try Needed.program("ffmpeg")
         let checked = try run("PIL", [Self.package + "/tests/system/" + script])
-        // unittest reports failed tests below a line of this kind; before it is what the programs printed.
+        // unittest reports failed tests below a line of this kind; above it is the output of the programs.
         let failures = checked.errors.range(of: "=====").map { checked.errors[$0.lowerBound...] } ?? checked.errors[...]
         #expect(checked.status == 0, "\(failures.suffix(8000).replacing("\n", with: " | "))")
         TestPaths.report("\(script): \(checked.output)")

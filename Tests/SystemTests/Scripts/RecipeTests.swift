@@ -1,3 +1,4 @@
+import Contracts
 import Foundation
 import TestSupport
 import Testing
@@ -67,8 +68,10 @@ struct RecipeTests {
                 to: "home/Pictures/photo\(number).jpg"
             )
         }
+        // Three appends, the last one shorter.
         try folder.write(
-            TestImages.jpeg(width: 200, height: 100, date: "2024:04:01 12:00:00", seed: 20),
+            TestImages.jpeg(width: 200, height: 100, date: "2024:04:01 12:00:00", seed: 20)
+                + [UInt8](repeating: 7, count: BeginUpload.chunkBytes * 5 / 2),
             to: "work/upload.jpg"
         )
         try folder.write(

@@ -131,7 +131,7 @@ struct ScriptAPITests {
                 day = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(one_date := other["creationDate"] // 1_000_000))
                 assert one["creationDate"] == day and one["addedDate"].startswith("20"), one
                 assert {**one, **{name: other[name] for name in one if name.endswith("Date")}} == other
-            # The text goes back in wherever a date does.
+            # The text is accepted wherever a date is.
             asset = text[0]["id"]
             for date in ("2023-02-03T04:05:06+01:00", "2023-02-03", 1_675_390_000_000_000):
                 perform({"type": "asset.update", "id": asset, "set": {"creationDate": date}})

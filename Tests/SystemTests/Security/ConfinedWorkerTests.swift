@@ -6,7 +6,7 @@ import PhotoClient
 import TestSupport
 import Testing
 
-/// Workers of the real executables attempt what hostile bytes could make them do.
+/// Workers of the real executables attempt operations that hostile bytes could make them run.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct ConfinedWorkerTests {
     private static let refusals = ["Operation not permitted", "Permission denied", "Function not implemented"]
@@ -76,8 +76,10 @@ struct ConfinedWorkerTests {
         try services.start()
         let library = try services.library()
         for client in [library.catalog, library.thumbnailer, library.editor] {
-            let said = try await client.metrics()["workers"]?["confinement"]?.stringValue
-            #expect(said?.contains("Landlock (version") == true && said?.contains("seccomp") == true, "\(said ?? "")")
+            let confinement = try await client.metrics()["workers"]?["confinement"]?.stringValue
+            for part in ["Landlock (version", "seccomp"] {
+                #expect(confinement?.contains(part) == true, "\(confinement ?? "")")
+            }
         }
         for service in ServiceName.allCases {
             let check = try RunningProgram.run(service.rawValue, ["--check"], environment: services.environment)

@@ -1,11 +1,11 @@
 import TestSupport
 import Testing
 
-/// Consent for each transaction, and access that is taken away, as scripts with keys see it.
+/// Consent for each transaction, and revoked access, as scripts with keys see them.
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct ConsentScriptTests {
     @Test(.spec("S-13"))
-    func `one decision for each transaction, and revoking ends what runs within a second`() throws {
+    func `each transaction needs one decision, and revoked access ends open requests within a second`() throws {
         let script = try GrantScript()
         try script.key("leaver")
         try script.key("careful", "--consent", "always", "--purpose", "batch edits")

@@ -53,12 +53,12 @@ struct CurveServicesTests {
         #expect(open.services.stop() == [])
     }
 
-    @Test func `a watch ends with the error when its key is revoked, though nothing is changed any more`() throws {
+    @Test func `a watch ends with the error when its key is revoked, even without further changes`() throws {
         let open = try NetworkFixture()
         for (name, arguments) in [("ann", ["watch"]), ("bob", ["watch", "--fetch"])] {
             #expect(try open.services.safelight(["keys", "create", name]).status == 0)
             let watch = try RunningProgram("safelight", arguments, environment: open.variables(name))
-            // It follows the library once it has printed a change.
+            // The command follows the library once it has printed a change.
             for number in 0..<100 where watch.outputText.isEmpty {
                 _ = try open.services.safelight(["album", "create", "\(name) \(number)"])
             }
@@ -84,7 +84,7 @@ struct CurveServicesTests {
         #expect(error?.name == "access_denied")
         try await act(helper)
         try await act(own)
-        // Edits that were accepted for a key are not done once it is revoked.
+        // Edits that were accepted for a key are not applied once it is revoked.
         #expect(try open.services.safelight(["keys", "revoke", "bob"]).status == 0)
         let revoked = await #expect(throws: RPCError.self) { try await act(own) }
         #expect(revoked?.name == "access_denied")
@@ -135,7 +135,7 @@ struct CurveServicesTests {
         #expect(open.services.stop() == [])
     }
 
-    @Test func `keys are created once, listed, shown for copying, and errors name what to do`() throws {
+    @Test func `keys are created once, listed, shown for copying, and errors name the remedy`() throws {
         let folder = try TemporaryFolder("keys")
         let variables = ["SAFELIGHT_KEYS": folder.file("keys")]
         func keys(_ arguments: String...) throws -> (status: Int32?, output: String, errors: String) {

@@ -26,7 +26,7 @@ struct GrantScript {
 
     /// Runs the functions `parts` of a script and stops the services.
     ///
-    /// - Parameter seconds: the longest time that it may take
+    /// - Parameter seconds: the time limit of the script
     func run(_ script: String, parts: [String], seconds: Double = 200) throws {
         let python = try Needed.python("zmq.auth")
         var environment = open.services.environment
@@ -42,7 +42,7 @@ struct GrantScript {
         let run = try RunningProgram(python, ["-c", text], environment: environment)
         let end = Date() + seconds
         while !run.wait(seconds: 0.05, until: { !$0.isRunning }), Date() < end { try restartWanted() }
-        // Ends one that hangs.
+        // Ends a script that hangs.
         let status = run.wait(seconds: 1)
         let (output, errors) = (run.outputText, run.errorText)
         #expect(status == 0, "\(errors)\n\(open.services.logs)")
@@ -55,7 +55,7 @@ struct GrantScript {
         #expect(open.services.stop() == [])
     }
 
-    /// Kills and starts again the service that the script names in the file `kill`, and answers with its new address.
+    /// Kills and restarts the service that the script names in the file `kill`, and answers with its new address.
     private func restartWanted() throws {
         let folder = open.services.folder
         guard let name = try? String(contentsOfFile: folder.file("kill"), encoding: .utf8), name.hasSuffix("\n"),
@@ -67,7 +67,7 @@ struct GrantScript {
         func found() -> [String] {
             open.services.program(service)?.errorText.matches(of: address).map { String($0.output) } ?? []
         }
-        // The editor has a second one, to which edits are published; the broker's second one is that of its feed.
+        // The second address of the editor receives published edits; that of the broker is its feed.
         let count = service == .editor || service == .changeBroker ? 2 : 1
         _ = open.services.program(service)?.wait { _ in found().count >= count }
         try folder.write(Data("\(found().prefix(count).joined(separator: " "))\n".utf8), to: "killed")

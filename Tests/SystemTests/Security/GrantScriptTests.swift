@@ -5,7 +5,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct GrantScriptTests {
     @Test(.spec("S-10", "S-11", "S-12", "T-40", "P-29"))
-    func `questions, add-only access, and subscribing before the grant are as the rows say`() throws {
+    func `consent, add-only access and subscriptions before the grant are as the specification says`() throws {
         let script = try GrantScript()
         for name in ["asker", "silent", "barred", "late", "crowd"] { try script.key(name, "--access", "ask") }
         try script.key("adder", "--access", "addOnly", "--purpose", "uploads from the camera")
@@ -55,7 +55,7 @@ struct GrantScriptTests {
                     for method, access in table.items():
                         if method in ("rpc.cancel", "rpc.credit"):
                             continue
-                        # Refused by every method that runs, before it does anything.
+                        # An unknown parameter: a method that is allowed refuses it before it does anything else.
                         got = client.refusal(service, method, thisParameterDoesNotExist=1)
                         wanted = "invalid_params"
                         if role not in allowed[access]:
@@ -117,7 +117,7 @@ struct GrantScriptTests {
             while len(names) < 8:
                 names.append(crowd.receive("catalog")["error"]["data"]["name"])
             equal(set(names), {"limit_exceeded"})
-            # The question is written while the others are refused.
+            # The request for access is stored while the further ones are refused.
             until = time.monotonic() + 10
             while "key:crowd" not in {g["id"] for g in owner.call("catalog", "grants.pending")["grants"]}:
                 assert time.monotonic() < until

@@ -61,7 +61,7 @@ struct HostileCurveTests {
         #expect(open.services.stop() == [])
     }
 
-    @Test func `endless messages from a listed key cost bounded memory, and nothing is lost`() async throws {
+    @Test func `a message without an end from a listed key ends its connection and nothing else`() async throws {
         let keys = try TemporaryFolder("endless-keys")
         let services = try SafelightFixture(
             "endless",
@@ -87,36 +87,34 @@ struct HostileCurveTests {
             up.errorText.split(separator: "\n").filter { $0.contains("\(service) service started") }.last
                 .map { $0.matches(of: /tcp:\/\/127\.0\.0\.1:([0-9]+)/).compactMap { UInt16($0.1) } } ?? []
         }
-        // Request sockets accept larger frames than the socket for published edits.
+        // Request sockets accept larger frames than the socket for published edits, which accepts larger ones than the
+        // feed.
         for (service, client, kind, number, size) in [
             ("catalog", library.catalog, "DEALER", 0, 1 << 20), ("editor", library.editor, "PUSH", 1, 1 << 15),
+            ("change-broker", library.changeBroker, "SUB", 1, 400),
         ] {
             _ = up.wait { _ in ports(service).count > number }
             let port = try #require(ports(service).dropFirst(number).first)
             let before = try #require(await Self.pid(client))
-            let peer = try RawCurve(port: port, as: kind, server: server, pair: ann)
+            let resident = Self.resident(before)
+            var peer: RawCurve?
+            // The broker asks about a key when it first subscribes, and refuses it until it has the answer.
+            for _ in 0..<500 where peer == nil {
+                peer = try? RawCurve(port: port, as: kind, server: server, pair: ann)
+                if peer == nil { try await Task.sleep(for: .milliseconds(10)) }
+            }
+            let endless = try #require(peer)
             let part = [UInt8](repeating: 7, count: size)
             var (parts, peak) = (0, 0)
-            while parts * size < 4 << 30, peer.send(part, more: true) {
+            while parts * size < 4 << 30, endless.send(part, more: true) {
                 parts += 1
-                if parts * size % (1 << 20) == 0 { peak = max(peak, Self.resident(before)) }
+                if parts * size >> 20 != (parts - 1) * size >> 20 { peak = max(peak, Self.resident(before)) }
             }
-            let sent = (parts * size) >> 20
-            let died = ContinuousClock().now
-            var after: Int32?
-            while after == nil || after == before {
-                after = await Self.pid(client)
-                if ContinuousClock().now - died > .seconds(20) { break }
-            }
-            let away = ContinuousClock().now - died
-            TestPaths.report(
-                "\(service): \(sent) MiB of one message sent, peak memory \(peak) MiB, unavailable for \(away)"
-            )
-            #expect(sent < 4096)
-            #expect(peak < 800)
-            #expect(after != nil && after != before)
-            #expect(away < .seconds(2), "one second, and a margin for a loaded machine")
-            #expect(up.errorText.contains("\(service) service terminated immediately"))
+            TestPaths.report("\(service): \((parts * size) >> 20) MiB of one message sent, peak memory \(peak) MiB")
+            #expect(parts * size < 4 << 30)
+            #expect(peak < resident + 250)
+            #expect(await Self.pid(client) == before, "the service goes on")
+            #expect(!up.errorText.contains("terminated immediately"))
         }
         // The acknowledged change is stored, and an edit is applied.
         #expect(try await library.currentToken().token == created.token)

@@ -69,7 +69,7 @@ struct HostilePeersTests {
         let before = try #require(try await pid(library.catalog))
         let part = RawZMTP.head(length: 1 << 20, more: true) + [UInt8](repeating: 7, count: 1 << 20)
         var (sent, peak) = (0, 0)
-        // A connection that ends alone is no end of the catalog; one that is refused is.
+        // A closed connection does not mean that the catalog has ended; a refused one does.
         for _ in 0..<5 where sent < 4096 {
             guard let peer = try? RawZMTP(path: services.folder.file("run/catalog.sock")) else { break }
             peer.greet()
@@ -124,22 +124,22 @@ struct HostilePeersTests {
             let peers = try (0..<count).map { _ in
                 try isTCP ? RawZMTP(port: port) : RawZMTP(path: services.folder.file("run/catalog.sock"))
             }
-            // Half of them begin a greeting and stop.
+            // Half of them send a part of a greeting and stop.
             for peer in peers.prefix(count / 2) { peer.send([0xFF, 0, 0, 0]) }
             var slowest = Duration.zero
             for _ in 0..<50 {
-                let begun = ContinuousClock().now
+                let start = ContinuousClock().now
                 _ = try await library.currentToken(deadline: .seconds(5))
-                slowest = max(slowest, ContinuousClock().now - begun)
+                slowest = max(slowest, ContinuousClock().now - start)
             }
             let ended = peers.count { $0.waitForEnd(seconds: 20) }
             #expect(ended == count, "\(isTCP ? "TCP" : "ipc")")
-            let held = resident(services, "catalog") - before.1
+            let growth = resident(services, "catalog") - before.1
             TestPaths.report(
-                "\(isTCP ? "TCP" : "ipc"): \(ended) closed, slowest response \(slowest), memory \(held) MiB more"
+                "\(isTCP ? "TCP" : "ipc"): \(ended) closed, slowest response \(slowest), memory \(growth) MiB more"
             )
             #expect(slowest < .seconds(2))
-            #expect(held < 64)
+            #expect(growth < 64)
         }
         #expect(try await connections(library.catalog) <= before.0)
         await library.close()

@@ -91,7 +91,7 @@ enum LimitedCollectionsScript {
             return [{name: value for name, value in moment.items() if name not in names} for moment in moments]
 
 
-        # The moments of each comparison, and the token at which they were these.
+        # The moments of each comparison, and its token.
         earlier = []
 
 
@@ -167,10 +167,33 @@ enum LimitedCollectionsScript {
                       "several": {"kind": "collections", "type": "moment", "predicate": "estimatedAssetCount > 1"}}
             observed = {name: Observed(shape) for name, shape in shapes.items()}
 
+            def facts():
+                """The moments of the view and their lists, by identifier."""
+                found = collections(viewer)["collections"] + lists(viewer)["lists"]
+                return {one["id"]: bare(one) for one in found}
+
+            def bare(one):
+                return one and {name: value for name, value in one.items() if not name.startswith("can")}
+
+            def objects_agree(before, token):
+                """The states of named moments and lists are those of the fetches, with a revision for each state."""
+                ids, after = sorted({moment, *cluster_and_year, *before}), facts()
+                found = viewer.call("catalog", "changes.details", **{"from": token}, ids=ids).get("objects", [])
+                changed = {one["id"]: (bare(one.get("before")), bare(one.get("after"))) for one in found}
+                wanted = {id: (before.get(id), after.get(id)) for id in ids if before.get(id) != after.get(id)}
+                equal(changed, wanted)
+                for id in before.keys() & after.keys():
+                    other = [{name: value for name, value in one[id].items() if name != "revision"}
+                             for one in (before, after)]
+                    equal(before[id]["revision"] == after[id]["revision"], other[0] == other[1])
+                return after
+
             def step(what, *requests):
                 """Performs a change and returns what each observed fetch says about it."""
                 if requests:
                     owner.perform(*requests)
+                view["facts"] = objects_agree(view["facts"], view["token"])
+                view["token"] = viewer.call("catalog", "changes.token")["token"]
                 said = {}
                 for name, one in observed.items():
                     reply = one.follow()
@@ -187,6 +210,7 @@ enum LimitedCollectionsScript {
 
             cluster_and_year = {one["id"] for one in lists(viewer)["lists"]}
             equal(len(cluster_and_year), 2)
+            view = {"facts": facts(), "token": viewer.call("catalog", "changes.token")["token"]}
             equal(step("a favorite", update(a, isFavorite=True, rating=3)),
                   {"assets": {"changed": [a]}, "below": {"changed": [a]}})
             equal(step("an asset of the moment that is not on the list", update(other, creationDate=day + 5)), {})
@@ -231,7 +255,7 @@ enum LimitedCollectionsScript {
             equal(said["moments"], {"inserted": [moment]})
             equal(said["children"], {"inserted": [moment]})
             equal(set(said["assets"]["inserted"]), {a, b})
-            # What another broker has not seen is asked of the catalog.
+            # A restarted broker requests earlier records from the catalog.
             kill("broker", viewer)
             owner.perform(update(b, creationDate=day + 9_000_000))
             equal(step("killed")["moments"], {"changed": [moment]})
@@ -244,7 +268,7 @@ enum LimitedCollectionsScript {
 
         def compare_cloud_identifiers(listed):
             unknown = "a" + "0" * 26
-            # The other album's identifier must be in no answer, and answers repeat what was asked.
+            # The other album's identifier must not be in any reply; replies repeat the requested identifiers.
             albums = [one["id"] for one in collections(owner, type="album")["collections"] if one["title"] == "named"]
             assert albums
             ids = [*sorted(everything(owner)), unknown, *albums]

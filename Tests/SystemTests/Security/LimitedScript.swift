@@ -1,4 +1,4 @@
-/// The parts of the script of ``LimitedScriptTests`` that do not depend on chance.
+/// The parts of the script of ``LimitedScriptTests`` without random input.
 enum LimitedScript {
     static let text = #"""
         def errors_of_unknown_and_forbidden():
@@ -14,7 +14,7 @@ enum LimitedScript {
                 return json.dumps(reply.get("error", reply.get("result")), sort_keys=True)
 
             size = {"width": 32, "height": 32}
-            # In the thumbnailer's memory: a hit tells nothing either.
+            # The image is in the thumbnailer's memory, and a cache hit must reveal nothing either.
             owner.call("thumbnailer", "image.request", asset=forbidden, targetSize=size)
             for service, method, make in (
                     ("catalog", "resource.read", lambda id: {"asset": id, "type": "photo"}),
@@ -105,7 +105,7 @@ enum LimitedScript {
             equal(len(everything(client)), len(known))
             streams = {service: client.send(service, method, credit=1 << 20) for service, method in (
                 ("catalog", "changes.follow"), ("broker", "feed.follow"))}
-            # They run: one that began later would be one of the list.
+            # The streams must run already: one that started later would be limited to the list.
             equal(client.receive("broker")["method"], "feed.progress")
             client.call("catalog", "health")
             limit("set", known[:1], "key:narrowed")
@@ -121,7 +121,7 @@ enum LimitedScript {
             until = time.monotonic() + 5
             while client.refusal("thumbnailer", "image.request", asset=known[1], targetSize=size) is None:
                 assert time.monotonic() < until
-            # And back: the stream of the limited view ends.
+            # In the other direction, the stream of the limited view ends.
             id = client.send("catalog", "changes.follow", credit=1 << 20)
             client.call("broker", "health")
             decide("approve", identity="key:narrowed", scope="all")
@@ -170,7 +170,7 @@ enum LimitedScript {
                 assert time.monotonic() < until, "the observation did not end"
             limit("set", known[:2])
             equal(set(a["id"] for a in assets(viewer)) <= set(known[:2]), True)
-            # A request that began before the change-broker knew is refused, and may be sent again.
+            # A request that started before the change-broker knew the new list is refused, and may be sent again.
             every = {"kind": "assets", "includeHidden": True}
             until = time.monotonic() + 10
             while viewer.refusal("broker", "fetch.observe", fetch=every) == "access_denied":

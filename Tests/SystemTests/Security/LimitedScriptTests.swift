@@ -5,7 +5,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(120)))
 struct LimitedScriptTests {
     @Test(.spec("T-39", "T-41", "P-06"))
-    func `a limited view is the owner's view filtered, at every moment, and tells nothing else`() throws {
+    func `a limited view is the owner's view, filtered, at every sequence, and reveals nothing else`() throws {
         let script = try GrantScript()
         try script.key("viewer", "--access", "limited")
         for name in ["narrowed", "widened"] { try script.key(name) }
@@ -158,7 +158,7 @@ struct LimitedScriptTests {
                 try:
                     reply = viewer.call("broker", "fetch.details", observation=self.observation, token=self.token)
                 except Refused as error:
-                    # The change-broker was started again.
+                    # The change-broker was restarted.
                     equal(error.name, "handle_expired")
                     return self.observe()
                 return self.apply(reply)
@@ -211,7 +211,7 @@ struct LimitedScriptTests {
             model, token, secrets, shown = everything(viewer), start, {}, set()
             follow = Watched("viewer")
             stream = follow.send("catalog", "changes.follow", credit=1 << 22, token=start)
-            # The same from the change-broker, with other clients' changes only of what is on the list.
+            # The same from the change-broker, with other clients' changes only of assets on the list.
             feed = Watched("viewer")
             feed.send("broker", "feed.follow", credit=1 << 22, token=start)
             observed = [Observed(shape) for shape in shapes()[:9] + shapes()[12:13] + shapes()[17:]] + [
@@ -299,7 +299,7 @@ struct LimitedScriptTests {
                     compare_collections(listed)
                     compare_cloud_identifiers(listed)
                 if turn in (20, 40):
-                    # At an earlier moment the list was another one.
+                    # At an earlier token the list was different.
                     equal(stripped(viewer.call("catalog", "fetch.assets", fetch={"kind": "assets"}, token=token)
                                    ["assets"]), stripped(assets(viewer)))
             for one in observed:
@@ -308,7 +308,7 @@ struct LimitedScriptTests {
             # The streams from the start lead to the same view.
             for stream in ((follow, "catalog"), (feed, "broker")):
                 streamed_view(start, model, *stream)
-            # Not a word of what was never on the list.
+            # The replies never mention assets that were never on the list.
             text = b"\n".join(frames)
             hidden = [secret for secret in secrets if secret not in shown]
             assert len(hidden) > 10

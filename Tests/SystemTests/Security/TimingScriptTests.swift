@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// How long the services need to refuse an asset that a client may not see, against one that does not exist (T-40, T-41).
+/// Compares the time for refusing an asset that a client may not see with that for an unknown one (T-40, T-41).
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct TimingScriptTests {
     @Test(.spec("T-40", "T-41")) func `a forbidden asset is refused in the time of an unknown one`() throws {
@@ -17,9 +17,9 @@ struct TimingScriptTests {
         )
     }
 
-    /// The two identifiers of a pair are asked about one after the other, in an order that is drawn, so that what changes
-    /// in the machine concerns both alike. If nothing distinguishes them, each is the slower one in half of the pairs:
-    /// the number of those pairs is binomial, and beyond 4.5 of its standard deviations in 1 of 150,000 runs.
+    /// The two identifiers of a pair are requested one after the other, in random order, so that changes in the
+    /// machine's load affect both alike. If their times do not differ, each is the slower one in half of the pairs: the
+    /// number of those pairs is binomial, and beyond 4.5 of its standard deviations in 1 of 150,000 runs.
     private static let script = #"""
         import random
 
@@ -29,7 +29,7 @@ struct TimingScriptTests {
         def forbidden_and_unknown():
             chance = random.Random(11)
             adder, other = Client("adder"), Client("other")
-            # The first asset is the only one of each client that asks.
+            # The first asset is the only one that the requesting clients may see.
             adder.perform(create("1.jpg"), attachments=[file("1.jpg")])
             for number in range(2, 7):
                 client = other if number % 2 else owner
@@ -40,7 +40,7 @@ struct TimingScriptTests {
                 time.sleep(0.05)
             known = sorted(asset["id"] for asset in assets())
             decide("limit", identity="key:viewer", assets=known[:1], action="set")
-            # Of the time of the others, and as many of each.
+            # As many unknown identifiers, with the same creation times.
             letters = "0123456789abcdefghjkmnpqrstvwxyz"
             hidden = known[1:]
             unknown = [id[:11] + "".join(chance.choice(letters) for _ in id[11:]) for id in hidden]
@@ -93,7 +93,7 @@ struct TimingScriptTests {
                 measure(20)
                 isAlike, text = measure(PAIRS // 8)
                 if not isAlike:
-                    # A difference that the services make is clearer in more pairs; one of the machine's moment is gone.
+                    # A difference of the services is clearer in more pairs; one caused by the machine disappears.
                     first = text
                     isAlike, text = measure(4 * (PAIRS // 8))
                     assert isAlike, (first, text)

@@ -49,7 +49,7 @@ struct UnauthorizedClientTests {
         PublishEdit(id: id, asset: asset, adjustments: AdjustmentList(operations: [.exposure(0.5)])).frame
     }
 
-    private static let question = Bytes(#"{"jsonrpc":"2.0","id":1,"method":"health"}"#.utf8)
+    private static let request = Bytes(#"{"jsonrpc":"2.0","id":1,"method":"health"}"#.utf8)
 
     /// Returns the ids of all edits in the history.
     private static func edits(_ library: PhotoLibrary) async throws -> Set<String> {
@@ -91,7 +91,7 @@ struct UnauthorizedClientTests {
             for entryPoint in EntryPoint.allCases {
                 let kind = entryPoint == .feed ? ZMQ_SUB : entryPoint == .edits ? ZMQ_PUSH : ZMQ_DEALER
                 let socket = KeyedSocket(context, kind, Self.address(entryPoint, open), client.keys)
-                if kind == ZMQ_DEALER { socket.send(Self.question) }
+                if kind == ZMQ_DEALER { socket.send(Self.request) }
                 if kind == ZMQ_PUSH { socket.send(Self.edit(name, of: asset)) }
                 sockets.append((name, entryPoint, socket, client.lists.contains(entryPoint.list)))
             }
@@ -104,11 +104,11 @@ struct UnauthorizedClientTests {
         )
         let patient = Set(clients.filter { $0.value.lists.contains("edits") }.keys)
         var applied: Set<String> = []
-        let asked = ContinuousClock().now
+        let start = ContinuousClock().now
         var changes = 0
-        while ContinuousClock().now - asked < .seconds(3) || heard != welcome || applied != patient {
+        while ContinuousClock().now - start < .seconds(3) || heard != welcome || applied != patient {
             changes += 1
-            guard ContinuousClock().now - asked < .seconds(40) else { break }
+            guard ContinuousClock().now - start < .seconds(40) else { break }
             _ = try await library.perform([
                 .updateAsset(.init(id: .id(asset), set: AssetPatch(rating: changes % 6)))
             ])
@@ -168,7 +168,7 @@ struct UnauthorizedClientTests {
         let edits = KeyedSocket(context, ZMQ_PUSH, open.editor[1], old)
         defer { for socket in [requests, feed, edits] { socket.close() } }
         func answer(_ socket: KeyedSocket) async throws -> JSON? {
-            socket.send(Self.question)
+            socket.send(Self.request)
             for _ in 0..<200 {
                 if let frames = socket.receive() { return try JSON(parsing: frames[0]) }
                 try await Task.sleep(for: .milliseconds(20))
@@ -273,7 +273,7 @@ extension RawCurve {
     }
 }
 
-/// A socket as other programs have it: libzmq without the project's own code.
+/// A socket of libzmq without the project's code, as other programs use it.
 struct KeyedSocket {
     private let socket: UnsafeMutableRawPointer?
 
@@ -292,7 +292,7 @@ struct KeyedSocket {
         zmq_connect(socket, address)
     }
 
-    /// Hands a message to libzmq, which queues it until there is a connection.
+    /// Passes a message to libzmq, which queues it until there is a connection.
     func send(_ bytes: Bytes) { zmq_send(socket, bytes, bytes.count, ZMQ_DONTWAIT) }
 
     /// Returns a message that has arrived; nil if there is none.

@@ -1,4 +1,5 @@
-/// The translation of statements, which are written for SQLite, to PostgreSQL: the differences of all statements alike.
+/// The translation of statements, which are written for SQLite, to PostgreSQL: the differences that concern all
+/// statements.
 ///
 /// Differences of single statements are in ``SQLDialect``, those of types and functions in ``PostgreSQLSchema``.
 enum PostgreSQLDialect {

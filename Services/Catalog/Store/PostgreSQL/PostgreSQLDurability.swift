@@ -1,7 +1,7 @@
 import JSONValue
 import PostgreSQL
 
-/// The settings of a server that decide what an acknowledged change survives.
+/// The settings of a server that decide which failures an acknowledged change survives.
 struct PostgreSQLDurability: Sendable, Equatable {
     var version = ""
     /// `synchronous_commit`: `off` acknowledges commits before they are on any disk.
@@ -10,7 +10,7 @@ struct PostgreSQLDurability: Sendable, Equatable {
     var standbys = ""
     /// False if the server does not sync its files at all.
     var syncsFiles = true
-    /// False if a page that is written partly, because the power fails, cannot be repaired.
+    /// False if a page that was written only partly before a power failure cannot be repaired.
     var writesFullPages = true
 
     init() {}

@@ -94,7 +94,7 @@ final class PostgreSQLLibraryDatabase: LibraryDatabase {
 
     func noteCommitted(_ sequence: Int64) { replicated?.noteCommitted(sequence) }
 
-    var shownSequence: Int64? { replicated?.shown }
+    var replayedSequence: Int64? { replicated?.replayed }
 
     var mayLag: Bool { replicated?.isPrimaryAway == true }
 
@@ -116,7 +116,19 @@ final class PostgreSQLLibraryDatabase: LibraryDatabase {
 
     /// Returns the error of a server that cannot be reached.
     static func offline(_ error: PostgreSQLError, at address: String) -> StorageError {
-        .serverOffline("\(withoutPassword(address)): \(error). Start PostgreSQL or wait until it is reachable again.")
+        .serverOffline("\(withoutPassword(address)): \(error). \(advice(error.message))")
+    }
+
+    /// libpq says by its text only why a server has refused a connection.
+    private static func advice(_ message: String) -> String {
+        if message.contains("database \""), message.contains("does not exist") {
+            return "Create it with createdb, or name another one with --store."
+        }
+        let ofAccess = ["role \"", "authentication failed", "pg_hba.conf", "no password"]
+        if ofAccess.contains(where: { message.contains($0) }) {
+            return "Check the user and the password in --store, and pg_hba.conf of the server."
+        }
+        return "Start PostgreSQL or wait until it is reachable again."
     }
 
     func storageError(_ error: any Error) -> StorageError? { failure(error) }

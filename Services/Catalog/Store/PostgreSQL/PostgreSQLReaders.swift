@@ -18,8 +18,8 @@ final class PostgreSQLAccess: @unchecked Sendable {
     /// The server of the connection; nil without one.
     var server: String? { session.peer?.server }
 
-    /// Ends the connection if it leads to such a server: work that runs on it fails as disconnected, and the next one
-    /// connects anew.
+    /// Ends the connection if its server satisfies a condition: work that runs on it fails as disconnected, and the
+    /// next work connects again.
     func disconnect(where isMeant: (_ server: String) -> Bool) {
         guard let peer = session.peer, isMeant(peer.server) else { return }
         peer.disconnect()
@@ -43,9 +43,9 @@ final class PostgreSQLAccess: @unchecked Sendable {
     }
 }
 
-/// The connections that read from one server. Each read has one of them for itself.
+/// The connections that read from one server. Each read uses one of them alone.
 final class PostgreSQLReaders: Sendable {
-    /// The most reads that wait for a connection.
+    /// The maximum number of reads that wait for a connection.
     static let waitingLimit = 4096
 
     private let all: [PostgreSQLAccess]
@@ -56,7 +56,7 @@ final class PostgreSQLReaders: Sendable {
         var waiting: Deque<CheckedContinuation<PostgreSQLAccess, Never>> = []
     }
 
-    /// The connection that a read has at a time, for one that gives the read up.
+    /// The connection that a read uses at present, so that another task can abandon the read.
     final class Lease: Sendable {
         fileprivate let reader = Mutex<PostgreSQLAccess?>(nil)
     }
@@ -68,7 +68,7 @@ final class PostgreSQLReaders: Sendable {
         readers = Mutex(Readers(idle: all))
     }
 
-    /// Runs work on one of the connections, which it may not use any more afterwards.
+    /// Runs work on one of the connections, which it may not use afterwards.
     func run<Value: Sendable>(
         lease: Lease? = nil,
         _ work: @escaping @Sendable (PostgreSQLSession) throws -> Value
@@ -87,18 +87,18 @@ final class PostgreSQLReaders: Sendable {
     /// The servers to which the connections lead.
     var servers: Set<String> { Set(all.compactMap(\.server)) }
 
-    /// Ends the connections to such servers, whether they are in use or not.
+    /// Ends the connections whose server satisfies a condition, whether they are in use or not.
     func disconnect(where isMeant: (_ server: String) -> Bool) {
         for reader in all { reader.disconnect(where: isMeant) }
     }
 
-    /// Ends the connections to such servers that are not in use.
+    /// Ends the idle connections whose server satisfies a condition.
     func disconnectIdle(where isMeant: (_ server: String) -> Bool) {
         // A read that takes one of them meanwhile repeats its work.
         for reader in readers.withLock({ $0.idle }) { reader.disconnect(where: isMeant) }
     }
 
-    /// Gives up a read whose server does not answer, and the connections to that server that are not in use.
+    /// Abandons a read whose server does not answer, and ends the idle connections to that server.
     func giveUp(_ lease: Lease) {
         let server = lease.reader.withLock { reader -> String? in
             guard let reader, let server = reader.server else { return nil }

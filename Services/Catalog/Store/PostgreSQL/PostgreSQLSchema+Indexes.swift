@@ -87,11 +87,11 @@ extension PostgreSQLSchema {
         """
     ]
 
-    /// The SQLSTATE of a commit of a catalog that is not the writer any more.
+    /// The SQLSTATE of a commit of a catalog that is no longer the writer.
     static let otherEpoch = "SL001"
 
-    // The lock of the library's row keeps another catalog from taking over until the commit is done. The followers are
-    // told of it.
+    // The lock on the library's row keeps another catalog from taking over until the commit has ended. The followers
+    // are notified of it.
     static let requireEpoch = """
         CREATE OR REPLACE FUNCTION require_epoch(own bigint) RETURNS void LANGUAGE plpgsql AS $$
         DECLARE current record;

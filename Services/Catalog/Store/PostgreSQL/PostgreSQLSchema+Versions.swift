@@ -48,7 +48,7 @@ extension PostgreSQLSchema {
             )
         }
     }
-    /// Notes in which cluster, database and table the library is, and compares that with what was noted before: a dump
+    /// Records in which cluster, database and table the library is, and compares that with the last record: a dump
     /// contains the place where it was made. A replica that is promoted is the same place.
     ///
     /// - Returns: true if the tables are at another place than before, because a dump was loaded

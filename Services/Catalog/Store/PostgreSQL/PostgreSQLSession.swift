@@ -16,7 +16,7 @@ final class PostgreSQLSession {
     private let check: (@Sendable () throws -> String)?
     /// Milliseconds for connecting; nil for the time of the address.
     private let connectMilliseconds: Int64?
-    /// The most statements whose translations are kept.
+    /// The maximum number of statements whose translations are cached.
     private static let translationLimit = 1024
 
     init(
@@ -31,7 +31,7 @@ final class PostgreSQLSession {
         self.check = check
     }
 
-    /// Returns the connection; a lost one cannot go on, because its transaction is lost too.
+    /// Returns the connection; a lost one is not replaced, because its transaction is lost too.
     func connected() throws(PostgreSQLError) -> PostgreSQLConnection {
         guard let connection, connection.isConnected else {
             throw PostgreSQLError(.disconnected, "the connection to the server is lost")
@@ -39,7 +39,7 @@ final class PostgreSQLSession {
         return connection
     }
 
-    /// The other end of the newest connection; nil without one. It may be asked on any thread.
+    /// The other end of the newest connection; nil without one. It may be read on any thread.
     var peer: PostgreSQLConnection.Peer? { known.withLock { $0 } }
 
     var isConnected: Bool { connection?.isConnected == true }
@@ -93,7 +93,7 @@ final class PostgreSQLSession {
 
     private static let takenOver = CatalogError.standby(writer: "another catalog, which has taken over")
 
-    /// Returns the refusal of a catalog that must not write any more, if the error of a transaction that was rolled back
+    /// Returns the refusal of a catalog that may no longer write, if the error of a transaction that was rolled back
     /// may come from that: another catalog has written what this one was about to write.
     func refusal(explaining error: any Error) -> CatalogError? {
         guard let check, (error as? PostgreSQLError)?.kind == .constraint else { return nil }
@@ -127,7 +127,7 @@ final class PostgreSQLExecution {
 
     private enum Source {
         case prepared(String)
-        /// A composed statement, which is not kept.
+        /// A composed statement, which is not cached.
         case once(String)
     }
 

@@ -3,15 +3,16 @@ import Glibc
 import PostgreSQL
 import Synchronization
 
-/// The newest sequence that a replica shows, and the reads that wait for a newer one.
+/// The newest sequence that a replica has replayed, and the reads that wait for a newer one.
 ///
-/// A replica does not say when it has replayed a commit: `LISTEN` is refused there. While something waits, one connection
-/// reads the head of the library, at once when the catalog learns of a new sequence, and then in growing intervals.
+/// A replica sends no notification when it has replayed a commit, because it refuses `LISTEN`. While reads wait, one
+/// connection reads the head of the library: at once when the catalog learns of a new sequence, then at growing
+/// intervals.
 final class ReplicaPosition: Sendable {
-    /// The answer to a wait.
+    /// The result of a wait.
     enum Answer: Sendable {
         case reached
-        /// The time is over.
+        /// The time has expired.
         case late
         /// The catalog has known the sequence for longer than the replica may lag.
         case lagging
@@ -30,8 +31,8 @@ final class ReplicaPosition: Sendable {
     private struct State {
         /// The newest sequence that the catalog knows, from its own commits, the primary server, or a read.
         var known: Int64 = 0
-        /// The newest sequence that the replica has shown.
-        var shown: Int64 = 0
+        /// The newest sequence that the replica has replayed.
+        var replayed: Int64 = 0
         var waiters: [UInt64: Waiter] = [:]
         var lastWaiter: UInt64 = 0
         var cancelledEarly: Set<UInt64> = []
@@ -39,10 +40,10 @@ final class ReplicaPosition: Sendable {
         var isClosed = false
     }
 
-    /// Milliseconds between two looks: at first, at most, and when the replica does not answer.
+    /// Milliseconds between two reads of the head: at first, at most, and when the replica does not answer.
     private static let intervals: (first: Int64, last: Int64, failed: Int64) = (1, 50, 200)
-    /// Milliseconds for an answer of the replica.
-    private static let answer: Int32 = 1000
+    /// The maximum time for a reply of the replica, in milliseconds.
+    private static let replyTimeout: Int32 = 1000
 
     private let access: PostgreSQLAccess
     private let state = Mutex(State())
@@ -50,7 +51,7 @@ final class ReplicaPosition: Sendable {
 
     init(_ address: String) {
         access = PostgreSQLAccess(
-            PostgreSQLSession(address, connectMilliseconds: Int64(Self.answer)),
+            PostgreSQLSession(address, connectMilliseconds: Int64(Self.replyTimeout)),
             label: "postgresql replica position"
         )
     }
@@ -58,9 +59,10 @@ final class ReplicaPosition: Sendable {
     /// The newest sequence that the catalog knows: every later read has it.
     var known: Int64 { state.withLock { $0.known } }
 
-    var shown: Int64 { state.withLock { $0.shown } }
+    /// The newest sequence that the replica has replayed.
+    var replayed: Int64 { state.withLock { $0.replayed } }
 
-    /// Learns of a sequence.
+    /// Records a sequence that the catalog knows.
     func noteCommitted(_ sequence: Int64) {
         let isAwaited = state.withLock { state in
             guard sequence > state.known else { return false }
@@ -70,20 +72,20 @@ final class ReplicaPosition: Sendable {
         if isAwaited { news.signal() }
     }
 
-    /// Learns of a sequence that the replica has shown to a client.
-    func show(_ sequence: Int64) {
+    /// Records a sequence that the replica has replayed.
+    func noteReplayed(_ sequence: Int64) {
         let ready = state.withLock { state in
-            (state.known, state.shown) = (max(state.known, sequence), max(state.shown, sequence))
+            (state.known, state.replayed) = (max(state.known, sequence), max(state.replayed, sequence))
             return Self.takeReady(&state)
         }
         for (continuation, answer) in ready { continuation.resume(returning: answer) }
     }
 
-    /// Waits until the replica shows a sequence.
+    /// Waits until the replica has replayed a sequence.
     ///
     /// - Parameters:
-    ///   - milliseconds: the longest time to wait
-    ///   - lag: milliseconds for which the replica may lag behind the catalog's knowledge; nil for any time
+    ///   - milliseconds: the maximum time to wait
+    ///   - lag: milliseconds for which the replica may lag behind what the catalog knows; nil for any time
     func wait(for sequence: Int64, milliseconds: Int64, lag: Int64?) async -> Answer {
         let id = state.withLock { state in
             state.lastWaiter += 1
@@ -92,7 +94,7 @@ final class ReplicaPosition: Sendable {
         let answer = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let (answer, starts) = state.withLock { state -> (Answer?, Bool) in
-                    if state.shown >= sequence { return (.reached, false) }
+                    if state.replayed >= sequence { return (.reached, false) }
                     if state.isClosed || state.cancelledEarly.contains(id) { return (.late, false) }
                     let now = Self.now
                     state.waiters[id] = Waiter(
@@ -120,18 +122,18 @@ final class ReplicaPosition: Sendable {
         return answer
     }
 
-    /// Asks the replica once, without waiting for the answer.
+    /// Asks the replica once for its head, without waiting for the reply.
     ///
-    /// - Parameter body: receives the sequence that it shows; not called if it does not answer
+    /// - Parameter body: receives the sequence that it has replayed; not called if it does not answer
     func lookOnce(_ body: @escaping @Sendable (Int64) -> Void) {
         access.async { [self] session in
             guard let sequence = try? head(session) else { return }
-            show(sequence)
+            noteReplayed(sequence)
             body(sequence)
         }
     }
 
-    /// Ends the connection if it leads to such a server.
+    /// Ends the connection if its server satisfies a condition.
     func disconnect(where isMeant: (_ server: String) -> Bool) { access.disconnect(where: isMeant) }
 
     func close() {
@@ -147,12 +149,12 @@ final class ReplicaPosition: Sendable {
 
     // MARK: Looking
 
-    /// Looks until nothing waits any more.
+    /// Reads the head repeatedly, until no read waits for it.
     private func look(_ session: PostgreSQLSession) {
         var interval = Self.intervals.first
         while true {
             var isAnswered = true
-            do { show(try head(session)) } catch { isAnswered = false }
+            do { noteReplayed(try head(session)) } catch { isAnswered = false }
             let (expired, isDone) = state.withLock { state in
                 let expired = Self.takeExpired(&state)
                 if state.waiters.isEmpty { state.isLooking = false }
@@ -168,9 +170,9 @@ final class ReplicaPosition: Sendable {
         }
     }
 
-    /// Waits for news of the catalog, at most for a time.
+    /// Waits for a new sequence or a new waiting read, at most for a time.
     ///
-    /// - Returns: true if there were some
+    /// - Returns: true if there was one
     private func pause(_ milliseconds: Int64) -> Bool {
         var wanted = pollfd(fd: news.descriptor, events: Int16(POLLIN), revents: 0)
         guard poll(&wanted, 1, Int32(milliseconds)) > 0 else { return false }
@@ -181,7 +183,7 @@ final class ReplicaPosition: Sendable {
     private func head(_ session: PostgreSQLSession) throws -> Int64 {
         do {
             let sql = HistoryStore.newestSequenceQuery
-            return try session.connect().execute(sql, withinMilliseconds: Self.answer).int64(0, 0)
+            return try session.connect().execute(sql, withinMilliseconds: Self.replyTimeout).int64(0, 0)
         } catch {
             session.close()
             throw error
@@ -191,7 +193,7 @@ final class ReplicaPosition: Sendable {
     private typealias Answers = [(CheckedContinuation<Answer, Never>, Answer)]
 
     private static func takeReady(_ state: inout State) -> Answers {
-        let ready = state.waiters.filter { $0.value.sequence <= state.shown }
+        let ready = state.waiters.filter { $0.value.sequence <= state.replayed }
         for id in ready.keys { state.waiters[id] = nil }
         return ready.values.map { ($0.continuation, .reached) }
     }

@@ -6,31 +6,31 @@ import PostgreSQL
 import Storage
 import Synchronization
 
-/// Reads at a replica, or at the primary server, and never anything older than what this catalog has shown before.
+/// Reads at a replica, or at the primary server, and never a state older than one that this catalog has read before.
 ///
-/// The catalog that writes reads at the primary server, where its own commits are at once. A standby asks the primary server
-/// for the newest sequence, and reads at the replica when that shows it; so a client that has changed something through
-/// another catalog reads it here. If the primary server does not answer soon, reads go on at the replica, with everything
-/// that this catalog knows of. A replica that does not answer, or lags by more than a second, is replaced by the
-/// primary server.
+/// The catalog that writes reads at the primary server, where its own commits are at once. A standby asks the primary
+/// server for the newest sequence, and reads at the replica once that has replayed it; so a client that has changed
+/// something through another catalog reads its change at the standby. If the primary server does not answer soon, reads
+/// go to the replica once it has replayed all that this catalog knows. A replica that does not answer, or lags by more
+/// than a second, is replaced by the primary server.
 ///
-/// A read may take long, and a server that has disappeared is noticed late by its connections. So a read that is not done
-/// yet goes on only while the server answers a short question.
+/// A read may take long, and connections notice late that their server has disappeared. A running read therefore
+/// continues only while the server answers a short query.
 ///
 /// A failover changes which server is which. Connections that lead to a former primary server are ended when the
 /// catalog knows the new one; and while reads at the replica lead to the primary server, because there was no other
-/// one, the catalog looks for a replica that has come back. So the loss of one server never ends both kinds of
+/// one, the catalog looks for a replica that is available again. So the loss of one server never ends both kinds of
 /// connections.
 final class ReplicatedReads: Sendable {
     /// Limits, in milliseconds.
     struct Limits: Sendable {
-        /// The longest time by which a replica may lag while the primary server answers.
+        /// The maximum lag of a replica while the primary server answers.
         var lag: Int64 = 1000
-        /// The longest time that a read waits for a replica while the primary server is away.
+        /// The maximum time that a read waits for a replica while the primary server does not answer.
         var wait: Int64 = 10_000
-        /// The time between two looks at a replica that is not used.
+        /// The time between two checks of a replica that is not used.
         var retry: UInt64 = 1000
-        /// The time that a server has for an answer to a short question, and the time between two questions during a
+        /// The time within which a server has to answer a short query, and the time between two such queries during a
         /// read.
         var probeTimeout: Int64 = 300
         var watch: Int64 = 100
@@ -62,9 +62,9 @@ final class ReplicatedReads: Sendable {
     private let primary: PostgreSQLReaders
     private let replica: PostgreSQLReaders
     private let position: ReplicaPosition
-    private let question: ServerHead
-    private let replicaQuestion: ServerHead
-    /// Looks for a replica that has come back.
+    private let primaryHead: ServerHead
+    private let replicaHead: ServerHead
+    /// Looks for a replica that is available again.
     private let search: PostgreSQLAccess
     private let limits: Limits
     private let state = Mutex(State())
@@ -82,14 +82,15 @@ final class ReplicatedReads: Sendable {
         self.limits = limits
         replica = PostgreSQLReaders(address, count: readers, label: "postgresql replica", isLocal: isLocal)
         position = ReplicaPosition(address)
-        question = ServerHead(primaryAddress, label: "postgresql head", timeout: limits.probeTimeout)
-        replicaQuestion = ServerHead(address, label: "postgresql replica head", timeout: limits.probeTimeout)
+        primaryHead = ServerHead(primaryAddress, label: "postgresql head", timeout: limits.probeTimeout)
+        replicaHead = ServerHead(address, label: "postgresql replica head", timeout: limits.probeTimeout)
         search = PostgreSQLAccess(PostgreSQLSession(address), label: "postgresql replica search")
     }
 
     // MARK: The primary server
 
-    /// Learns that the primary server does not answer: what the replica's connections ask of it does not either.
+    /// Records that the primary server does not answer. Connections to the replica that lead to it do not answer
+    /// either.
     func losePrimary() {
         let lost = state.withLock { state -> String? in
             defer { state.isPrimaryAway = true }
@@ -97,16 +98,16 @@ final class ReplicatedReads: Sendable {
         }
         guard let lost else { return }
         replica.disconnectIdle { $0 == lost }
-        replicaQuestion.disconnect { $0 == lost }
+        replicaHead.disconnect { $0 == lost }
         position.disconnect { $0 == lost }
     }
 
-    /// Learns which server is the primary one, and that it answers.
+    /// Records which server is the primary one, and that it answers.
     func findPrimary(_ server: String) {
         state.withLock { ($0.isPrimaryAway, $0.primaryServer) = (false, server) }
         // Reads there are repeated at the right server.
         primary.disconnect { $0 != server }
-        question.disconnect { $0 != server }
+        primaryHead.disconnect { $0 != server }
         let isDue = state.withLock { state in
             guard .now() >= state.nextSearch else { return false }
             state.nextSearch = .now() + .milliseconds(Int(limits.retry))
@@ -115,17 +116,17 @@ final class ReplicatedReads: Sendable {
         guard isDue else { return }
         // A catalog that writes needs the replica only when the primary server is lost: it knows then which host
         // answers.
-        replicaQuestion.refresh()
+        replicaHead.refresh()
         if replica.servers.contains(server) { searchReplica(besides: server) }
     }
 
-    /// Has reads go to a replica, if there is one, instead of the primary server.
+    /// Moves the connections of the replica from the primary server to a replica, if there is one.
     private func searchReplica(besides primary: String) {
         search.async { [self] session in
             defer { session.close() }
             guard (try? session.connect()) != nil, let server = session.peer?.server, server != primary else { return }
             replica.disconnectIdle { $0 == primary }
-            replicaQuestion.disconnect { $0 == primary }
+            replicaHead.disconnect { $0 == primary }
             position.disconnect { $0 == primary }
         }
     }
@@ -133,11 +134,11 @@ final class ReplicatedReads: Sendable {
     /// True if the primary server does not answer.
     var isPrimaryAway: Bool { state.withLock { $0.isPrimaryAway } }
 
-    /// Does work at a server that takes as long as it needs while the server answers short questions.
+    /// Does work at a server, without a time limit as long as the server answers short queries.
     ///
-    /// - Throws: ``NoAnswer`` if the server does not; the work then goes on, and nobody waits for its end
+    /// - Throws: ``NoAnswer`` if the server does not; the work is then abandoned, but may still run
     private func whileAnswering<Value: Sendable>(
-        _ question: ServerHead,
+        _ serverHead: ServerHead,
         _ readers: PostgreSQLReaders,
         _ work: @escaping @Sendable (PostgreSQLReaders.Lease) async throws -> Value
     ) async throws -> Value {
@@ -148,7 +149,7 @@ final class ReplicatedReads: Sendable {
         }
         let watch = Task { [limits] in
             while await TaskDelay.timeout(.milliseconds(limits.watch)) {
-                guard await question.ask() == nil else { continue }
+                guard await serverHead.ask() == nil else { continue }
                 if outcome.fulfill(.failure(NoAnswer())) { readers.giveUp(lease) }
                 return
             }
@@ -164,7 +165,7 @@ final class ReplicatedReads: Sendable {
         _ value: @escaping @Sendable (SQLConnection) throws -> Value
     ) async throws -> Value {
         do {
-            let value = try await whileAnswering(question, primary) { [primary] lease in
+            let value = try await whileAnswering(primaryHead, primary) { [primary] lease in
                 do {
                     return try await primary.read(lease: lease, value)
                 } catch let error as PostgreSQLError where error.kind == .disconnected {
@@ -185,11 +186,11 @@ final class ReplicatedReads: Sendable {
 
     // MARK: Reading
 
-    /// Learns of a sequence that the catalog knows: reads that begin afterwards have it.
+    /// Records a sequence that the catalog knows: reads that begin afterwards have it.
     func noteCommitted(_ sequence: Int64) { position.noteCommitted(sequence) }
 
-    /// The newest sequence that the replica has shown.
-    var shown: Int64 { position.shown }
+    /// The newest sequence that the replica has replayed.
+    var replayed: Int64 { position.replayed }
 
     /// - Parameter isWriter: true in the catalog that writes
     func read<Value: Sendable>(
@@ -200,10 +201,10 @@ final class ReplicatedReads: Sendable {
             do { return try await atPrimary(value) } catch is PrimaryAway {}
         }
         if !isPrimaryAway {
-            if let head = await question.ask() { noteCommitted(head) } else { losePrimary() }
+            if let head = await primaryHead.ask() { noteCommitted(head) } else { losePrimary() }
         }
         do {
-            return try await whileAnswering(replicaQuestion, replica) { [self] lease in
+            return try await whileAnswering(replicaHead, replica) { [self] lease in
                 try await atReplica(lease, value, position.known)
             }
         } catch is NoAnswer {
@@ -213,13 +214,13 @@ final class ReplicatedReads: Sendable {
             if let read = try await instead(value) { return read }
             throw CatalogError.behind(head: error.head.token, wanted: position.known)
         } catch let error as PostgreSQLError where [.disconnected, .conflict, .schema].contains(error.kind) {
-            // The schema: the library was created or upgraded a moment ago, and the replica does not show that yet.
+            // The schema: the library was created or upgraded a moment ago, and the replica has not replayed that yet.
             if let read = try await instead(value) { return read }
             throw error
         }
     }
 
-    /// Reads at the primary server because the replica does not serve; nil if that is away too.
+    /// Reads at the primary server because the replica cannot; nil if the primary server does not answer either.
     private func instead<Value: Sendable>(
         _ value: @escaping @Sendable (SQLConnection) throws -> Value
     ) async throws -> Value? {
@@ -235,7 +236,7 @@ final class ReplicatedReads: Sendable {
         }
     }
 
-    /// True if reads go to the primary server for now. Looks at the replica from time to time.
+    /// True if reads go to the primary server for now. It checks the replica from time to time.
     private var isReplicaAvoided: Bool {
         let (isAvoided, looks) = state.withLock { state in
             guard state.isReplicaAvoided, .now() >= state.nextLook else { return (state.isReplicaAvoided, false) }
@@ -244,8 +245,8 @@ final class ReplicatedReads: Sendable {
         }
         if looks {
             let known = position.known
-            position.lookOnce { [self] shown in
-                if shown >= known { state.withLock { $0.isReplicaAvoided = false } }
+            position.lookOnce { [self] replayed in
+                if replayed >= known { state.withLock { $0.isReplicaAvoided = false } }
             }
         }
         return isAvoided
@@ -266,7 +267,7 @@ final class ReplicatedReads: Sendable {
                         let head = try LibraryReader(database: connection).head()
                         guard head.sequence >= newest else { return .behind(head) }
                         let value = try value(connection)
-                        position.show(head.sequence)
+                        position.noteReplayed(head.sequence)
                         return .value(value)
                     }
                 }
@@ -275,7 +276,7 @@ final class ReplicatedReads: Sendable {
                     state.withLock { $0.replicaReads += 1 }
                     return value
                 case .behind(let head):
-                    // Another connection, which is to another replica, has shown it already.
+                    // Another connection may lead to another replica, which has replayed it already.
                     guard attempts < Self.mostAttempts else { throw ReplicaBehind(head: head) }
                     if isAgain { try await replica.run { $0.close() } }
                     let isAway = isPrimaryAway
@@ -287,8 +288,8 @@ final class ReplicatedReads: Sendable {
                     guard answer == .reached else { throw ReplicaBehind(head: head) }
                 }
             } catch let error as PostgreSQLError {
-                // The server has ended the connection, or the transaction because of what it replays: reading changes
-                // nothing, and is repeated.
+                // The server has ended the connection, or the transaction because it conflicts with the replay: reading
+                // changes nothing, and is repeated.
                 guard error.kind == .disconnected || error.kind == .conflict, attempts < 2 else { throw error }
             }
         }
@@ -296,11 +297,11 @@ final class ReplicatedReads: Sendable {
 
     private static let mostAttempts = 4
 
-    /// Waits until reads have a sequence that a client asks for.
+    /// Waits until reads have a sequence that a client needs.
     ///
     /// - Returns: false if they do not have it in time
     func wait(for sequence: Int64, milliseconds: Int64, isWriter: Bool) async -> Bool {
-        if position.shown >= sequence { return true }
+        if position.replayed >= sequence { return true }
         let isAway = isPrimaryAway
         if isWriter || isReplicaAvoided, !isAway, position.known >= sequence { return true }
         switch await position.wait(for: sequence, milliseconds: milliseconds, lag: isAway ? nil : limits.lag) {
@@ -315,7 +316,7 @@ final class ReplicatedReads: Sendable {
     var metrics: JSONObject {
         let state = state.withLock { $0 }
         return [
-            "server": .string(location), "sequence": .int(position.shown), "reads": JSON(state.replicaReads),
+            "server": .string(location), "sequence": .int(position.replayed), "reads": JSON(state.replicaReads),
             "readsAtPrimary": JSON(state.primaryReads), "isUsed": .bool(!state.isReplicaAvoided),
             "isPrimaryAway": .bool(state.isPrimaryAway),
             "servers": .array(replica.servers.subtracting([state.primaryServer ?? ""]).sorted().map { .string($0) }),
@@ -324,8 +325,8 @@ final class ReplicatedReads: Sendable {
 
     func close() {
         position.close()
-        question.close()
-        replicaQuestion.close()
+        primaryHead.close()
+        replicaHead.close()
         search.sync { $0.close() }
         replica.close()
     }

@@ -2,22 +2,22 @@ import Basics
 import PostgreSQL
 import Synchronization
 
-/// Asks a server for the newest sequence that it shows, once for all reads that have come meanwhile.
+/// Reads the newest sequence of a server, once for all reads that wait for it.
 final class ServerHead: Sendable {
     private struct State {
         var isAsking = false
         var waiting: [Promise<Int64?>] = []
     }
 
-    /// Milliseconds for an answer of the server, after which the connection is given up.
+    /// Milliseconds for a reply of the server, after which the connection is ended.
     private static let answer: Int32 = 1000
 
     private let access: PostgreSQLAccess
     private let state = Mutex(State())
-    /// The longest time that one question waits.
+    /// The maximum time that a caller waits.
     private let timeout: Duration
 
-    /// - Parameter timeout: milliseconds after which a server that does not answer counts as away
+    /// - Parameter timeout: milliseconds after which a server that does not answer counts as not available
     init(_ address: String, label: String, timeout: Int64) {
         access = PostgreSQLAccess(
             PostgreSQLSession(address, connectMilliseconds: Int64(Self.answer)),
@@ -37,7 +37,7 @@ final class ServerHead: Sendable {
         return await promise.value()
     }
 
-    /// Asks without waiting for the answer, so that there is a connection to a server that answers.
+    /// Asks without waiting for the reply, so that there is a connection to a server that answers.
     func refresh() { begin(Promise()) }
 
     private func begin(_ promise: Promise<Int64?>) {
@@ -69,7 +69,7 @@ final class ServerHead: Sendable {
         }
     }
 
-    /// Ends the connection if it leads to such a server.
+    /// Ends the connection if its server satisfies a condition.
     func disconnect(where isMeant: (_ server: String) -> Bool) { access.disconnect(where: isMeant) }
 
     func close() { access.sync { $0.close() } }

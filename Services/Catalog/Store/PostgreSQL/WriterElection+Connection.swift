@@ -11,7 +11,7 @@ extension WriterElection {
         /// Neither answers.
         case away
     }
-    /// The part of a catalog in the writing.
+    /// The role of a catalog.
     enum Role: Sendable, Equatable {
         /// This catalog writes, with the number of its epoch.
         case writer(epoch: Int64)
@@ -21,29 +21,29 @@ extension WriterElection {
 
     /// A catalog that follows the writer.
     struct Follower: Sendable {
-        /// The history that the catalog has in memory.
-        var history: String
+        /// The identifier of the history that the catalog has in memory.
+        var historyID: String
         /// Returns the newest sequence that the catalog knows.
         var head: @Sendable () -> Int64
-        /// A sequence that the catalog has acknowledged or shown before it started: a replica may not have had it then.
+        /// A sequence that the catalog had acknowledged or read before it started; a replica may not have replayed it.
         var acknowledged: Int64 = 0
         /// Receives records of the writer, in order, and the newest sequence among them.
         var receive: @Sendable ([StoredRecord], Int64) throws -> Void
         /// Called with the role whenever it changes.
         var changed: @Sendable (Role) -> Void
-        /// Returns 32 hexadecimal digits that were never used before, the name of another history.
-        var newHistory: @Sendable () -> String
+        /// Returns 32 hexadecimal digits that were never used before, the identifier of another history.
+        var newHistoryID: @Sendable () -> String
     }
 
-    /// Has the server notice within 40 seconds that the other host has vanished: its session ends then, and with it the
-    /// lock of a writer that renews no date.
+    /// Makes the server notice within 40 seconds that the other host has vanished: its session then ends, and with it
+    /// the lock of a writer that renews no date.
     static let keepalives =
         "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6"
 
     /// The name of the writer of tables whose library was moved to a file.
     private static let moved = "none: the library was moved to a file"
 
-    /// Notes that the library was moved to a file, so that no catalog goes on with the tables beside it.
+    /// Records that the library was moved to a file, so that no catalog continues to use the tables.
     ///
     /// - Returns: false if another catalog has taken over since the epoch
     static func noteMoved(_ database: SQLConnection, _ epoch: Int64) throws -> Bool {
@@ -69,7 +69,7 @@ extension WriterElection {
         )
     }
 
-    /// Notes the writer of an epoch. A move to a file that is repeated keeps the mark of the first one.
+    /// Records the writer of an epoch. A repeated move to a file keeps the mark of the first one.
     ///
     /// - Parameter overMoved: true also if the library was moved to a file
     /// - Throws: `StorageError.offline` if it was, also since ``requireNotMoved(_:)``
@@ -97,7 +97,7 @@ extension WriterElection {
 
     /// - Throws: `StorageError.resourceChanged` if the library has begun another history than the catalog knows
     func require(_ head: LibraryHead?, of follower: Follower) throws(StorageError) {
-        guard let head, head.library != follower.history else { return }
+        guard let head, head.library != follower.historyID else { return }
         throw .resourceChanged("the library began another history; start the catalog again")
     }
 }

@@ -7,8 +7,8 @@ import Synchronization
 /// Decides which of several catalogs of one library writes: the one whose session holds an advisory lock of the server.
 ///
 /// A catalog that takes over raises the epoch in the library's row. Every commit checks the epoch, so one that was
-/// stopped meanwhile, and does not know of the other yet, cannot commit. The writer renews a date in the database; if it
-/// becomes too old, another catalog ends the session that holds the lock, and takes over.
+/// stopped meanwhile, and does not know of the new writer yet, cannot commit. The writer renews a date in the database;
+/// if it becomes too old, another catalog ends the session that holds the lock, and takes over.
 final class WriterElection: Sendable {
     /// Intervals and limits.
     struct Limits: Sendable {
@@ -16,9 +16,9 @@ final class WriterElection: Sendable {
         var renewal = 2.0
         /// Seconds after which a writer that has not renewed the date is replaced.
         var expiry = 10.0
-        /// Milliseconds that a catalog waits for news of the server before it looks again.
+        /// Milliseconds that a catalog waits for a notification of the server before it reads again.
         var wait: Int32 = 200
-        /// The most records, and their bytes, that are read together.
+        /// The maximum number of records, and of their bytes, that are read together.
         var records = 500
         var bytes = 4 << 20
     }
@@ -95,7 +95,7 @@ final class WriterElection: Sendable {
         return .standby(writer: writer)
     }
 
-    /// Returns the statement that fails in the transaction of a catalog that is not the writer any more.
+    /// Returns the statement that fails in the transaction of a catalog that is no longer the writer.
     ///
     /// - Throws: ``CatalogError/standby(writer:)``
     func check() throws -> String {
@@ -110,7 +110,8 @@ final class WriterElection: Sendable {
     /// Tries to become the writer, and carries out the first transaction of the library.
     ///
     /// - Parameters:
-    ///   - renews: false if nobody calls ``run(_:)``: then no other catalog takes over while the connection lasts
+    ///   - renews: false if there is no call of ``run(_:)``: then no other catalog takes over while the connection
+    ///     lasts
     ///   - body: called with true in a transaction of the new writer, else with false in one that reads
     func open<Value>(
         renews: Bool = true,
@@ -165,7 +166,8 @@ final class WriterElection: Sendable {
         }
     }
 
-    /// - Parameter isWaiting: waits a moment, because the server may not have noticed yet that the catalog before has ended
+    /// - Parameter isWaiting: waits a moment, because the server may not have noticed yet that the last catalog has
+    ///   ended
     private func tryLock(waiting isWaiting: Bool = false) throws -> Bool {
         let connection = try session.session.connected()
         if isWaiting {
@@ -224,7 +226,7 @@ final class WriterElection: Sendable {
 
     /// Holds the lock, or follows the writer and waits for the lock, until the task is cancelled.
     ///
-    /// - Throws: errors of the follower, after which the catalog cannot go on
+    /// - Throws: errors of the follower, after which the catalog cannot continue
     func run(_ follower: Follower) async throws {
         follower.changed(role)
         try await withTaskCancellationHandler {
@@ -251,7 +253,7 @@ final class WriterElection: Sendable {
                     onServer(nil)
                     let isFollowing = try followReplica(follower)
                     failures += 1
-                    // One failure may be the end of a connection; the next attempt makes another one.
+                    // One failure may be the end of a connection; the next attempt connects again.
                     if failures > 1 { state.withLock { $0.connection = isFollowing ? .replicaOnly : .away } }
                 } else if error.kind == .readOnly {
                     state.withLock { $0.connection = .readOnly }
@@ -281,7 +283,7 @@ final class WriterElection: Sendable {
         }
     }
 
-    /// Waits for the usual time without a connection whose events could be awaited.
+    /// Waits for ``Limits/wait`` when there is no connection whose events could be awaited.
     private func pause() { poll(nil, 0, limits.wait) }
 
     private func lose(_ reason: String) {
@@ -329,11 +331,11 @@ final class WriterElection: Sendable {
         return true
     }
 
-    /// Becomes the writer: nobody else can commit from now on, so the catalog reads what is missing first.
+    /// Becomes the writer: no other catalog can commit from now on, so this one first reads the records that it lacks.
     ///
-    /// If the server lacks commits that this catalog has shown, because a replica was promoted that had not received
+    /// If the server lacks commits that this catalog has read, because a replica was promoted that had not received
     /// them, the library begins another history above their numbers: no sequence is assigned twice, and every token of
-    /// the old history is refused. Other catalogs may have shown more, so sequences are skipped.
+    /// the old history is refused. Other catalogs may have read more, so sequences are skipped.
     ///
     /// - Throws: `StorageError.resourceChanged` if commits are missing, or another catalog has begun another history:
     ///   the catalog has to start again, because its memory is of the old one. Also if smart albums have other rules,
@@ -354,7 +356,7 @@ final class WriterElection: Sendable {
             }
             epoch = try raiseEpoch(connection)
             guard stored < known else { return }
-            try history.startNewHistory(library: follower.newHistory(), sequence: known + LibraryRestore.gap)
+            try history.startNewHistory(library: follower.newHistoryID(), sequence: known + LibraryRestore.gap)
             try RemoteObjectStore(database: connection).confirmAgain()
         }
         guard stored >= known else {
@@ -386,7 +388,7 @@ final class WriterElection: Sendable {
             let (page, head) = try session.inReading { connection in
                 let history = HistoryStore(database: connection)
                 let head = try history.head()
-                // A replica may not show the present history yet.
+                // A replica may not have replayed the present history yet.
                 if other == nil, (head?.sequence ?? 0) >= after { try require(head, of: follower) }
                 guard (head?.sequence ?? 0) > after else { return (RecordPage(), after) }
                 let page = try history.records(
@@ -430,7 +432,7 @@ final class WriterElection: Sendable {
         }
     }
 
-    /// Gives the lock up.
+    /// Releases the lock.
     func close() {
         queue.sync {
             // The server notices the end of a connection a little later.

@@ -3,14 +3,14 @@ import CPixels
 import PhotoModel
 import Synchronization
 
-/// Makes calls of ImageMagick on bands of rows, so that decoding, the calls and encoding run side by side and the pixels
-/// of sixteen bits stay in the processor's cache.
+/// Makes calls of ImageMagick on bands of rows, so that decoding, the calls and encoding run side by side and the
+/// pixels of sixteen bits stay in the processor's cache.
 ///
 /// The result is that of the same calls on the whole picture: each of them treats a pixel on its own, or reads so few
 /// rows above and below it that they are the band's margin.
 final class MagickBands: @unchecked Sendable {
-    // Unchecked because of the calls, which are not changed: their tables are made beforehand, and ImageMagick shares the
-    // pixels of copies between threads.
+    // Unchecked because of the calls. They are not changed: their tables are created beforehand, and ImageMagick can
+    // share the pixels of copies between threads.
     private let calls: [MagickCall]
     private let width: Int
     private let failure = Mutex<ImagingError?>(nil)
@@ -23,7 +23,7 @@ final class MagickBands: @unchecked Sendable {
     /// its margin a band has less than 128 rows, from which on ImageMagick would start threads of its own.
     private static let rows = 120
 
-    /// Margins beyond this are not worth it.
+    /// Larger margins would cost more time than bands save.
     private static let longestMargin = 40
 
     /// Nil if the calls read more than the pixels that they write and a few rows around them.
@@ -38,7 +38,7 @@ final class MagickBands: @unchecked Sendable {
         self.calls = try Self.withTables(calls)
     }
 
-    /// Makes the pictures that the calls need.
+    /// Creates the pictures that the calls need.
     private static func withTables(_ calls: [MagickCall]) throws(ImagingError) -> [MagickCall] {
         var made: [MagickCall] = []
         for call in calls {
@@ -82,7 +82,8 @@ final class MagickBands: @unchecked Sendable {
         return true
     }
 
-    /// Changes rows of three bytes a pixel, which may have a margin above and below them. May be called from any thread.
+    /// Changes rows of three bytes a pixel, which may have a margin above and below them. May be called from any
+    /// thread.
     func change(_ bytes: UnsafeMutablePointer<UInt8>, rowBytes: Int, rows: Int, above: Int = 0, below: Int = 0) {
         guard !calls.isEmpty else { return }
         let start = bytes - above * rowBytes
@@ -112,7 +113,7 @@ final class MagickBands: @unchecked Sendable {
     }
 }
 
-/// A picture of a plan that was made once for several runs.
+/// A picture of a plan that is created once for several runs.
 final class MagickTable: @unchecked Sendable {
     // Unchecked because ImageMagick counts the copies of pixels with a lock, and nothing changes these.
     let wand: Wand

@@ -1,7 +1,7 @@
 import CMagickWand
 
 extension MagickCall {
-    /// An effect of ImageMagick on one picture. Radii are standard deviations in pixels, if nothing else is said.
+    /// An effect of ImageMagick on one picture. Radii are standard deviations in pixels, unless stated otherwise.
     enum Effect {
         case blur(Double), adaptiveSharpen(Double), charcoal(Double), emboss(Double)
         /// The radius is that of the neighbourhood.
@@ -20,7 +20,7 @@ extension MagickCall {
         case modulate(brightness: Double, saturation: Double, hue: Double)
         case unsharpMask(Double, amount: Double, threshold: Double)
         case sketch(Double, angle: Double)
-        /// The colour is that of what appears beside the picture.
+        /// The colour of the areas that appear beside the picture.
         case wave(Double, length: Double, String)
         case liquidRescale(from: (width: Int, height: Int), to: (width: Int, height: Int))
         case trim(fuzz: Double)
@@ -36,7 +36,7 @@ extension MagickCall.Effect {
         switch self {
         case .blur(let radius): ["-blur", "0x\(radius)"]
         case .adaptiveSharpen(let radius): ["-adaptive-sharpen", "0x\(radius)"]
-        // It leaves a grey colour space, which has no colours for what follows.
+        // It leaves a grey colour space, in which later calls could not draw colours.
         case .charcoal(let radius): ["-charcoal", "0x\(radius)", "-colorspace", "sRGB"]
         case .emboss(let radius): ["-emboss", "0x\(radius)"]
         case .oilPaint(let radius): ["-paint", "\(radius)"]

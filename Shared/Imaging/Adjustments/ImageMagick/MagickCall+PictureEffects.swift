@@ -6,10 +6,10 @@ extension MagickCall.Effect {
     /// The seed of the strokes of a sketch: the same picture has the same strokes.
     private static let seed: UInt = 1
 
-    /// All of a quantity that the program takes in percent.
+    /// 100 % of a quantity that `convert` takes in percent.
     private static let percent = 65_536.0
 
-    /// The filter of a resize before would count for the turns of these effects too.
+    /// Otherwise the filter of an earlier resize would apply to the rotations of these effects too.
     private static let turning = ["-filter", "Undefined"]
 
     private static func signed(_ number: Double) -> String { number < 0 ? "\(number)" : "+\(number)" }
@@ -18,7 +18,7 @@ extension MagickCall.Effect {
     var pictureWords: [String] {
         switch self {
         case .modulate(let brightness, let saturation, let hue):
-            // As MagickWand writes them: the program reads longer numbers differently.
+            // In the form of MagickWand: `convert` reads longer numbers differently.
             ["-modulate", String(format: "%g,%g,%g", 100 * brightness, 100 * saturation, 100 + hue / 1.8)]
         case .unsharpMask(let radius, let amount, let threshold): ["-unsharp", "0x\(radius)+\(amount)+\(threshold)"]
         case .sketch(let radius, let angle):
@@ -97,7 +97,7 @@ extension MagickCall.Effect {
         case .trim(let fuzz):
             let whole = try wand.copy()
             let isTrimmed = MagickTrimImage(pointer, Self.percent * fuzz) == MagickTrue
-            // Of a picture of one colour nothing would remain: one pixel, or none, which is an error.
+            // Of a picture of one colour, one pixel would remain, or none, which is an error.
             if !isTrimmed || wand.width * wand.height == 1 { try replace(wand, with: whole.pointer) }
             MagickSetImageFuzz(pointer, 0)
             MagickResetImagePage(pointer, "")
@@ -131,7 +131,7 @@ extension MagickCall.Effect {
 
     private func polaroid(_ wand: borrowing Wand, _ angle: Double, _ colour: String) throws(ImagingError) {
         let pointer = wand.pointer
-        // A text of the file would be drawn, and its percent signs read.
+        // Otherwise the file's caption would be drawn, with its percent signs interpreted.
         MagickDeleteImageProperty(pointer, "Caption")
         guard let drawing = NewDrawingWand() else { throw .undecodable(reason: "out of memory") }
         defer { DestroyDrawingWand(drawing) }

@@ -1,7 +1,7 @@
 /// A call of ImageMagick on a list of pictures.
 ///
-/// A plan of such calls has one meaning and two forms: ``MagickRunner`` makes them with MagickWand, ``MagickScript`` writes
-/// them as options of the program `convert`. As there, a call applies to every picture of the list.
+/// A plan of such calls has one meaning and two forms: ``MagickRunner`` makes them with MagickWand, ``MagickScript``
+/// writes them as options of the program `convert`. As there, a call applies to every picture of the list.
 indirect enum MagickCall {
     // MARK: Pictures
 
@@ -25,8 +25,8 @@ indirect enum MagickCall {
 
     // MARK: Pixels
 
-    /// Replaces the two pictures of the list by the first with its colours looked up in the second: in its one row, each
-    /// channel on its own, or in its cube.
+    /// Replaces the two pictures of the list by the first with its colours looked up in the second: in its one row,
+    /// each channel on its own, or in its cube.
     case clut
     case hald
     /// A matrix with rows red, green, blue: of three columns, or of six, whose last is added. The result is clipped.

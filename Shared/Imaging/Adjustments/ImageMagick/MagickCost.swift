@@ -1,6 +1,7 @@
 /// An estimate of what a plan costs, made before its first call.
 enum MagickCost {
-    /// The most memory that the pictures of a plan may take, in bytes: a part of a worker's, beside the file and its decoder.
+    /// The most memory that the pictures of a plan may take, in bytes. The file and its decoder need the rest of a
+    /// worker's memory.
     static let memory = 3 << 30
 
     /// Refuses a plan that takes more memory or time than there is.
@@ -8,7 +9,7 @@ enum MagickCost {
     /// - Parameters:
     ///   - pixels: the pixels of the larger one of the picture and its result
     ///   - atATime: the pixels that are in memory at a time, if not all
-    ///   - limit: the seconds that there are for it
+    ///   - limit: the seconds that are left
     /// - Returns: the estimate in seconds
     /// - Throws: ``ImagingError/tooMuchWork(_:)``, naming what would be possible
     @discardableResult
@@ -37,7 +38,7 @@ enum MagickCost {
         return seconds
     }
 
-    /// The most pictures of the full size that exist at a time, with the one that a call works into.
+    /// The most pictures of the full size that exist at a time, including the output of a call.
     static func peak(_ calls: [MagickCall]) -> Int {
         var list = [true]
         var most = 2
@@ -46,7 +47,7 @@ enum MagickCost {
     }
 
     /// - Parameters:
-    ///   - list: for each picture, whether it has pixels of its own; copies share theirs until they change
+    ///   - list: for each picture, true if it has its own pixels; copies share theirs until they change
     ///   - around: the pictures with pixels in the lists around this one
     private static func peak(_ calls: [MagickCall], _ list: inout [Bool], around: Int, _ most: inout Int) {
         for call in calls {

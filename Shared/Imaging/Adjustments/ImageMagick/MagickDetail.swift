@@ -80,8 +80,8 @@ struct MagickDetail {
         return result
     }
 
-    /// The differences up to which pixels count, for each of the means whose average comes closest to the weights of the
-    /// fused pass, which fall smoothly.
+    /// The differences up to which pixels count, for each of the means whose average comes closest to the weights of
+    /// the fused pass, which fall smoothly.
     static let thresholds = (luma: [0.03, 0.07], colour: [0.06, 0.14])
 
     private func smoothing(_ operation: Adjustment) -> [MagickCall] {

@@ -2,11 +2,13 @@ import Foundation
 import ImageFormats
 import PhotoModel
 
-/// The calls of ImageMagick's effects and of what is put around a picture; both engines make them.
+/// The calls of ImageMagick's effects and borders; both engines make them.
 enum MagickEffects {
     static let stages: Set<AdjustmentKind.Stage> = [.effect, .frame]
+    /// The shortest side, in pixels, of a picture that is carved by seams.
+    private static let leastCarvedSide = 3
 
-    /// True if the effect sees single pixels, so that a preview has to be made of the full result.
+    /// True if the effect depends on single pixels, so that a preview has to be made from the full result.
     static func needsFullSize(_ kind: AdjustmentKind) -> Bool {
         [
             .adaptiveSharpen, .median, .despeckle, .posterize, .charcoal, .oilPaint, .emboss, .edge, .unsharpMask,
@@ -64,9 +66,15 @@ enum MagickEffects {
             let (amplitude, length) = (operation.number("amplitude") * scale, operation.number("wavelength") * scale)
             return [.effect(.wave(amplitude, length: max(1, length), operation.text("colour")))]
         case .liquidRescale:
-            let across = max(3, Int((operation.number("width") * Double(width)).rounded()))
-            let down = max(3, Int((operation.number("height") * Double(height)).rounded()))
+            func scaled(_ name: String, _ side: Int) -> Int {
+                max(min(side, leastCarvedSide), Int((operation.number(name) * Double(side)).rounded()))
+            }
+            let (across, down) = (scaled("width", width), scaled("height", height))
             guard across != width || down != height else { return [] }
+            // liblqr ends the process at a picture of one row or column.
+            guard min(width, height) >= leastCarvedSide else {
+                return [.resize(width: across, height: down, .lanczos)]
+            }
             return [.effect(.liquidRescale(from: (width, height), to: (across, down)))]
         case .trim: return [.effect(.trim(fuzz: operation.number("fuzz")))]
         case .deskew: return [.effect(.deskew(operation.number("threshold"), operation.text("colour")))]
@@ -97,7 +105,7 @@ enum MagickEffects {
     /// Returns the size of the result of the stage `frame`.
     static func framed(_ operations: [Adjustment], _ size: (width: Int, height: Int)) -> (width: Int, height: Int) {
         operations.reduce(into: size) { size, operation in
-            // No picture becomes as large; beyond it the numbers would overflow.
+            // No picture can become so large. Beyond it the numbers would overflow.
             guard [.border, .frame].contains(operation.kind), !operation.isNeutral,
                 max(size.width, size.height) < 1 << 24
             else { return }
@@ -106,9 +114,43 @@ enum MagickEffects {
         }
     }
 
-    /// Refuses borders with which a picture of this size would become larger than ImageMagick allows, or than there is
-    /// memory for.
+    /// Refuses borders and turned pictures that would be larger than ImageMagick allows, or than there is memory for.
     static func check(_ operations: [Adjustment], _ size: (width: Int, height: Int)) throws(ImagingError) {
+        try checkBorders(operations, size)
+        var size = size
+        for operation in operations where !operation.isNeutral {
+            if operation.kind == .polaroid {
+                size = try polaroid(operation, size)
+            } else {
+                size = framed([operation], size)
+            }
+        }
+    }
+
+    /// Returns the size of a picture as an instant photo, before its edges are trimmed.
+    private static func polaroid(
+        _ operation: Adjustment,
+        _ size: (width: Int, height: Int)
+    ) throws(ImagingError) -> (width: Int, height: Int) {
+        let border = max(Double(max(size.width, size.height)) / 25, 10)
+        let (across, down) = (Double(size.width) + 2 * border, Double(size.height) + 2 * border)
+        let angle = operation.number("angle") * .pi / 180
+        let (cosine, sine) = (abs(cos(angle)), abs(sin(angle)))
+        let made = (width: Int(across * cosine + down * sine), height: Int(across * sine + down * cosine))
+        // The picture, its shadow, and both when they are turned.
+        guard 4 * 8 * made.width * made.height <= MagickCost.memory else {
+            throw .tooMuchWork(
+                "polaroid makes a picture of \(made.width) by \(made.height) pixels, and there is memory for "
+                    + "\(MagickCost.memory / 32 / 1_000_000) megapixels; turn it less, or scale down with resize"
+            )
+        }
+        return made
+    }
+
+    private static func checkBorders(
+        _ operations: [Adjustment],
+        _ size: (width: Int, height: Int)
+    ) throws(ImagingError) {
         let (width, height) = framed(operations, size)
         guard width > size.width else { return }
         let bytes = 8 * (size.width * size.height + width * height)

@@ -1,8 +1,8 @@
 import CPixels
 import Foundation
 
-/// Formulas of the colour pass that a few calls of ImageMagick compute exactly, in a third of the time of a HALD CLUT or
-/// less.
+/// Formulas of the colour pass that a few calls of ImageMagick compute exactly, in a third of the time of a HALD CLUT
+/// or less.
 enum MagickFormula {
     /// Returns the calls for a picture of encoded values; empty for a formula that needs a table.
     static func calls(_ step: AdjustmentColour.Step) -> [MagickCall] {
@@ -22,8 +22,8 @@ enum MagickFormula {
         [.group([.copy([0]), .matrix(matrix)]), .composite(.mathematics(0, share, 1 - share, 0))]
     }
 
-    /// Adds the difference of each channel and the brightness, times the value, times 1 less the chroma. Differences are
-    /// halved around middle grey.
+    /// Adds the difference of each channel and the brightness, times the value, times 1 less the chroma. Differences
+    /// are halved around middle grey.
     private static func vibrance(_ value: Double) -> [MagickCall] {
         var difference: [Double] = []
         for row in 0..<3 {
@@ -67,7 +67,8 @@ enum MagickFormula {
 
     // MARK: - Hues
 
-    /// Returns the value of a channel in a pure colour, from the hue in sextants; shift 0 for red, 4 for green, 2 for blue.
+    /// Returns the value of a channel in a pure colour, from the hue in sextants; shift 0 for red, 4 for green, 2 for
+    /// blue.
     private static func pure(_ hue: Double, _ shift: Double) -> Double {
         let at = (hue + shift + 6).truncatingRemainder(dividingBy: 6)
         return min(1, max(0, abs(at - 3) - 1))
@@ -80,8 +81,8 @@ enum MagickFormula {
         return low + (2 * hue - Double(index)) * (knots[knots.startIndex + index + 1] - low)
     }
 
-    /// Turns hues and changes chroma and lightness by hue: all channels are the lightness, and the chroma times a function
-    /// of the hue.
+    /// Turns hues and changes chroma and lightness by hue: all channels are the lightness, and the chroma times a
+    /// function of the hue.
     private static func bands(_ n: [Double]) -> [MagickCall] {
         let factors = [0.0, 4, 2].map { shift -> @Sendable (Double) -> Double in
             { hue in
@@ -104,7 +105,7 @@ enum MagickFormula {
         return ofHue([{ between(n[0..<13], $0) / 2 }], share: n[39], added: [.matrix(mixed)])
     }
 
-    /// Adds the chroma times a function of the hue to what calls make of the picture.
+    /// Adds the chroma times a function of the hue to the result of calls.
     ///
     /// - Parameter factors: functions of the hue in sextants, one for all channels or one for each
     private static func ofHue(

@@ -2,8 +2,8 @@ import CMagickWand
 
 /// A picture that a plan needs besides the one that is edited: a table of colours or a mask.
 ///
-/// The numbers come from the same formulas as in the fused pass, applied to a ramp, a cube or an even grey in place of a
-/// photograph. ImageMagick applies the result to the photograph.
+/// The numbers come from the same formulas as in the fused pass, applied to a ramp, a cube or an even grey in place of
+/// a photograph. ImageMagick applies the result to the photograph.
 enum MagickImage {
     /// One row: the values of each channel on its own.
     case ramp([AdjustmentColour.Step])
@@ -16,11 +16,11 @@ enum MagickImage {
     /// The noise of a grain, around middle grey.
     case noise(AdjustmentColour.Step, width: Int, height: Int)
     case mark(AdjustmentOverlay.Mark, opacity: Double)
-    /// A picture that was made beforehand.
+    /// A picture that was created beforehand.
     case made(MagickTable)
 
-    /// The values of a ramp. Values of eight bits fall on entries, because 255 divides the number less 1; Debian's policy
-    /// for `convert` allows 16,000 pixels a side.
+    /// The values of a ramp. Values of eight bits fall on entries, because 255 divides the number less 1; Debian's
+    /// policy for `convert` allows 16,000 pixels a side.
     static let rampCount = 255 * 62 + 1
     /// The level of the HALD CLUT: 64 points for each channel. The curves before and after are exact in ramps, so the
     /// cube holds only mixtures of channels, which are close to linear between its points.

@@ -5,8 +5,8 @@ import PhotoModel
 
 /// Translates the parts of a list into calls of ImageMagick.
 ///
-/// The meaning comes from where the fused pass takes it: ``AdjustmentGeometry`` composes what moves pixels, and
-/// ``AdjustmentColour`` what recolours them.
+/// The definitions are those of the fused pass: ``AdjustmentGeometry`` composes the operations that move pixels, and
+/// ``AdjustmentColour`` those that recolour them.
 enum MagickPlan {
     // MARK: - Geometry
 
@@ -48,11 +48,11 @@ enum MagickPlan {
 
     // MARK: - What follows the geometry
 
-    /// The operations whose result has a size that is known only when they are done.
+    /// The operations whose result has a size that is known only after they were carried out.
     static let resizing: Set<AdjustmentKind> = [.wave, .liquidRescale, .trim, .deskew, .polaroid, .shadow]
 
     /// Splits the operations after geometry into parts, each of which ends with an operation of ``resizing``; the calls
-    /// of the next part depend on the size that it leaves.
+    /// of the next part depend on the size of its result.
     static func parts(_ operations: [Adjustment]) -> [[Adjustment]] {
         let work = AdjustmentKind.Stage.allCases.dropFirst().flatMap { stage($0, of: operations) }
         return work.reduce(into: [[]]) { parts, operation in
@@ -98,7 +98,7 @@ enum MagickPlan {
         return calls + frames(work, width: width, height: height, scale: shrink)
     }
 
-    /// Returns the calls of the stage that ends a render, each for the size that the one before left.
+    /// Returns the calls of the stage `frame`, each for the size of the previous result.
     static func frames(_ operations: [Adjustment], width: Int, height: Int, scale: Double) -> [MagickCall] {
         var size = (width: width, height: height)
         var calls: [MagickCall] = []
@@ -131,9 +131,9 @@ enum MagickPlan {
     /// Returns the calls of a composed colour pass.
     ///
     /// Steps that treat each channel on its own become one row of values, exactly. A mixture of light becomes a matrix;
-    /// because ImageMagick clips, light is divided by the most that it can become, and the next row of values multiplies
-    /// it again. Formulas of ``MagickFormula`` become a few calls each, exactly, and everything else a cube, with the formulas
-    /// beside it.
+    /// because ImageMagick clips, light is divided by its largest possible value, and the next row of values multiplies
+    /// it again. Formulas of ``MagickFormula`` become a few calls each, exactly, and everything else a cube, with the
+    /// formulas beside it.
     private static func colour(_ steps: [AdjustmentColour.Step], _ width: Int, _ height: Int) -> [MagickCall] {
         var calls: [MagickCall] = []
         // The value of a pixel at full scale.

@@ -2,7 +2,7 @@ import CMagickWand
 
 /// Makes the calls of a plan with MagickWand.
 enum MagickRunner {
-    /// A picture of a list; its pixels are shared with copies until one of them changes.
+    /// A picture of a list; copies share its pixels until one of them changes.
     private final class Picture {
         let wand: Wand
 
@@ -11,7 +11,7 @@ enum MagickRunner {
         func copy() throws(ImagingError) -> Picture { Picture(try wand.copy()) }
     }
 
-    /// Returns the picture that the calls make of one.
+    /// Returns the result of the calls for a picture.
     static func run(_ calls: [MagickCall], on wand: consuming Wand) throws(ImagingError) -> Wand {
         guard !calls.isEmpty else { return wand }
         let profile = wand.profile("icc")
@@ -19,7 +19,7 @@ enum MagickRunner {
         try run(calls, &list, around: [])
         guard list.count == 1 else { throw .invalidOptions("a plan ended with \(list.count) pictures") }
         let made = try list[0].wand.copy()
-        // A change of the colour space and back, and some effects, lose it.
+        // Some effects lose it, and so does a conversion to another colour space and back.
         if made.profile("icc") == nil { made.setProfile(profile) }
         return made
     }

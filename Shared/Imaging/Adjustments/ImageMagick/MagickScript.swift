@@ -5,6 +5,8 @@ import Foundation
 struct MagickScript {
     /// The arguments between the input and the output.
     var words: [String] = []
+    /// The EXIF orientation 1...8 of the input; nil for the one that ImageMagick reads.
+    var orientation: Int?
     /// The files that the command needs besides its input, by name.
     private var files: [(name: String, bytes: [UInt8])] = []
 
@@ -22,7 +24,7 @@ struct MagickScript {
         words += ["-colorspace", "sRGB"]
     }
 
-    /// Says that the values are those of a profile.
+    /// Declares that the values are those of a profile.
     mutating func give(_ profile: [UInt8]) { words += ["-profile", keep("picture.icc", profile)] }
 
     private mutating func keep(_ name: String, _ bytes: [UInt8]) -> String {
@@ -40,7 +42,10 @@ struct MagickScript {
             let base64 = Data(bytes).base64EncodedString(options: [.lineLength76Characters, .endLineWithLineFeed])
             lines += ["base64 -d >\"\(Self.folder)\(name)\" <<'END'", base64, "END"]
         }
-        var command = "convert \"$1[0]\" -auto-orient +repage"
+        let orient = orientation.flatMap { Self.orientations[$0] }.map { " -orient \($0)" } ?? ""
+        // The setting would be written into the result.
+        let upright = orient.isEmpty ? "" : " -orient TopLeft"
+        var command = "convert \"$1[0]\"\(orient) -auto-orient\(upright) +repage"
         for word in words {
             let startsOption =
                 word == "(" || word == ")" || (word.hasPrefix("-") && word.dropFirst().first?.isLetter == true)
@@ -77,7 +82,7 @@ struct MagickScript {
                     "-virtual-pixel", "edge", "-filter", "Lanczos", "-define",
                     "distort:viewport=\(width)x\(height)+0+0", "-distort", "PerspectiveProjection",
                     projection(map).map(\.description).joined(separator: ","), "+repage",
-                    // Else it would be that of later distortions.
+                    // Otherwise it would apply to later distortions.
                     "+define", "distort:viewport", "+set", "option:distort:viewport",
                 ]
             case .clut: words.append("-clut")
@@ -95,7 +100,7 @@ struct MagickScript {
             case .effect(let effect): words += effect.words
             case .alphaOff: words += ["-alpha", "off"]
             case .composite(let composition):
-                // The setting would count for borders and layers too.
+                // Otherwise the setting would apply to borders and layers too.
                 words += options(composition) + ["-composite", "-compose", "Over"]
             }
         }
@@ -113,6 +118,11 @@ struct MagickScript {
             ["-geometry", "\(x < 0 ? "" : "+")\(x)\(y < 0 ? "" : "+")\(y)", "-compose", "Over"]
         }
     }
+
+    private static let orientations = [
+        1: "TopLeft", 2: "TopRight", 3: "BottomRight", 4: "BottomLeft", 5: "LeftTop", 6: "RightTop", 7: "RightBottom",
+        8: "LeftBottom",
+    ]
 
     private static let turns: [Int: [String]] = [
         2: ["-flop"], 3: ["-rotate", "180"], 4: ["-flip"], 5: ["-transpose"], 6: ["-rotate", "90"],

@@ -2,9 +2,10 @@ public import JSONValue
 
 /// A revision of an entity or of its pixels. Equal revisions mean equal state.
 ///
-/// It contains the sequence of the transaction that made the state. Opaque to clients.
+/// It contains the sequence of the transaction that made the state; for moments of a limited view, a digest of their
+/// facts. Opaque to clients.
 public struct Revision: Sendable, Hashable, CustomStringConvertible {
-    /// The sequence of the transaction that made the state.
+    /// The sequence of the transaction that made the state, or the digest.
     public let sequence: Int64
 
     public init(_ sequence: Int64) { self.sequence = sequence }

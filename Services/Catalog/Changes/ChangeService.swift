@@ -194,20 +194,22 @@ struct ChangeService: Sendable {
         _ uncommitted: UncommittedResources,
         _ makeWriteRequest: ([PreparedChange]) -> WriteRequest
     ) async throws -> Bytes {
+        let hasBytes = changes.requests.contains(where: \.hasBytes)
         var alwaysReads = false
         while true {
             var prepared = changes.requests.map { PreparedChange($0) }
-            if changes.requests.contains(where: \.hasBytes) {
+            if hasBytes {
                 prepared = try await ingestor.prepare(changes.requests, context, uncommitted, alwaysReads: alwaysReads)
             }
             if changes.requests.contains(where: \.hasSnapshot) {
                 let snapshots = try await fetches.snapshots(for: changes.requests, identity: context.identity)
                 for (index, snapshot) in snapshots { prepared[index].snapshot = snapshot }
             }
-            try await ingestor.makeDurable(uncommitted)
+            if hasBytes { try await ingestor.makeDurable(uncommitted) }
             do throws(WriteFailure) {
                 let performed = try await writer.perform(makeWriteRequest(prepared))
                 grants.review(performed)
+                guard hasBytes else { return performed.reply }
                 await ingestor.removeMoved(changes.requests, prepared, context)
                 if let lost = try? await restored(performed.reply, changes.requests, prepared) {
                     uncommitted.noteRestored(lost)

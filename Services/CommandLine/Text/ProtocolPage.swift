@@ -85,8 +85,8 @@ struct ProtocolPage {
         the response, which is always the last message. `rpc.cancel {id}` cancels a request of the same connection, and
         `rpc.credit {id, bytes}` grants more bytes to a reply that is streamed.
 
-        A write may have a `client` and a `transaction`: sent again under the same names it returns the same outcome and is
-        carried out once; other content under them is `id_reused`. A read with `atLeast`, a token, waits until the service
+        A write may have a `client` and a `transaction`. Sent again under the same names while its outcome is kept, it
+        returns the same outcome and is carried out once; other content under them is `id_reused`. A read with `atLeast`, a token, waits until the service
         has reached that moment, at most 30 seconds or until shortly before its deadline, and is `behind` then; the
         thumbnailer and the editor may answer `deadline_exceeded` instead. That is so for every token of the history,
         however far ahead it is: a standby, a replica or the change-broker may have to catch up, and none of them knows

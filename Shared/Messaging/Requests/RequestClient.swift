@@ -107,8 +107,8 @@ public actor RequestClient: SocketOwner {
         return reply
     }
 
-    /// Sends a request like ``call(_:_:attachments:deadline:)`` and returns the result unparsed, for callers that
-    /// forward parts of it.
+    /// Sends a request like ``call(_:_:attachments:deadline:waitsForConnection:)`` and returns the result
+    /// unparsed, for callers that forward parts of it.
     public nonisolated func encodedCall(
         _ method: String,
         _ params: JSON = [:],
@@ -185,8 +185,8 @@ public actor RequestClient: SocketOwner {
         )
     }
 
-    /// Sends a request like ``stream(_:_:attachments:deadline:credit:)``, with unparsed notifications, for callers that
-    /// forward them.
+    /// Sends a request like ``stream(_:_:attachments:deadline:credit:waitsForConnection:)``, with unparsed
+    /// notifications, for callers that forward them.
     public nonisolated func encodedStream(
         _ method: String,
         _ params: JSON = [:],

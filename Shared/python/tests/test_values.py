@@ -1,7 +1,6 @@
 """Tests of the parts of the package that need no services: fetches, adjustments, errors, members, presets, files."""
 
 import asyncio
-import contextlib
 import datetime
 import json
 import math
@@ -23,6 +22,7 @@ from safelight.jobs import UploadJob, UploadJobs
 from safelight.members import Member, camel_case
 from safelight.progress import save_parts
 from safelight.transport import Reply, encode_request
+from system.services import as_ordinary_user
 
 ASSET = {
     "id": "a1", "revision": "r2", "contentRevision": "r1", "mediaType": "image", "pixelWidth": 4, "pixelHeight": 3,
@@ -365,18 +365,6 @@ class RestartTests(unittest.TestCase):
                 mock.patch("time.monotonic", lambda: now[0]):
             states = [one.state for one in Publisher(library, [("a" + 26 * "1", {})], {}, "t").run(600)]
         self.assertEqual((states, library.catalog.deadlines), (["applied"], [30.0] * 3))
-
-
-@contextlib.contextmanager
-def as_ordinary_user():
-    """Takes the rights of root away for a while: for root, everything can be read."""
-    user = os.geteuid()
-    if user == 0:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(user)
 
 
 class FileTests(unittest.TestCase):

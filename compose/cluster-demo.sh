@@ -4,10 +4,10 @@
 #   etcd1 … etcd3       a member of etcd each
 #   db1 db2             PostgreSQL, primary and replica, managed by Patroni
 #   s3                  an S3 server
-#   catalog1 catalog2   a catalog each: one writes, the other stands by; clients and services know both
+#   catalog1 catalog2   a catalog each: one writes, the other is a standby; clients and services have both addresses
 #   render1 … render3   a thumbnailer each; the first two have an editor too
 #   feed1 feed2         a change-broker each; the second one follows the first one
-#   client              the command line, and a program that measures
+#   client              the command line, and the measuring program
 #
 # Hosts are connected over TCP only: Safelight with CURVE keys, PostgreSQL with passwords.
 #
@@ -51,7 +51,7 @@ publish_exposure() {
     safelight publish --download edit.jsonl
 }
 
-# Makes changes all the time while the writing catalog and the primary are killed.
+# Makes changes continuously while the writing catalog and the primary are killed.
 survive_failures() {
     local photo old
     photo=$(first_photo)
@@ -64,12 +64,12 @@ survive_failures() {
     measure mark "the writing catalog was killed"
     kill_program "$old" catalog
     measure progress "$progress"
-    echo "changes go on; $(writer) writes the library; it has no file of it, and downloads those that are asked for"
+    echo "changes continue; $(writer) writes the library; it has no local files, and downloads those that are requested"
     safelight export --download --output exported
     publish_exposure "$photo" 0.3
     if [ -z "$SHORT" ]; then
         start_catalog "$old"
-        echo "the catalog of $old stands by"
+        echo "the catalog of $old is a standby"
         measure progress "$progress"
     fi
 
@@ -78,7 +78,7 @@ survive_failures() {
     measure mark "the primary's host was lost"
     kill_host "$old"
     measure progress "$progress"
-    echo "changes go on; $(primary) is the primary, and $(writer) writes the library"
+    echo "changes continue; $(primary) is the primary, and $(writer) writes the library"
     if [ -z "$SHORT" ]; then
         say "Starting $old again"
         measure mark "the host of the former primary returned"
@@ -90,7 +90,7 @@ survive_failures() {
     fi
 
     say "Results"
-    finish_measuring || fail "the changes that were acknowledged were not all delivered"
+    finish_measuring || fail "not all acknowledged changes were delivered"
 }
 
 if [ "${1:-}" = --inside ]; then

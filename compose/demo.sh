@@ -16,7 +16,7 @@ say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
 # Socket paths have at most 107 bytes, so the run folder is in /tmp and not in this folder.
 run=$(mktemp -d /tmp/safelight-demo-XXXXXX)
-# Settings of the user do not apply: they may lead to another library.
+# Settings of the user must not apply: they may name another library.
 unset "${!SAFELIGHT_@}"
 export SAFELIGHT_RUN="$run"
 # The demo begins a new library each time.
@@ -67,7 +67,7 @@ else
     safelight sample-photos "$photos"
     head -c 4000 "$photos/01-sunrise.jpg" | tail -c 3000 >"$photos/13-broken.jpg"
     if command -v ffmpeg >/dev/null; then
-        # It fades in from black; its image is the first frame with something to see.
+        # The video fades in from black; its image is the first frame that is not black.
         ffmpeg -loglevel error -nostdin -loop 1 -framerate 25 -t 3 -i "$photos/01-sunrise.jpg" \
             -vf "crop=iw*0.8:ih*0.8:x='(iw-ow)*t/3':y=(ih-oh)/2,scale=640:360,fade=in:0:12" \
             -c:v libx264 -preset veryfast -pix_fmt yuv420p -metadata creation_time=2024-07-01T18:00:00Z \

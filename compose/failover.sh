@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Kills, stops and cuts off the parts of a cluster while clients change, import, edit and read: `make failover`. The hosts
-# are those of `make cluster-demo`. In each round one part fails, the others go on without it, and it returns. The rounds are
-# in a random order in which every kind of failure comes up equally often; the same seed gives the same order.
+# Kills, stops and disconnects the parts of a cluster while clients change, import, edit and read: `make failover`. The
+# hosts are those of `make cluster-demo`. In each round one part fails, the others continue without it, and it returns.
+# The rounds are in a random order in which every kind of failure occurs equally often; the same seed gives the same order.
 #
-# Prints for each round how long there was no change and no read. Fails unless at the end every acknowledged change is in
-# the feeds of both change-brokers once and in one order, the assets of all acknowledged imports and edits are there, and
-# the database shows one writer after the other.
+# Prints for each round how long there was no change and no read. Fails unless at the end both change-brokers have
+# delivered every acknowledged change once and in the same order, the library has the assets of all acknowledged imports
+# and edits, and the database shows that there was one writer at a time.
 #
 # usage: failover.sh [--rounds N] [--seed N] [--only FAILURE,…] [--keep] BINARIES [PYTHON]
 #
@@ -32,12 +32,12 @@ failures=(
     standby_killed standby_cut
 )
 
-# What clients do in each part of a round at least: in 50 rounds 300 changes, 100 imports and 50 edits.
+# The minimum work of the clients in each part of a round: in 50 rounds 300 changes, 100 imports and 50 edits.
 work=(progress 6 2 1)
 
 # --- Failures -----------------------------------------------------------------------------------------------------------
 #
-# Each one says what it does with `fails`, and ends when the part is back.
+# Each function reports its failure with `fails`, and returns when the part has been started or connected again.
 
 # fails WHAT: begins the part of the measurement in which something has failed.
 fails() {
@@ -59,7 +59,7 @@ is_other_primary() {
     now=$(primary) && [ "$now" != "$1" ]
 }
 
-# Sets `host` to one of the words, by chance: a subshell would not use the seed.
+# Sets `host` to one of the words, at random; it prints nothing, because a subshell would not use the seed.
 choose() {
     local words=("$@")
     host=${words[RANDOM % $#]}
@@ -83,7 +83,7 @@ catalog_killed() {
 catalog_stopped() {
     local host
     host=$(writer)
-    fails "the writing catalog, $host, is stopped, and goes on after another one has taken over"
+    fails "the writing catalog, $host, is stopped, and continues after another one has taken over"
     signal_program "$host" catalog STOP
     await_other_writer "$host"
     signal_program "$host" catalog CONT
@@ -94,26 +94,26 @@ catalog_cut() {
     local host
     host=$(writer)
     fails "the writing catalog, $host, is cut off from all others"
-    cut "$host"
+    cut_off "$host"
     await_other_writer "$host"
     measure "${work[@]}"
-    mend "$host"
+    reconnect "$host"
 }
 
 catalog_cut_from_database() {
     local host
     host=$(writer)
     fails "the writing catalog, $host, is cut off from both database servers"
-    cut "$host" "${databases[@]}"
+    cut_off "$host" "${databases[@]}"
     await_other_writer "$host"
     measure "${work[@]}"
-    mend "$host"
+    reconnect "$host"
 }
 
 standby_killed() {
     local host
     host=$(other "$(writer)" "${catalogs[@]}")
-    fails "the catalog that stands by, $host, is killed"
+    fails "the standby catalog, $host, is killed"
     kill_program "$host" catalog
     measure "${work[@]}"
     start_catalog "$host"
@@ -122,10 +122,10 @@ standby_killed() {
 standby_cut() {
     local host
     host=$(other "$(writer)" "${catalogs[@]}")
-    fails "the catalog that stands by, $host, is cut off from all others"
-    cut "$host"
+    fails "the standby catalog, $host, is cut off from all others"
+    cut_off "$host"
     measure "${work[@]}"
-    mend "$host"
+    reconnect "$host"
 }
 
 primary_killed() {
@@ -153,20 +153,20 @@ primary_cut() {
     local host
     host=$(primary)
     fails "the host of the primary server, $host, is cut off from all others"
-    cut "$host"
+    cut_off "$host"
     await_other_primary "$host"
     measure "${work[@]}"
-    mend "$host"
+    reconnect "$host"
 }
 
 primary_cut_from_etcd() {
     local host
     host=$(primary)
     fails "the host of the primary server, $host, is cut off from etcd"
-    cut "$host" "${members[@]}"
+    cut_off "$host" "${members[@]}"
     await_other_primary "$host"
     measure "${work[@]}"
-    mend "$host"
+    reconnect "$host"
 }
 
 replica_lost() {
@@ -183,9 +183,9 @@ replica_cut() {
     local host
     host=$(other "$(primary)" "${databases[@]}")
     fails "the host of the replica, $host, is cut off from all others"
-    cut "$host"
+    cut_off "$host"
     measure "${work[@]}"
-    mend "$host"
+    reconnect "$host"
 }
 
 etcd_killed() {
@@ -201,9 +201,9 @@ etcd_cut() {
     local host
     choose "${members[@]}"
     fails "the member of etcd on $host is cut off from all others"
-    cut "$host"
+    cut_off "$host"
     measure "${work[@]}"
-    mend "$host"
+    reconnect "$host"
 }
 
 broker_killed() {
@@ -219,14 +219,14 @@ broker_cut() {
     local host
     choose "${brokers[@]}"
     fails "the change-broker of $host is cut off from all others"
-    cut "$host"
+    cut_off "$host"
     measure "${work[@]}"
-    mend "$host"
+    reconnect "$host"
 }
 
 # --- Rounds -------------------------------------------------------------------------------------------------------------
 
-# Waits until every part is there again, so that the next failure is the only one.
+# Waits until all parts are running again, so that the next failure is the only one.
 await_health() {
     local host
     expect_end
@@ -237,19 +237,19 @@ await_health() {
     for host in "${brokers[@]}"; do wait_for 60 "the change-broker of $host answers" answers "$host" change-broker; done
 }
 
-# Prints all kinds of failures, in a random order.
-shuffled() {
-    local deck=("$@") index other held
-    for ((index = ${#deck[@]} - 1; index > 0; index--)); do
+# Prints the arguments in a random order.
+shuffle() {
+    local words=("$@") index other word
+    for ((index = ${#words[@]} - 1; index > 0; index--)); do
         other=$((RANDOM % (index + 1)))
-        held=${deck[index]}
-        deck[index]=${deck[other]}
-        deck[other]=$held
+        word=${words[index]}
+        words[index]=${words[other]}
+        words[other]=$word
     done
-    echo "${deck[@]}"
+    echo "${words[@]}"
 }
 
-# The database notes which session of which catalog has written each change.
+# Lets the database record which catalog has written each change, and in which epoch.
 watch_writers() {
     query "
         CREATE SCHEMA watched;
@@ -263,7 +263,7 @@ watch_writers() {
         CREATE TRIGGER watched AFTER INSERT ON public.change FOR EACH ROW EXECUTE FUNCTION watched.note();" >/dev/null
 }
 
-# Fails unless each change was written by the catalog that had the newest epoch.
+# Fails unless the epochs and the sequences of the changes increase, and each epoch has one writer.
 check_writers() {
     local found
     found=$(query "
@@ -283,15 +283,15 @@ check_writers() {
 }
 
 run_rounds() {
-    local deck=()
+    local remaining=()
     for ((round = 1; round <= ROUNDS; round++)); do
-        if [ ${#deck[@]} -eq 0 ]; then
-            # The order is drawn in this shell, so that the seed decides it.
-            shuffled "${failures[@]}" >"$FOLDER/deck"
-            read -ra deck <"$FOLDER/deck"
+        if [ ${#remaining[@]} -eq 0 ]; then
+            # `shuffle` runs in this shell, because a subshell would not use the seed.
+            shuffle "${failures[@]}" >"$FOLDER/order"
+            read -ra remaining <"$FOLDER/order"
         fi
-        "${deck[0]}"
-        deck=("${deck[@]:1}")
+        "${remaining[0]}"
+        remaining=("${remaining[@]:1}")
         await_health
         measure "${work[@]}"
         measure report
@@ -313,7 +313,7 @@ if [ "${1:-}" = --inside ]; then
     say "$ROUNDS rounds with the seed $SEED"
     run_rounds
     say "Results"
-    finish_measuring || fail "what was acknowledged was not all there"
+    finish_measuring || fail "the library or a change-broker does not have everything that was acknowledged"
     check_writers
     echo
     echo "make failover: done in $SECONDS s, not counting the build"

@@ -1,4 +1,4 @@
-/// The bytes that clients have reserved of a memory with one limit, of which one identity may have half.
+/// The bytes of memory that clients have reserved, with a limit for all of them, of which one identity may use half.
 struct BytesByIdentity {
     /// The bytes of all identities.
     private(set) var total = 0
@@ -18,7 +18,7 @@ struct BytesByIdentity {
     /// Removes bytes that were added.
     mutating func remove(_ bytes: Int, of identity: String) {
         total -= bytes
-        let left = (byIdentity[identity] ?? 0) - bytes
-        byIdentity[identity] = left > 0 ? left : nil
+        let remaining = (byIdentity[identity] ?? 0) - bytes
+        byIdentity[identity] = remaining > 0 ? remaining : nil
     }
 }

@@ -14,7 +14,7 @@ struct CatalogConfiguration: Sendable {
     var server: String?
     /// The address of a replica of that database for reads; nil to read at `server`.
     var replica: String?
-    /// The libraries that were opened before, by path; nil: none is remembered.
+    /// The libraries that were opened before, by path; nil if none are recorded.
     var knownLibraries: KnownLibraries?
     var address: EndpointAddress
     /// The security of the socket at `address`.
@@ -32,10 +32,10 @@ struct CatalogConfiguration: Sendable {
     }()
     /// The executable that workers are started from.
     var workerExecutable = WorkerPool.ownExecutable
-    /// The folders that paths in requests may refer to; if empty, everything that the service's user can read is
-    /// allowed, for that user only.
+    /// The folders that paths in requests may refer to. If it is empty, only the service's own user may name paths, of
+    /// all files that this user can read.
     var importRoots: [String] = []
-    /// The largest file that is imported, in bytes.
+    /// The maximum size of an imported file, in bytes.
     var maxFileBytes: Int64 = 8 << 30
     /// The maximum number of entities that one transaction may touch.
     var maxEntities = 1000
@@ -47,25 +47,26 @@ struct CatalogConfiguration: Sendable {
     var fileQueue = BlockingIOExecutor.defaultLimit
     /// The size of the cache of fetch results in bytes.
     var resultCacheBytes = 64 << 20
-    /// The memory of all database connections together for cached pages, in bytes.
+    /// The memory for the cached pages of all database connections together, in bytes.
     var pageCacheBytes = 64 << 20
     /// The number of days for which change records are kept.
     var historyDays = 30
     /// The maximum size of all change records in bytes.
     var historyBytes = 2 << 30
-    /// The number of days for which an asset counts as recently added, and for which an asset stays in the trash.
+    /// The number of days for which an asset counts as recently added.
     var recentDays = 30
+    /// The number of days for which an asset stays in the trash.
     var trashDays = 30
     /// Microseconds between checks for changes that depend only on the time.
     var clockInterval: Int64 = 3_600_000_000
     /// The number of reading database connections.
     var readers = 4
-    /// The seconds spent on checking the database after the start; 0 skips the check.
+    /// The maximum duration of the database check at the start, in seconds; 0 skips the check.
     var checkSeconds = 2.0
     var uploads = UploadRegistry.Limits()
     /// The maximum number of files per second that are read again after an upgrade.
     var rereadRate = 50
-    /// The number of seconds for which nothing must refer to stored bytes before they are deleted.
+    /// The number of seconds for which stored bytes must be unreferenced before they are deleted.
     var collectAfterSeconds = 3600
     /// The object store with copies of all files; nil if they are on this machine only.
     var remoteStorage: RemoteStorageOptions?
@@ -163,8 +164,8 @@ struct CatalogEnvironment: Sendable {
 }
 
 extension CatalogConfiguration {
-    /// Binds the catalog's addresses: that of this machine, and that of the network listener if there is one.
-    func requestServers(
+    /// Binds the catalog's addresses: the local one, and that of the network listener if there is one.
+    func bindRequestServers(
         on thread: PollThread,
         clock: MonotonicClock,
         logger: Logger,

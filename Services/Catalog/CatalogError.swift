@@ -9,7 +9,7 @@ extension RefusedRequest {
     var description: String { CatalogErrorMapping.rpcError(self).message }
 }
 
-/// The reasons for refusals in every part of the catalog.
+/// The reasons for refusals that several parts of the catalog have in common.
 enum CatalogError: RefusedRequest, Equatable {
     /// No object has the identifier.
     case objectNotFound(ObjectID)
@@ -22,11 +22,14 @@ enum CatalogError: RefusedRequest, Equatable {
     /// The token is of another history, or the records after it have been deleted.
     case tokenExpired(ChangeToken, LibraryHead)
     /// The catalog has not reached a sequence in time.
-    case behind(head: ChangeToken, wanted: Int64)
+    case behind(head: ChangeToken, requested: Int64)
     /// The record of a transaction is too large.
     case recordTooLarge(bytes: Int, limit: Int)
     /// Too many transactions wait for the writer.
     case tooManyTransactions(limit: Int)
+    /// Too many requests of an identity wait for a change. A request without the parameter does not wait, and the topic
+    /// of the feed has the same changes.
+    case tooManyWaiting(limit: Int, parameter: String, topic: String)
     /// Too many writes outside of transactions wait for the writing connection.
     case tooManyWrites(limit: Int)
     /// A request that only services may send came from another client.

@@ -67,9 +67,9 @@ extension CatalogErrorMapping {
             ErrorCode.missingResource.error("\(id) has no original", ["id": .string(id.text)])
         case .notInBurst(let id):
             ErrorCode.requestNotSupported.error("\(id) is not a frame of a burst", ["id": .string(id.text)])
-        case .pickOutsideBurst(let id): unfitting("isUserPick", of: id, "is not a frame of a burst")
+        case .pickOutsideBurst(let id): unsupportedError("isUserPick", of: id, "is not a frame of a burst")
         case .effectWithoutLivePhoto(let id, let effect):
-            unfitting("playbackVariation", of: id, "is not a Live Photo and has no effect \(effect)")
+            unsupportedError("playbackVariation", of: id, "is not a Live Photo and has no effect \(effect)")
         case .tooManyKeywords(let limit):
             ErrorCode.limitExceeded.error("an asset has at most \(limit) keywords; remove some first")
         case .synced(let id):
@@ -172,9 +172,9 @@ extension CatalogErrorMapping {
                 "too many members were inserted at one position of \(id); move its neighbours to the end and back first",
                 ["id": .string(id.text)]
             )
-        case .rootHasNoTitle: root("the root folder has no name")
-        case .rootUndeletable: root("the root folder cannot be deleted")
-        case .rootUnmovable: root("the root folder cannot be moved")
+        case .rootHasNoTitle: rootError("the root folder has no name")
+        case .rootUndeletable: rootError("the root folder cannot be deleted")
+        case .rootUnmovable: rootError("the root folder cannot be moved")
         case .inRoot(let id):
             ErrorCode.changeNotSupported.error(
                 "\(id) is already in the root folder; delete it or move it into another folder",
@@ -204,7 +204,7 @@ extension CatalogErrorMapping {
             )
         case .indexOutOfRange(let index, let count):
             ErrorCode.rangeError.error(
-                "index \(index) is beyond the end: the list has \(count) members there",
+                "index \(index) is beyond the end: the list has \(count) members when the index is applied",
                 ["index": JSON(index), "count": JSON(count)]
             )
         }
@@ -218,14 +218,14 @@ extension CatalogErrorMapping {
         }
     }
 
-    private static func unfitting(_ parameter: String, of id: ObjectID, _ reason: String) -> RPCError {
+    private static func unsupportedError(_ parameter: String, of id: ObjectID, _ reason: String) -> RPCError {
         ErrorCode.requestNotSupported.error(
             "\(id) \(reason): omit \(parameter)",
             ["id": .string(id.text), "parameter": .string(parameter)]
         )
     }
 
-    private static func root(_ message: String) -> RPCError {
+    private static func rootError(_ message: String) -> RPCError {
         ErrorCode.changeNotSupported.error(message, ["id": .string(ObjectID.root.text)])
     }
 }

@@ -38,11 +38,11 @@ extension CatalogErrorMapping {
                 ["question": .string(question), "isWaiting": .bool(isWaiting)]
             )
         case .onlyAdds(let identity, let request):
-            onlyAdds(identity, "\(request) needs readWrite access")
+            addOnlyError(identity, "\(request) needs readWrite access")
         case .onlyAddsNoFrames(let identity):
-            onlyAdds(identity, "a frame changes the other frames of its burst, which needs readWrite access")
+            addOnlyError(identity, "a frame changes the other frames of its burst, which needs readWrite access")
         case .onlyAddsNoDownloads(let identity):
-            onlyAdds(identity, "a download reads the library, which needs readWrite access", .view)
+            addOnlyError(identity, "a download reads the library, which needs readWrite access", .view)
         case .noSubject: ErrorCode.invalidOptions.error("name an identity, or a question about consent")
         case .noQuestion(let id):
             ErrorCode.identifierNotFound.error(
@@ -50,7 +50,7 @@ extension CatalogErrorMapping {
                 ["question": .string(id)]
             )
         case .questionWithOptions:
-            ErrorCode.invalidOptions.error("a question about consent is approved as it is")
+            ErrorCode.invalidOptions.error("a question about consent is approved without options")
         case .notInLimitedView(let identity, let what):
             ErrorCode.accessDenied.error(
                 "\(identity) sees the assets of its list only; \(what) needs access to the whole library",
@@ -78,12 +78,12 @@ extension CatalogErrorMapping {
             )
         case .decidedByConnection(let identity):
             ErrorCode.invalidOptions.error(
-                "\(identity) is decided by how it is connected; grants are about keys and other users",
+                "the access of \(identity) follows from its connection; grants are for keys and other users",
                 ["identity": .string(identity)]
             )
         case .noIdentity(let text):
             ErrorCode.invalidOptions.error(
-                "\(text.prefix(80)) is no identity: use key:NAME, or uid:N with the number of a user of this machine",
+                "\(text.prefix(80)) is not an identity: use key:NAME, or uid:N with the uid of a user of this machine",
                 ["identity": .string(text)]
             )
         case .noKey(let identity):
@@ -96,7 +96,11 @@ extension CatalogErrorMapping {
         }
     }
 
-    private static func onlyAdds(_ identity: String, _ reason: String, _ access: MethodAccess = .change) -> RPCError {
+    private static func addOnlyError(
+        _ identity: String,
+        _ reason: String,
+        _ access: MethodAccess = .change
+    ) -> RPCError {
         ErrorCode.accessDenied.error(
             "\(identity) may only add assets; \(reason)",
             ["identity": .string(identity), "access": .string(access.rawValue)]

@@ -3,7 +3,7 @@ import JSONValue
 import PhotoModel
 import Storage
 
-/// Conversions of the catalog's errors to errors on the wire: the only place in the catalog that knows their codes and
+/// Conversions of the catalog's errors to errors on the wire. No other part of the catalog defines their codes and
 /// texts.
 enum CatalogErrorMapping {
     /// Returns the error to send to the client. Internal errors are reported as such; details are in the log.
@@ -23,7 +23,7 @@ enum CatalogErrorMapping {
         }
     }
 
-    /// Returns true for an internal error, which is to be logged.
+    /// Returns true for an internal error, which must be logged.
     static func isFault(_ error: any Error) -> Bool {
         switch error {
         case is RPCError, is any RefusedRequest, is PredicateError, is CancellationError: false
@@ -49,9 +49,9 @@ enum CatalogErrorMapping {
                 "the history after \(token) is not available; fetch again and continue from the head",
                 ["oldest": .string(head.oldestToken.description), "head": .string(head.token.description)]
             )
-        case .behind(let head, let wanted):
+        case .behind(let head, let requested):
             ErrorCode.behind.error(
-                "the catalog is at \(head.sequence) and has not reached \(wanted); try again later",
+                "the catalog is at \(head.sequence) and has not reached \(requested); try again later",
                 ["head": .string(head.description)]
             )
         case .recordTooLarge(let bytes, let limit):
@@ -61,6 +61,11 @@ enum CatalogErrorMapping {
             )
         case .tooManyTransactions(let limit):
             ErrorCode.busy.error("\(limit) transactions are already waiting; try again later")
+        case .tooManyWaiting(let limit, let parameter, let topic):
+            ErrorCode.limitExceeded.error(
+                "\(limit) of your requests are waiting; ask without \(parameter), or subscribe to \(topic)",
+                ["limit": JSON(limit)]
+            )
         case .tooManyWrites(let limit):
             ErrorCode.busy.error("\(limit) writes are already waiting; try again later", ["limit": JSON(limit)])
         case .notAService(let identity, let request):

@@ -6,6 +6,7 @@ import Logging
 import Messaging
 import PhotoModel
 import Storage
+import Synchronization
 
 /// Dispatches the catalog's requests, one line per method.
 struct CatalogHandler: RequestHandler {
@@ -32,12 +33,12 @@ struct CatalogHandler: RequestHandler {
     func limits(of method: String) -> MethodLimits { CatalogRequest.limits(of: method) }
 
     /// Small changes are read on the poll thread, in the order in which they arrive, and answered on the thread of the
-    /// commits: they change threads once on the way in and once on the way out.
+    /// commits, so that each of them changes threads only twice.
     func executor(for request: IncomingRequest, _ context: RequestContext) -> (any TaskExecutor)? {
         guard request.method == PerformChanges.method, context.attachments.isEmpty,
             SmallChange.areSmall(request.params["requests"])
         else { return nil }
-        // To learn which objects another client may name, files may have to be read.
+        // For any other client, the objects that it may name may have to be read from disk.
         let seesEverything = context.cachedPermission.map { Permission(byte: $0.value).seesEverything } ?? true
         let isOwn = request.params["onBehalfOf"] == nil
         return SmallChangeExecutor(changes.writer.executor, beginsAtOnce: seesEverything && isOwn)
@@ -46,6 +47,7 @@ struct CatalogHandler: RequestHandler {
     @concurrent
     func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
         do {
+            // Every `ServiceRequest` has this initialiser, which reads the table of its methods.
             let call = try CatalogRequest(method: request.method, params: request.params)
             guard let client = call.onBehalfOf else { return try await answer(call, context) }
             return try await WorkSource.$current.withValue(WorkSource(of: context, onBehalfOf: client)) {
@@ -68,15 +70,15 @@ struct CatalogHandler: RequestHandler {
     }
 
     private func answer(
-        _ request: CatalogRequest,
+        _ call: CatalogRequest,
         _ context: RequestContext
     ) async throws -> Reply {
         let identity = context.identity
-        try availability.check(request.need)
+        try availability.check(call.need)
         // Read once: the view does not change while the request runs.
         let view = grants.view(of: context)
-        if let token = request.atLeast { try await barrier.wait(for: token, context) }
-        switch request {
+        if let token = call.atLeast { try await barrier.wait(for: token, context) }
+        switch call {
         case .fetchAssets(let fetch): return try await fetches.assetPage(fetch, identity: identity, view: view)
         case .fetchCollections(let fetch):
             return Reply(
@@ -89,10 +91,10 @@ struct CatalogHandler: RequestHandler {
         case .counts(let counts): return Reply(try await fetches.counts(counts, identity: identity, view: view).json)
         case .find(let find): return Reply(try await fetches.find(find, identity: identity, view: view).json)
         case .objects(let objects): return try await fetches.objects(objects, identity: identity, view: view)
-        case .keyAssets(let covers):
-            let projection = Projection(dates: covers.dates)
+        case .keyAssets(let request):
+            let projection = Projection(dates: request.dates)
             return Reply(
-                projection.applied(to: try await fetches.keyAssets(covers, identity: identity, view: view).json)
+                projection.applied(to: try await fetches.keyAssets(request, identity: identity, view: view).json)
             )
         case .duplicates(let page): return Reply(try await fetches.duplicates(page).json)
         case .can(let can): return Reply(try await fetches.can(can, view: view).json)
@@ -100,7 +102,7 @@ struct CatalogHandler: RequestHandler {
         case .toLocal(let ids): return Reply(try await fetches.toLocal(ids, view: view).json)
         case .createTransient(let new):
             return Reply(try await fetches.createTransient(new, identity: identity, view: view).json)
-        case .releaseTransient(let old): return Reply(fetches.releaseTransient(old, identity: identity).json)
+        case .releaseTransient(let release): return Reply(fetches.releaseTransient(release, identity: identity).json)
         case .details(let details):
             let view = try self.view(onBehalfOf: details.onBehalfOf, context) ?? view
             return Reply(try await fetches.details(details, identity: identity, view: view).json)
@@ -114,9 +116,9 @@ struct CatalogHandler: RequestHandler {
             guard let publisher = transaction.onBehalfOf else {
                 return Reply(encoded: try await changes.perform(transaction, context))
             }
-            // The closure captures one member: a copy of the handler refers to all its parts.
+            // The closure captures only `changes`: a copy of the handler would retain all its parts.
             let claims = edits.claims
-            let reply = try await claims.claimingEdits(of: transaction, publisher, context.connection) { [changes] in
+            let reply = try await claims.claimEdits(of: transaction, publisher, context.connection) { [changes] in
                 try await changes.perform(transaction, context)
             }
             return Reply(encoded: reply)
@@ -126,7 +128,7 @@ struct CatalogHandler: RequestHandler {
         case .follow(let stream): return try await history.follow(stream, context, view: view)
         case .token: return Reply(try await history.token().json)
         case .editsStatus(let status):
-            // An editor decides by the reply, and a standby may not know an edit yet.
+            // An editor acts on the reply, and a standby may not have the edit yet.
             if status.onBehalfOf != nil { try refuseAtStandby() }
             return Reply(try await edits.status(status, context).json)
         case .editsPending(let page):
@@ -153,7 +155,7 @@ struct CatalogHandler: RequestHandler {
         case .updateJobs(let update):
             return Reply(try await jobs.update(update, for: jobClient(context, view)).json)
         case .beginUpload(let new):
-            // A standby could not use the bytes, and they would count against the client's limits until their lease ends.
+            // A standby could not use the bytes, and they would count against the client's limits until the lease ends.
             try refuseAtStandby()
             return Reply(try await uploads.begin(new, identity: identity).json)
         case .appendUpload(let next):
@@ -235,5 +237,69 @@ extension CatalogRequest {
         case .duplicates(let request): request.atLeast
         default: nil
         }
+    }
+}
+
+// MARK: - Small changes
+
+/// Decides which transactions are small: they are read on the poll thread and answered on the thread of the commits.
+enum SmallChange {
+    /// Returns true if the requests of a transaction are few and small.
+    static func areSmall(_ requests: JSON?) -> Bool {
+        guard let requests = requests?.arrayValue else { return false }
+        return requests.count <= maxElements && requests.allSatisfy(isSmall)
+    }
+
+    /// The maximum number of changes of a small transaction, and of elements of a list in one.
+    private static let maxElements = 16
+    /// The maximum number of bytes of a text that is read on the poll thread.
+    private static let maxTextBytes = 4096
+    /// The maximum number of members of a change and of its properties: a valid one has fewer, and a malformed one with
+    /// more is not read on the poll thread.
+    private static let maxMembers = 64
+
+    /// Returns true if a change has neither bytes nor a list to compare with, names few objects, and has short texts.
+    private static func isSmall(_ change: JSON) -> Bool {
+        let members = change.objectValue?.members ?? []
+        return members.count <= maxMembers
+            && members.allSatisfy { name, value in
+                guard name != "resources", name != "render", name != "snapshot" else { return false }
+                guard let members = value.objectValue?.members else { return isShort(value) }
+                return members.count <= maxMembers && members.allSatisfy { isShort($1) }
+            }
+    }
+
+    private static func isShort(_ value: JSON) -> Bool {
+        switch value {
+        case .string(let text): text.utf8.count <= maxTextBytes
+        case .array(let values): values.count <= maxElements && values.allSatisfy(isShort)
+        case .object(let object): object.members.isEmpty
+        default: true
+        }
+    }
+}
+
+/// The executor of the task of one small change. The task begins on the thread that creates it, the poll thread, where
+/// it reads the request and adds its transaction to those that wait; it continues on the thread of the commits.
+///
+/// So small changes of a connection wait in the order of their arrival, unless one waits for something else first, such
+/// as consent. The thread of the commits, which is the busiest, does not read requests.
+final class SmallChangeExecutor: TaskExecutor, Sendable {
+    private let writer: WriterExecutor
+    private let hasBegun: Atomic<Bool>
+
+    /// - Parameter beginsAtOnce: false if the first step of the task may block; then the whole task runs on the thread
+    ///   of the commits
+    init(_ writer: WriterExecutor, beginsAtOnce: Bool = true) {
+        self.writer = writer
+        hasBegun = Atomic(!beginsAtOnce)
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        guard hasBegun.exchange(true, ordering: .acquiringAndReleasing) else {
+            return job.runSynchronously(on: asUnownedTaskExecutor())
+        }
+        writer.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }

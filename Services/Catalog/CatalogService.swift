@@ -24,7 +24,7 @@ struct CatalogService: RunnableService {
     let handler: CatalogHandler
     let uploads: UploadRegistry
     let workers: WorkerPool
-    let examiner: DamageScanner
+    let damageScanner: DamageScanner
     let rereader: MetadataRereader
     let collector: ResourceCollector
     let grants: GrantService
@@ -53,13 +53,13 @@ struct CatalogService: RunnableService {
         try configuration.knownLibraries?.requireLibrary(at: folder, database: configuration.libraryFile)
         try LibraryFolder.make(folder)
         lock = try LibraryLock(folder)
-        let workers = Self.workers(configuration.workers, configuration, logger)
+        let workers = Self.makePool(configuration.workers, configuration, logger)
         async let workersStarted: Void = workers.start()  // while the library is opened
         let resources = try Self.openResources(folder, logger)
         let store = try Self.openStore(configuration, environment, logger)
         LibraryFolder.remember(folder, store.historyID, in: configuration.knownLibraries, logger)
         let availability = LibraryAvailability(
-            try LibraryPlace(folder: folder, database: store.path, resources: resources),
+            try FolderAvailability(folder: folder, database: store.path, resources: resources),
             of: store,
             now: environment.now,
             logger: logger
@@ -146,7 +146,7 @@ struct CatalogService: RunnableService {
             extractor: extractor,
             logger: logger
         )
-        await uploads.connect(discard: { await collector.discard($0) }, heal: { await healing.healed($0) })
+        await uploads.connect(discard: { await collector.discard($0) }, heal: { await healing.removeMarks(of: $0) })
         let originals = try await Originals(
             configuration,
             environment,
@@ -222,7 +222,7 @@ struct CatalogService: RunnableService {
             logger: logger
         )
         let thread = try PollThread(name: "catalog")
-        let servers = try configuration.requestServers(
+        let servers = try configuration.bindRequestServers(
             on: thread,
             clock: environment.clock,
             logger: logger,
@@ -236,7 +236,7 @@ struct CatalogService: RunnableService {
                 if !access.mayKeep(identity, for: .add) { Task { await uploads.removeAll(of: identity) } }
             }
         }
-        let examiner = DamageScanner(
+        let damageScanner = DamageScanner(
             store: store,
             tail: tail,
             writer: writer,
@@ -251,7 +251,7 @@ struct CatalogService: RunnableService {
             writer: writer,
             quarantine: quarantine,
             resources: resources,
-            workers: Self.workers(1, configuration, logger),
+            workers: Self.makePool(1, configuration, logger),
             rate: configuration.rereadRate,
             logger: logger
         )
@@ -268,12 +268,12 @@ struct CatalogService: RunnableService {
         self.handler = handler
         self.uploads = uploads
         self.workers = workers
-        self.examiner = examiner
+        self.damageScanner = damageScanner
         self.rereader = rereader
         self.collector = collector
         self.grants = grants
         self.thread = thread
-        report(to: metrics, fetches, quarantine)
+        registerSections(of: metrics, fetches, quarantine)
     }
 
     private static func openResources(_ folder: String, _ logger: Logger) throws -> ResourceStore {
@@ -283,7 +283,7 @@ struct CatalogService: RunnableService {
         return resources
     }
 
-    private static func workers(_ count: Int, _ configuration: CatalogConfiguration, _ logger: Logger) -> WorkerPool {
+    private static func makePool(_ count: Int, _ configuration: CatalogConfiguration, _ logger: Logger) -> WorkerPool {
         WorkerPool(
             executable: configuration.workerExecutable,
             count: count,
@@ -318,8 +318,8 @@ struct CatalogService: RunnableService {
     /// The time for checking the database before the service answers, in seconds: enough for ten thousand assets.
     private static let checkSecondsAtStart = 0.05
 
-    /// Continues a check of the database that did not end at the start, while the service answers; then waits for the
-    /// end of the service.
+    /// Repeats a check of the database that was not finished at the start, while the service answers; then waits for
+    /// the end of the service.
     ///
     /// - Throws: the damage, which ends the service
     private static func checkDatabase(
@@ -345,12 +345,12 @@ struct CatalogService: RunnableService {
     }
 
     /// Registers the sections of the method `figures`.
-    private func report(to metrics: Hosting.Metrics, _ fetches: FetchService, _ quarantine: Quarantine) {
-        let (servers, workers, examiner, rereader, writer) = (servers, workers, examiner, rereader, writer)
+    private func registerSections(of metrics: Hosting.Metrics, _ fetches: FetchService, _ quarantine: Quarantine) {
+        let (servers, workers, damageScanner, rereader, writer) = (servers, workers, damageScanner, rereader, writer)
         let (store, tail, uploads, collector, grants) = (store, tail, uploads, collector, grants)
         metrics.section("requests") { await servers.metrics() }
         metrics.section("workers") { workers.metrics() }
-        metrics.section("examiner") { examiner.metrics }
+        metrics.section("examiner") { damageScanner.metrics }
         metrics.section("reread") { rereader.metrics }
         metrics.section("collector") { collector.metrics }
         metrics.section("writes") {
@@ -393,7 +393,7 @@ struct CatalogService: RunnableService {
             ClosingComponent("poll thread") { await thread.shutdown() },
             LoopComponent("database check") { try await Self.checkDatabase(of: store, configuration, logger) },
             WorkerPoolComponent(workers),
-            WriterComponent(store: store, component: examiner),
+            WriterComponent(store: store, component: damageScanner),
             WriterComponent(store: store, component: rereader),
             WriterComponent(store: store, component: collector),
             WriterComponent(

@@ -9,8 +9,8 @@ import PostgreSQL
 import ServiceLifecycle
 import Storage
 
-/// Answers at the catalog's addresses while its database server cannot be reached at the start: the library is offline.
-/// It ends when the server, or the replica, answers.
+/// The service that answers at the catalog's addresses, with an offline library, while the database server cannot be
+/// reached at the start. It ends when the server, or the replica, answers.
 struct OfflineCatalog: RunnableService {
     static let name = ServiceName.catalog
 
@@ -34,7 +34,7 @@ struct OfflineCatalog: RunnableService {
         try LibraryFolder.make(folder)
         lock = try LibraryLock(folder)
         thread = try PollThread(name: "catalog")
-        servers = try configuration.requestServers(
+        servers = try configuration.bindRequestServers(
             on: thread,
             clock: environment.clock,
             logger: logger,
@@ -42,11 +42,11 @@ struct OfflineCatalog: RunnableService {
         )
     }
 
-    /// Returns the error of a catalog that starts now; nil if its database, or a replica of it, can be reached.
+    /// Returns the error of a connection to the database server; nil if the server, or a replica of it, can be reached.
     ///
-    /// The catalog does not wait for a server that refuses the connection for a lasting reason, such as a wrong
-    /// password.
-    static func reason(_ configuration: CatalogConfiguration) async -> StorageError? {
+    /// The result is also nil if the server refuses the connection for a lasting reason, such as a wrong password: the
+    /// catalog does not wait for such a server.
+    static func connectionError(_ configuration: CatalogConfiguration) async -> StorageError? {
         guard let server = configuration.server else { return nil }
         let replica = configuration.replica
         return await withCheckedContinuation { continuation in
@@ -55,20 +55,21 @@ struct OfflineCatalog: RunnableService {
                     _ = try PostgreSQLConnection(server)
                     continuation.resume(returning: nil)
                 } catch {
-                    let isServed = replica.map { (try? PostgreSQLConnection($0)) != nil } ?? false
-                    let isAway = error.kind == .disconnected && isPassing(error.message)
+                    let hasReplica = replica.map { (try? PostgreSQLConnection($0)) != nil } ?? false
+                    let mayReturn = error.kind == .disconnected && isTemporary(error.message)
                     continuation.resume(
-                        returning: isServed || !isAway ? nil : PostgreSQLLibraryDatabase.offline(error, at: server)
+                        returning: hasReplica || !mayReturn
+                            ? nil : PostgreSQLLibraryDatabase.offline(error, at: server)
                     )
                 }
             }
         }
     }
 
-    /// Returns true unless the server has answered that it will not accept the connection at all.
-    private static func isPassing(_ message: String) -> Bool {
-        let passing = ["starting up", "shutting down", "not yet accepting", "too many", "reserved for", "recovery"]
-        return !message.contains("FATAL:") || passing.contains { message.contains($0) }
+    /// Returns true unless the server has refused the connection for a lasting reason.
+    private static func isTemporary(_ message: String) -> Bool {
+        let temporary = ["starting up", "shutting down", "not yet accepting", "too many", "reserved for", "recovery"]
+        return !message.contains("FATAL:") || temporary.contains { message.contains($0) }
     }
 
     var components: [any Service] {
@@ -76,20 +77,20 @@ struct OfflineCatalog: RunnableService {
         return [
             ClosingComponent("lock") { lock.release() },
             ClosingComponent("poll thread") { await thread.shutdown() },
-            LoopComponent("database server") { try await Self.untilReachable(databases) },
+            LoopComponent("database server") { try await Self.waitUntilReachable(databases) },
         ] + servers.components
     }
 
-    /// The time between two attempts to connect, and the longest time for one.
-    private static let (interval, attempt): (Duration, Int64) = (.milliseconds(500), 2000)
+    /// The time between two attempts to connect, and the maximum number of milliseconds for one.
+    private static let (interval, attemptMilliseconds): (Duration, Int64) = (.milliseconds(500), 2000)
 
-    private static func untilReachable(_ addresses: [String]) async throws {
+    private static func waitUntilReachable(_ addresses: [String]) async throws {
         let queue = DispatchQueue(label: "postgresql start")
         for await _ in TaskDelay.ticks(every: interval) {
             let isReachable = await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
                 queue.async {
                     var limits = PostgreSQLConnection.Limits()
-                    limits.connectMilliseconds = attempt
+                    limits.connectMilliseconds = attemptMilliseconds
                     continuation.resume(
                         returning: addresses.contains { (try? PostgreSQLConnection($0, limits: limits)) != nil }
                     )

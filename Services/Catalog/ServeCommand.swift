@@ -31,13 +31,13 @@ struct ServeCommand: AsyncParsableCommand {
     )
     var importRoot: [String] = []
 
-    @Option(help: "The largest file that is imported, in bytes. (SAFELIGHT_MAX_FILE_BYTES, else 8 GiB)")
+    @Option(help: "The maximum size of an imported file, in bytes. (SAFELIGHT_MAX_FILE_BYTES, else 8 GiB)")
     var maxFileBytes: Int64?
 
     @Option(help: "The maximum number of waiting transactions. (SAFELIGHT_WRITE_QUEUE, else 1024)")
     var writeQueue: Int?
 
-    @Option(help: "File operations running or waiting. (SAFELIGHT_FILE_QUEUE, else 4096)")
+    @Option(help: "The maximum number of file operations that run or wait. (SAFELIGHT_FILE_QUEUE, else 4096)")
     var fileQueue: Int?
 
     @Option(help: "The size of the fetch result cache in bytes. (SAFELIGHT_RESULT_CACHE_BYTES, else 64 MiB)")
@@ -46,16 +46,16 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: "The memory for cached pages of the database in bytes. (SAFELIGHT_PAGE_CACHE_BYTES, else 64 MiB)")
     var pageCacheBytes: Int?
 
-    @Option(help: "The days for which change records are kept. (SAFELIGHT_HISTORY_DAYS, else 30)")
+    @Option(help: "The number of days for which change records are kept. (SAFELIGHT_HISTORY_DAYS, else 30)")
     var historyDays: Int?
 
-    @Option(help: "The bytes of change records that are kept. (SAFELIGHT_HISTORY_BYTES, else 2 GiB)")
+    @Option(help: "The maximum size of all change records in bytes. (SAFELIGHT_HISTORY_BYTES, else 2 GiB)")
     var historyBytes: Int?
 
-    @Option(help: "The days for which an asset is recently added. (SAFELIGHT_RECENT_DAYS, else 30)")
+    @Option(help: "The number of days for which an asset is recently added. (SAFELIGHT_RECENT_DAYS, else 30)")
     var recentDays: Int?
 
-    @Option(help: "The days for which an asset stays in the trash. (SAFELIGHT_TRASH_DAYS, else 30)")
+    @Option(help: "The number of days for which an asset stays in the trash. (SAFELIGHT_TRASH_DAYS, else 30)")
     var trashDays: Int?
 
     @Option(
@@ -63,7 +63,7 @@ struct ServeCommand: AsyncParsableCommand {
     )
     var collectAfterSeconds: Int?
 
-    @Option(help: "The most files per second that are read again after an upgrade. (SAFELIGHT_REREAD_RATE, else 50)")
+    @Option(help: "The maximum files per second that are read again after an upgrade. (SAFELIGHT_REREAD_RATE, else 50)")
     var rereadRate: Int?
 
     @Option(help: "The number of reading database connections. (SAFELIGHT_READERS, else 4)")
@@ -89,11 +89,11 @@ struct ServeCommand: AsyncParsableCommand {
         }
         configuration.knownLibraries = try newLibrary.resolve(library: configuration.library)
         try configuration.settings.warnAboutMemory(logger)
-        configuration.traffic.begin()
+        configuration.traffic.enforce()
         let locks = try endpoints.resolve().claim(for: .catalog)
         var ready = service.ready
-        while let reason = await OfflineCatalog.reason(configuration) {
-            logger.error("the database server is away; waiting for it", metadata: ["error": "\(reason.message)"])
+        while let error = await OfflineCatalog.connectionError(configuration) {
+            logger.error("the database server does not answer; waiting", metadata: ["error": "\(error.message)"])
             let waiting = try OfflineCatalog(configuration, logger: logger)
             guard try await waiting.runUntilComponentEnds(ready: ready) else { return }
             ready = ReadySignal(descriptor: nil)

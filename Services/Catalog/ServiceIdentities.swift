@@ -22,18 +22,18 @@ struct ServiceIdentities: Sendable {
     /// Checks that an identity is a service.
     ///
     /// - Throws: `access_denied` if it is not
-    func check(_ identity: String, for what: String) throws(CatalogError) {
+    func check(_ identity: String, for request: String) throws(CatalogError) {
         guard includes(identity) else {
-            throw CatalogError.notAService(identity, request: what)
+            throw CatalogError.notAService(identity, request: request)
         }
     }
 
     /// Checks that a request comes from the user who runs the catalog, over ipc.
     ///
     /// - Throws: `access_denied` if it does not
-    static func checkOwner(_ identity: String, to what: String) throws(CatalogError) {
+    static func checkOwner(_ identity: String, to action: String) throws(CatalogError) {
         guard identity == "uid:\(geteuid())" else {
-            throw CatalogError.notOwner(action: what)
+            throw CatalogError.notOwner(action: action)
         }
     }
 }

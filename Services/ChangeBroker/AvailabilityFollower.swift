@@ -8,32 +8,32 @@ struct AvailabilityFollower: Sendable {
     let catalog: ServiceClient
     let feed: RecordFeed
     /// The delay before the catalog is asked again after an error.
-    let pause: Duration
+    let retryDelay: Duration
 
-    /// The time that one request waits for another status.
+    /// The time for which one request waits for another status.
     private static let deadline = Duration.seconds(20)
 
     /// The delay before the catalog is asked again if it accepts no further waiting request.
-    private static let limitPause = Duration.seconds(1)
+    private static let limitRetryDelay = Duration.seconds(1)
 
-    /// Asks until cancelled. Each request waits for a change, so that the broker learns of it at once.
+    /// Asks the catalog until cancelled. Each request waits for a change, so that the broker learns of it at once.
     func run() async {
         var known: Int64?
         while !Task.isCancelled {
             do throws(RPCError) {
                 let status = try await catalog.ask(LibraryStatus(after: known), deadline: Self.deadline).result
                 known = status.since
-                await feed.note(status)
+                await feed.publish(status)
             } catch {
                 if Task.isCancelled { return }
                 known = nil
                 // The catalog answers, but has the maximum number of waiting requests of this identity.
                 guard error.errorCode != .limitExceeded else {
-                    await TaskDelay.retryDelay(Self.limitPause)
+                    await TaskDelay.retryDelay(Self.limitRetryDelay)
                     continue
                 }
-                await feed.noteUnreachable(error.message, at: WallClock.nowMicroseconds())
-                await TaskDelay.retryDelay(pause)
+                await feed.publishUnreachable(error.message, at: WallClock.nowMicroseconds())
+                await TaskDelay.retryDelay(retryDelay)
             }
         }
     }
@@ -44,20 +44,20 @@ struct AvailabilityFollower: Sendable {
 /// The topic `availability`: the status of the library. It is not part of the change log.
 extension RecordFeed {
     /// Publishes a status of the library if it differs from the last one.
-    func note(_ status: LibraryStatus.Result) {
+    func publish(_ status: LibraryStatus.Result) {
         guard availability != status else { return }
         availability = status
         publishAvailability()
     }
 
-    /// Records that the catalog does not answer.
-    func noteUnreachable(_ reason: String, at date: Int64) {
+    /// Publishes the status `unreachable`, because the catalog does not answer.
+    func publishUnreachable(_ reason: String, at date: Int64) {
         guard availability?.state != .unreachable else { return }
         let problem = LibraryStatus.Problem(.unreachable, "the catalog does not answer: \(reason)")
-        note(LibraryStatus.Result(since: max(date, (availability?.since ?? 0) + 1), problems: [problem]))
+        publish(LibraryStatus.Result(since: max(date, (availability?.since ?? 0) + 1), problems: [problem]))
     }
 
-    /// Publishes the status. It is repeated with each head, because subscribers lose messages.
+    /// Publishes the status. It is repeated with each head, because subscribers may lose messages.
     func publishAvailability() {
         guard let availability, subscribedTopics.hasSubscriber(FeedTopic.availability) else { return }
         send(FeedTopic.availability, availability.json.bytes)

@@ -2,11 +2,13 @@ import Basics
 import Contracts
 import JSONValue
 import PhotoModel
+import Synchronization
 
 /// A change record as it passes through the broker: the parsed members that the broker needs, and the original bytes.
 ///
 /// The broker forwards records without decoding them completely. That is fast, and a record of a newer catalog keeps
-/// members that this broker does not know. ``LiveFrames``, at the end of this file, encodes the messages of a record.
+/// members that this broker does not know. At the end of this file, ``LiveFrames`` encodes the messages of a record,
+/// and ``SubscribedTopics`` lists the topics that have a subscriber.
 struct BrokerRecord: Sendable {
     /// One entity's part of the record, under the topic that carries it.
     struct Part: Sendable {
@@ -32,7 +34,7 @@ struct BrokerRecord: Sendable {
         "assets": ChangeRecord.TopicPrefix.asset, "collections": ChangeRecord.TopicPrefix.collection,
         "lists": ChangeRecord.TopicPrefix.list, "edits": ChangeRecord.TopicPrefix.edit,
     ]
-    /// Members whose entities share one topic. A record has at most one entity of both together.
+    /// Members whose entities share one topic. A record has at most one entity in both together.
     private static let grantMembers: Set<String> = ["grants", "questions"]
 
     /// Scans the text of a record.
@@ -44,15 +46,15 @@ struct BrokerRecord: Sendable {
         var parts: [Part] = []
         var nameless: String?
         do throws(JSONError) {
-            try JSONCursor.reading(bytes) { (cursor) throws(JSONError) in
+            try JSONCursor.read(bytes) { (cursor) throws(JSONError) in
                 try cursor.enterObject()
                 while let name = try cursor.nextMember() {
                     switch name {
-                    case "sequence": sequence = try cursor.integer()
+                    case "sequence": sequence = try cursor.parseInteger()
                     case "library":
                         let isText = try cursor.peek() == UInt8(ascii: "\"")
-                        if isText { library = try cursor.string() } else { try cursor.skip() }
-                    case "date": date = try cursor.integer()
+                        if isText { library = try cursor.parseString() } else { try cursor.skip() }
+                    case "date": date = try cursor.parseInteger()
                     case "origin":
                         let isObject = try cursor.peek() == UInt8(ascii: "{")
                         let range = try cursor.skip()
@@ -95,12 +97,12 @@ struct BrokerRecord: Sendable {
             try cursor.skip()
             return false
         }
-        var isWhole = true
+        var isComplete = true
         try cursor.enterArray()
         while try cursor.nextElement() {
             guard try cursor.peek() == UInt8(ascii: "{") else {
                 try cursor.skip()
-                isWhole = false
+                isComplete = false
                 continue
             }
             let start = cursor.offset
@@ -110,28 +112,28 @@ struct BrokerRecord: Sendable {
             while let name = try cursor.nextMember() {
                 switch name {
                 case "id": own = try identifier(&cursor)
-                case "before": before = try entity(&cursor)
-                case "after": after = try entity(&cursor)
+                case "before": before = try identifierOfState(&cursor)
+                case "after": after = try identifierOfState(&cursor)
                 default: try cursor.skip()
                 }
             }
             guard let id = own ?? after ?? before else {
-                isWhole = false
+                isComplete = false
                 continue
             }
             let name = grantMembers.contains(member) ? topic : topic + id
             parts.append(Part(member: member, topic: name, id: id, range: start..<cursor.offset))
         }
-        return isWhole
+        return isComplete
     }
 
     private static func identifier(_ cursor: inout JSONCursor) throws(JSONError) -> String? {
-        if try cursor.peek() == UInt8(ascii: "\"") { return try cursor.string() }
+        if try cursor.peek() == UInt8(ascii: "\"") { return try cursor.parseString() }
         try cursor.skip()
         return nil
     }
 
-    private static func entity(_ cursor: inout JSONCursor) throws(JSONError) -> String? {
+    private static func identifierOfState(_ cursor: inout JSONCursor) throws(JSONError) -> String? {
         guard try cursor.peek() == UInt8(ascii: "{") else {
             try cursor.skip()
             return nil
@@ -180,7 +182,7 @@ struct BrokerRecord: Sendable {
     /// Returns the decoded change of one entity.
     func change(_ part: Part) -> JSON { value(at: part.range) }
 
-    /// Malformed JSON from the catalog becomes null.
+    /// Returns the decoded value at a range; null if the catalog sent malformed JSON.
     private func value(at range: Range<Int>) -> JSON { (try? JSON(parsing: bytes[range])) ?? .null }
 }
 
@@ -199,7 +201,7 @@ extension BrokerRecord {
         return details
     }
 
-    /// A grant is not an object of the library.
+    /// Returns true for the change of a grant, which is not an object of the library.
     private static func isGrant(_ change: JSON) -> Bool {
         (change["after"] ?? change["before"])?["statusNumber"] != nil
     }
@@ -269,5 +271,83 @@ enum LiveFrames {
         message["previous"] = .int(previous)
         message["token"] = .string(record.token.description)
         return message
+    }
+}
+
+// MARK: - Subscribed topics
+
+/// The topics with at least one subscriber, as reported by the publishing sockets. Messages of other topics are not
+/// encoded.
+///
+/// libzmq matches topics by prefix, so a subscription to `asset.` receives every topic that begins so, and one to the
+/// empty topic receives all.
+final class SubscribedTopics: Sendable {
+    private struct State {
+        /// The publishers that have a subscription to each topic, as a bit set.
+        var topics: [String: UInt8] = [:]
+        /// The number of subscribed topics of each length, in UTF-8 bytes.
+        var lengths: [Int: Int] = [:]
+        /// True if there are more topics than the limit: every message is then encoded.
+        var exceedsLimit = false
+
+        /// Returns true if a topic, or a prefix of it, has a subscriber.
+        func matches(_ topic: String) -> Bool {
+            exceedsLimit
+                || lengths.keys.contains { length in
+                    topic.utf8.count >= length
+                        && topics[String(decoding: topic.utf8.prefix(length), as: UTF8.self)] != nil
+                }
+        }
+    }
+
+    private let state = Mutex(State())
+    private let limit: Int
+
+    /// - Parameter limit: the maximum number of topics
+    init(limit: Int = 200_000) { self.limit = limit }
+
+    var count: Int { state.withLock { $0.topics.count } }
+
+    /// Records that a topic has got its first subscriber at a publishing socket, or has lost its last one.
+    ///
+    /// - Parameter publisher: the index of the publishing socket, 0 to 7
+    func note(_ topic: String, isSubscribed: Bool, at publisher: Int = 0) {
+        let bit = UInt8(1) << publisher
+        let length = topic.utf8.count
+        state.withLock { state in
+            if !isSubscribed {
+                guard let publishers = state.topics[topic] else { return }
+                let rest = publishers & ~bit
+                state.topics[topic] = rest == 0 ? nil : rest
+                guard rest == 0 else { return }
+                let count = (state.lengths[length] ?? 1) - 1
+                state.lengths[length] = count > 0 ? count : nil
+            } else if let publishers = state.topics[topic] {
+                state.topics[topic] = publishers | bit
+            } else if state.topics.count >= limit {
+                state.exceedsLimit = true
+            } else {
+                state.topics[topic] = bit
+                state.lengths[length, default: 0] += 1
+            }
+        }
+    }
+
+    /// Returns true if a topic, or a prefix of it, has a subscriber.
+    func hasSubscriber(_ topic: String) -> Bool { state.withLock { $0.matches(topic) } }
+
+    /// Returns true if there is a subscription to exactly this topic; true for every topic if there are more than the
+    /// limit.
+    func isSubscribed(exactly topic: String) -> Bool {
+        state.withLock { $0.exceedsLimit || $0.topics[topic] != nil }
+    }
+
+    /// Returns the parts whose topic has a subscriber.
+    func filter(_ parts: [BrokerRecord.Part]) -> [BrokerRecord.Part] {
+        state.withLock { state in
+            if state.exceedsLimit { return parts }
+            if state.topics.isEmpty { return [] }
+            return parts.filter { state.matches($0.topic) }
+        }
     }
 }

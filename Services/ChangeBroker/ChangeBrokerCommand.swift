@@ -45,16 +45,16 @@ struct ChangeBrokerCommand: AsyncParsableCommand {
     @Option(help: "Maximum number of objects in all observed results together; each takes about 50 bytes.")
     var maxFetchRows = 10_000_000
 
-    @Option(help: "Bytes of all observed results and their logs together. (SAFELIGHT_MAX_FETCH_BYTES, else 640 MiB)")
+    @Option(help: "Maximum bytes of all observed results and their logs. (SAFELIGHT_MAX_FETCH_BYTES, else 640 MiB)")
     var maxFetchBytes: Int?
 
-    @Option(help: "Bytes of the logs of observed fetches, within those. (SAFELIGHT_MAX_FETCH_LOG_BYTES, else 64 MiB)")
+    @Option(help: "Maximum bytes of these logs alone. (SAFELIGHT_MAX_FETCH_LOG_BYTES, else 64 MiB)")
     var maxFetchLogBytes: Int?
 
-    @Option(help: "Topics of all subscribers of one endpoint together. (SAFELIGHT_MAX_TOPICS, else 100,000)")
+    @Option(help: "Maximum topics of all subscribers of one endpoint together. (SAFELIGHT_MAX_TOPICS, else 100,000)")
     var maxTopics: Int?
 
-    @Option(help: "Topics of one subscriber's connection. (SAFELIGHT_MAX_TOPICS_PER_CONNECTION, else 8,192)")
+    @Option(help: "Maximum topics of one connection. (SAFELIGHT_MAX_TOPICS_PER_CONNECTION, else 8,192)")
     var maxTopicsPerConnection: Int?
 
     @OptionGroup var check: CheckOptions
@@ -65,7 +65,7 @@ struct ChangeBrokerCommand: AsyncParsableCommand {
         configuration.listener = try listening.resolve(logger: logger)
         if check.isRequested { return print(try await configuration.settings.check(logger)) }
         try configuration.settings.warnAboutMemory(logger)
-        configuration.traffic.begin()
+        configuration.traffic.enforce()
         let locks = try endpoints.resolve().claim(for: .changeBroker)
         let broker = try ChangeBrokerService(configuration, logger: logger)
         defer { withExtendedLifetime(locks) {} }

@@ -26,11 +26,11 @@ struct ChangeBrokerConfiguration: Sendable {
     var ringBytes = 64 << 20
     /// The maximum size of a live message, in bytes; a larger one is truncated.
     var liveMessageBytes = 256 << 10
-    /// The encoded bytes of records in one response of `feed.since`.
+    /// The maximum size of the records in one response of `feed.since`, in bytes.
     var pageBytes = 4 << 20
-    /// The encoded bytes of records in one notification of `feed.follow`.
+    /// The maximum size of the records in one notification of `feed.follow`, in bytes.
     var followBytes = 256 << 10
-    /// The number of records in one notification of `feed.follow`.
+    /// The maximum number of records in one notification of `feed.follow`.
     var followRecords = 256
     /// The maximum number of concurrent `feed.follow` readers.
     var maxFollowers = 1000
@@ -40,7 +40,7 @@ struct ChangeBrokerConfiguration: Sendable {
     /// The maximum number of objects in all observed results together; with a date as sort key each takes about 50
     /// bytes.
     var maxFetchRows = 10_000_000
-    /// The approximate memory of all their results and logs together, and of the logs alone, in bytes.
+    /// The maximum approximate memory of all results and logs together, and of the logs alone, in bytes.
     var maxFetchBytes = 640 << 20
     var maxFetchLogBytes = 64 << 20
     /// The maximum time that the long evaluations of the fetches of one identity may take at once; a tenth of the
@@ -56,7 +56,7 @@ struct ChangeBrokerConfiguration: Sendable {
     var headInterval: Duration = .seconds(1)
     var headSpacing: Duration = .milliseconds(50)
     /// The delay before the catalog is contacted again.
-    var catalogPause: Duration = .milliseconds(200)
+    var catalogRetryDelay: Duration = .milliseconds(200)
     /// The byte credit for the catalog's stream of records.
     var catalogCredit = 8 << 20
     /// The interval at which the catalog is asked for its oldest sequence.

@@ -34,17 +34,17 @@ struct ChangeBrokerService: RunnableService {
     /// - Throws: ``MessagingError`` if an address cannot be used
     init(_ configuration: ChangeBrokerConfiguration, logger: Logger) throws {
         let thread = try PollThread(name: "broker")
-        // libzmq takes long to remove the topics of a subscriber that had many; requests do not wait for that.
+        // libzmq takes long to remove the topics of a subscriber that had many; requests must not wait for that.
         let feedThread = try PollThread(name: "feed")
-        // Records are parsed on the thread that receives them: neither requests nor the newest records wait for pages
-        // of history.
+        // Records are parsed on the thread that receives them. With a thread for each, neither requests nor the newest
+        // records wait for pages of history.
         let catalogThread = try PollThread(name: "catalog")
         let historyThread = try PollThread(name: "history")
         var limits = MessagingLimits()
         // All requests can be repeated, so a stop does not wait long for readers.
         limits.drainTimeout = .seconds(2)
         // The catalog is on this machine or near it, and all clients depend on the connection: retry quickly.
-        limits.reconnectIntervalMax = configuration.catalogPause
+        limits.reconnectIntervalMax = configuration.catalogRetryDelay
         limits.topics = configuration.maxTopics
         limits.topicsPerSubscriber = configuration.maxTopicsPerConnection
         func catalog(_ thread: PollThread) throws(MessagingError) -> ServiceClient {
@@ -67,7 +67,7 @@ struct ChangeBrokerService: RunnableService {
                 )
             } ?? catalog(catalogThread)
         let historyCatalog = try catalog(historyThread)
-        // Small requests do not wait behind the results and pages that are being read.
+        // On a connection of its own, small requests do not wait for the results and pages that are being read.
         let catalogForStatus = try catalog(historyThread)
         let access = AccessTable { identity, newest throws(RPCError) in
             let request = GrantStatus(identity: identity, atLeast: newest)
@@ -136,7 +136,7 @@ struct ChangeBrokerService: RunnableService {
                 let permission = Permission(byte: access.cachedPermission(of: identity).value)
                 guard permission.role != .unknown else { continue }
                 let isVisible = (whole: permission.seesEverything, limited: permission.role == .limited)
-                Task { await feed.removeHolders(of: identity, except: isVisible) }
+                Task { await feed.removeObservers(of: identity, except: isVisible) }
             }
         }
         metrics.section("access") { refusals.metrics }
@@ -165,9 +165,9 @@ struct ChangeBrokerService: RunnableService {
         self.availability = AvailabilityFollower(
             catalog: historyCatalog,
             feed: feed,
-            pause: configuration.catalogPause
+            retryDelay: configuration.catalogRetryDelay
         )
-        self.jobs = UploadJobFollower(catalog: historyCatalog, feed: feed, pause: configuration.catalogPause)
+        self.jobs = UploadJobFollower(catalog: historyCatalog, feed: feed, retryDelay: configuration.catalogRetryDelay)
         self.logger = logger
         self.leaseCheck = configuration.fetchLeaseCheck
         self.fetchUpdater = ObservedFetchUpdater(history: history, configuration: configuration)
@@ -190,7 +190,7 @@ struct ChangeBrokerService: RunnableService {
         ]
     }
 
-    /// Ends observations whose lease has run out, until cancelled.
+    /// Ends observations whose lease has expired, until cancelled.
     private func expireLeases() async {
         for await _ in TaskDelay.ticks(every: leaseCheck) {
             await feed.expireFetches(now: MonotonicClock.system.nowMicroseconds())

@@ -7,35 +7,35 @@ import PhotoModel
 /// The whole history: the newest records from the ring, older ones from the catalog.
 struct ChangeHistory: Sendable {
     let feed: RecordFeed
-    /// For records and results.
+    /// The connection for records and results.
     let catalog: ServiceClient
-    /// For requests that the catalog answers at once.
+    /// The connection for requests that the catalog answers at once.
     let catalogForStatus: ServiceClient
 
-    /// The time that a page waits for the ring before the catalog is asked.
+    /// The maximum time for which a page waits for the ring before the catalog is asked.
     static let maxWait = Duration.milliseconds(250)
 
     // MARK: Limited views
 
-    /// Returns the client of a request if it sees a list of assets only; nil if it sees the whole library.
+    /// Returns the client of a request if it sees only a list of assets; nil if it sees the whole library.
     ///
     /// - Throws: `access_denied` if it sees nothing, `unavailable` if the catalog cannot be asked
     func view(of context: RequestContext) async throws(RPCError) -> LimitedClient? {
         guard let cached = context.cachedPermission, !Permission(byte: cached.value).seesEverything else { return nil }
-        return try await listed(of: context.identity)?.client
+        return try await list(of: context.identity)?.client
     }
 
-    /// The list of a limited client at a moment.
-    struct Listed: Sendable {
+    /// The list of a limited client at a token.
+    struct ClientList: Sendable {
         let client: LimitedClient
         var assets: Set<ObjectID>
         let token: ChangeToken
     }
 
-    /// Returns the list of a client now; nil if it sees the whole library.
+    /// Returns the current list of a client; nil if it sees the whole library.
     ///
     /// - Parameter wantsList: true to read the assets of the list, at the feed's position or later
-    func listed(of identity: String, wantsList: Bool = false) async throws(RPCError) -> Listed? {
+    func list(of identity: String, wantsList: Bool = false) async throws(RPCError) -> ClientList? {
         let status: GrantStatus.Result
         do throws(RPCError) {
             let known = await wantsList ? feed.token : feed.newestGrant
@@ -47,10 +47,10 @@ struct ChangeHistory: Sendable {
         guard !status.permission.seesEverything else { return nil }
         if let error = status.permission.refusal(of: "the feed", needing: .view, for: identity) { throw error }
         let client = LimitedClient(identity: identity, key: status.key)
-        return Listed(client: client, assets: Set(status.list ?? []), token: status.token ?? .none)
+        return ClientList(client: client, assets: Set(status.list ?? []), token: status.token ?? .none)
     }
 
-    /// Returns the page after a token as a client with a limited grant has it; only the catalog knows.
+    /// Returns the page after a token as a client with a limited grant sees it, which only the catalog can compute.
     func page(
         for client: LimitedClient,
         after token: ChangeToken?,
@@ -82,7 +82,7 @@ struct ChangeHistory: Sendable {
         maxBytes: Int,
         deadline: Duration
     ) async throws(RPCError) -> EncodedChangePage {
-        // A client that has used the catalog may know a commit that reaches the broker a moment later. Waiting for the
+        // A client of the catalog may have the token of a commit that has not reached the broker yet. Waiting for the
         // ring costs less than asking the catalog.
         if let token { await feed.wait(for: token, atMost: min(deadline, Self.maxWait)) }
         if let page = await feed.page(after: token, limit: limit, filter: filter, maxBytes: maxBytes) {
@@ -98,4 +98,21 @@ struct ChangeHistory: Sendable {
         await feed.note(oldest: page.oldest)
         return page
     }
+}
+
+// MARK: - Limited clients
+
+/// A client whose grant is limited to a list of assets.
+struct LimitedClient: Sendable, Hashable {
+    let identity: String
+    /// The public key of the client: another key of the same name has another list.
+    let key: String?
+
+    init(identity: String, key: String?) { (self.identity, self.key) = (identity, key) }
+
+    /// The client of a list.
+    init(_ granted: GrantedAssets) { self.init(identity: granted.identity, key: granted.key) }
+
+    /// An empty list of the client, used before its assets are known.
+    var emptyList: GrantedAssets { GrantedAssets(identity: identity, key: key, version: 0, ids: []) }
 }

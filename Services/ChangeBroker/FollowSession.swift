@@ -6,7 +6,7 @@ import PhotoModel
 
 /// One reader of `feed.follow`: a cursor into the history that advances as far as the reader's byte credit allows.
 ///
-/// A slow reader is a cursor that lags; no records are queued for it.
+/// The cursor of a slow reader lags; no records are queued for it.
 struct FollowSession: Sendable {
     let history: ChangeHistory
     let configuration: ChangeBrokerConfiguration
@@ -14,7 +14,7 @@ struct FollowSession: Sendable {
 
     /// The minimum time between progress notifications to a reader for which no record matches, in microseconds. They
     /// are sent at the feed's next signal after this time.
-    private static let progressPause: Int64 = 900_000
+    private static let progressInterval: Int64 = 900_000
 
     /// The last token sent to the reader, and its time.
     private struct ReportedPosition {
@@ -22,17 +22,17 @@ struct FollowSession: Sendable {
         var time: Int64
     }
 
-    /// Sends records until the reader leaves.
+    /// Sends records until the request ends.
     ///
     /// - Throws: `token_expired` if the cursor fell behind the retained history, `unavailable` if the catalog is needed
     ///   and unreachable; the reader opens the stream again with its last token
     func run(_ request: FeedFollow, _ context: RequestContext) async throws(RPCError) -> FollowEnd {
         let feed = history.feed
-        // Read before the list, which then has all earlier changes: the stream has no record from before its start.
+        // The token is read before the list, which then has all earlier changes: the stream has no records of these.
         guard var cursor = await startToken(request) else { throw .brokerNotReady }
-        var listed: ChangeHistory.Listed?
+        var listed: ChangeHistory.ClientList?
         if try await history.view(of: context) != nil {
-            listed = try await history.listed(of: context.identity, wantsList: true)
+            listed = try await history.list(of: context.identity, wantsList: true)
         }
         let (id, signal) = try await feed.addFollower(context.identity, at: cursor)
         do throws(RPCError) {
@@ -41,11 +41,11 @@ struct FollowSession: Sendable {
             var reported = ReportedPosition(token: cursor, time: clock.nowMicroseconds())
             for await _ in signal {
                 while try await step(request, &listed, &cursor, &reported, context.notifier) {
-                    await feed.follower(id, isAt: cursor)
+                    await feed.setPosition(of: id, to: cursor)
                 }
-                await feed.follower(id, isAt: cursor)
-                if reported.token != cursor, clock.nowMicroseconds() - reported.time >= Self.progressPause {
-                    try await progress(cursor, &reported, context.notifier)
+                await feed.setPosition(of: id, to: cursor)
+                if reported.token != cursor, clock.nowMicroseconds() - reported.time >= Self.progressInterval {
+                    try await reportProgress(cursor, &reported, context.notifier)
                 }
             }
         } catch {
@@ -61,7 +61,7 @@ struct FollowSession: Sendable {
     /// - Returns: true if more may be available at once
     private func step(
         _ request: FeedFollow,
-        _ listed: inout ChangeHistory.Listed?,
+        _ listed: inout ChangeHistory.ClientList?,
         _ cursor: inout ChangeToken,
         _ reported: inout ReportedPosition,
         _ notifier: Notifier
@@ -80,7 +80,7 @@ struct FollowSession: Sendable {
                 deadline: .seconds(30)
             )
         }
-        let isMoved = page.token != cursor
+        let hasAdvanced = page.token != cursor
         cursor = page.token
         if !page.records.isEmpty {
             try await notifier.notify(
@@ -88,17 +88,17 @@ struct FollowSession: Sendable {
                 encoded: EncodedChangePage.notification(page.records, token: page.token)
             )
             reported = ReportedPosition(token: cursor, time: clock.nowMicroseconds())
-        } else if cursor.sequence - reported.token.sequence >= Int64(RecordRing.scan) {
-            try await progress(cursor, &reported, notifier)
+        } else if cursor.sequence - reported.token.sequence >= Int64(RecordRing.maxExamined) {
+            try await reportProgress(cursor, &reported, notifier)
         }
-        return isMoved && page.hasMore
+        return hasAdvanced && page.hasMore
     }
 
     /// Returns the next page of a limited view; nil if there is none yet. Records that do not concern the view are
     /// skipped in memory; the others are rewritten by the catalog.
     private func limitedPage(
         _ filter: FeedTopicFilter,
-        _ listed: inout ChangeHistory.Listed?,
+        _ listed: inout ChangeHistory.ClientList?,
         _ cursor: ChangeToken
     ) async throws(RPCError) -> EncodedChangePage? {
         guard var list = listed else { return nil }
@@ -132,7 +132,7 @@ struct FollowSession: Sendable {
         return EncodedChangePage(records: records, token: page.token, oldest: page.oldest, head: page.head)
     }
 
-    private func progress(
+    private func reportProgress(
         _ cursor: ChangeToken,
         _ reported: inout ReportedPosition,
         _ notifier: Notifier

@@ -2,8 +2,7 @@ import Contracts
 import JSONValue
 import PhotoModel
 
-/// The requests that the change-broker refuses: the only place in the service that knows the codes and texts of errors.
-/// Errors of the catalog are passed on as they are.
+/// The errors of the change-broker, with their codes and texts. Errors of the catalog are passed on unchanged.
 extension RPCError {
     // MARK: State of the broker
 
@@ -51,8 +50,8 @@ extension RPCError {
 
     /// `feed.follow` on a socket that cannot receive notifications, or without credit.
     static let followNeedsCredit = ErrorCode.invalidParams.error(
-        "feed.follow sends notifications: use a DEALER socket and send credit, the number of bytes that may be in flight; "
-            + "on a REQ socket use feed.since",
+        "feed.follow sends notifications: use a DEALER socket and send credit, the number of bytes that may be in "
+            + "flight; on a REQ socket use feed.since",
         ["parameter": "credit"]
     )
 

@@ -11,7 +11,7 @@ import PhotoModel
 ///
 /// It has no durable state: after a start it begins at the catalog's head, and earlier history comes from the catalog.
 actor RecordFeed {
-    /// A new value at each start, and whenever all observations are dropped.
+    /// A new value at each start, and whenever all observations are ended.
     private(set) var instance: String
     let configuration: ChangeBrokerConfiguration
     private nonisolated let publishers: [Publisher]
@@ -45,7 +45,7 @@ actor RecordFeed {
     var loading: [String: Task<Void, any Error>] = [:]
     private var followers: [UInt64: Follower] = [:]
     private var lastFollower: UInt64 = 0
-    /// The requests that wait for a record, with its sequence; the least one for the first contact with the catalog.
+    /// The requests that wait for a record, with its sequence; `.min` for the first contact with the catalog.
     private var waiters: [UInt64: (sequence: Int64, promise: Promise<Void>)] = [:]
     private var lastWaiter: UInt64 = 0
     private var isStopping = false
@@ -57,7 +57,7 @@ actor RecordFeed {
         var token: ChangeToken?
     }
 
-    /// - Parameter access: receives changed grants, and whether changes arrive; nil for none
+    /// - Parameter access: the permissions, which the feed updates with changed grants; nil for none
     init(
         _ configuration: ChangeBrokerConfiguration,
         publishers: [Publisher],
@@ -75,7 +75,7 @@ actor RecordFeed {
             maxLogBytes: configuration.maxFetchLogBytes,
             maxEvaluationTime: configuration.maxEvaluationTime
         )
-        // Both publishers together.
+        // The limit of both publishers together.
         let subscribedTopics = SubscribedTopics(limit: 2 * (configuration.maxTopics + 1))
         self.subscribedTopics = subscribedTopics
         let (signal, sink) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -109,7 +109,7 @@ actor RecordFeed {
     /// - Returns: the token after which records are needed
     func adopt(_ current: CurrentToken.Result) -> ChangeToken {
         problem = nil
-        // Earlier answers may be older than the first record that arrives.
+        // Cached permissions may be older than the first record that arrives.
         access?.forget()
         access?.confirm()
         oldest = current.oldest.sequence
@@ -128,7 +128,7 @@ actor RecordFeed {
             )
         }
         oldest = current.oldest.sequence
-        dropFetches()
+        endAllFetches()
         ring = RecordRing(
             after: current.token,
             maxCount: configuration.ringRecords,
@@ -148,8 +148,8 @@ actor RecordFeed {
         access?.forget()
     }
 
-    /// Compares the feed with the head that the catalog had some time ago: if the feed is behind it, the followed
-    /// change-broker lags.
+    /// Compares the feed with an earlier head of the catalog. If the feed has not reached it, the change-broker that is
+    /// followed lags.
     func noteSource(at token: ChangeToken) {
         let isLagging = ring.map { $0.library != token.library || $0.head < token.sequence } ?? true
         if isLagging {
@@ -250,7 +250,7 @@ actor RecordFeed {
         ring.map { FeedHead(sequence: $0.head, oldest: oldest, library: $0.library, instance: instance) }
     }
 
-    /// Publishes `head` once a second and after each burst, but never more often than the spacing allows, until
+    /// Publishes `head` once a second and after new records, but never more often than the spacing allows, until
     /// cancelled.
     nonisolated func publishHeads() async {
         let (interval, spacing) = (configuration.headInterval, configuration.headSpacing)
@@ -267,11 +267,11 @@ actor RecordFeed {
     }
 
     private func publishHead() {
-        // Waiting followers also report progress if no record matched their filter.
+        // Wakes waiting followers, which report progress even if no record matched their filter.
         for follower in followers.values { follower.signal.yield() }
         publishAvailability()
         guard var head else { return }
-        // It comes after everything at or below it, including the messages of observed fetches.
+        // The head is published after all messages up to its sequence, including those of observed fetches.
         if !fetches.isEmpty, updatedThrough < head.sequence {
             head = FeedHead(
                 sequence: updatedThrough,
@@ -296,9 +296,9 @@ actor RecordFeed {
         headSink.yield()
     }
 
-    /// Returns true if the feed, and the result of an observation, has yet to come to a moment of its history.
+    /// Returns true if the result of an observation, or the feed if there is none, has not yet reached a token.
     ///
-    /// - Throws: `token_expired` for a moment of another history
+    /// - Throws: `token_expired` for a token of another history
     func isBehind(_ token: ChangeToken, _ observation: String, _ fetch: Fetch?) throws(RPCError) -> Bool {
         guard let ring else { throw .brokerNotReady }
         guard token.library == ring.library else {
@@ -334,8 +334,8 @@ actor RecordFeed {
 
     /// Returns the position after skipping the records that concern neither a list of assets, nor grants, nor edits.
     ///
-    /// - Returns: the token before the first record that does, and whether there is such a one; nil if the catalog has to
-    ///   be asked
+    /// - Returns: the token before the first record that does, and true if there is such a record; nil if the catalog
+    ///   has to be asked
     func skippingIrrelevant(after token: ChangeToken, for assets: Set<ObjectID>) -> (token: ChangeToken, isEnded: Bool)?
     {
         guard let ring, token.library == ring.library else { return nil }
@@ -363,9 +363,9 @@ actor RecordFeed {
         if token != nil {
             let (limit, readers) = (configuration.maxFollowers, followers.values.filter { $0.token != nil })
             guard readers.count < limit else { throw .tooManyFollowers(limit: limit) }
-            let share = max(1, limit / 2)
-            guard readers.count(where: { $0.identity == identity }) < share else {
-                throw .tooManyFollowers(of: identity, limit: share)
+            let limitPerIdentity = max(1, limit / 2)
+            guard readers.count(where: { $0.identity == identity }) < limitPerIdentity else {
+                throw .tooManyFollowers(of: identity, limit: limitPerIdentity)
             }
         }
         lastFollower += 1
@@ -375,7 +375,7 @@ actor RecordFeed {
         return (lastFollower, signal)
     }
 
-    func follower(_ id: UInt64, isAt token: ChangeToken) { followers[id]?.token = token }
+    func setPosition(of follower: UInt64, to token: ChangeToken) { followers[follower]?.token = token }
 
     func removeFollower(_ id: UInt64) { followers[id] = nil }
 
@@ -390,12 +390,12 @@ actor RecordFeed {
     /// The reasons why the feed is not current; empty if it is.
     var problems: [String] { problem.map { ["the catalog cannot be followed: \($0)"] } ?? [] }
 
-    /// The maximum number of followers listed.
-    private static let listedFollowers = 100
+    /// The maximum number of followers that the metrics list.
+    private static let maxListedFollowers = 100
 
     func metrics() -> JSONObject {
         let head = ring?.head ?? 0
-        let lags = followers.sorted { $0.key < $1.key }.prefix(Self.listedFollowers).map { id, follower -> JSON in
+        let lags = followers.sorted { $0.key < $1.key }.prefix(Self.maxListedFollowers).map { id, follower -> JSON in
             let lag = follower.token.map { max(0, head - $0.sequence) } ?? 0
             var metrics: JSONObject = [
                 "id": JSON(Int(clamping: id)), "identity": .string(follower.identity), "lag": .int(lag),

@@ -13,32 +13,32 @@ struct RecordFollower: Sendable {
     let feed: RecordFeed
     let configuration: ChangeBrokerConfiguration
 
-    /// The time in which another change-broker delivers the records that the catalog has committed.
+    /// The maximum time in which another change-broker has to deliver the records that the catalog has committed.
     private static let longestLag = Duration.seconds(2)
-    private static let longestPause = Duration.seconds(5)
+    private static let longestRetryDelay = Duration.seconds(5)
 
     /// Follows and reconnects until cancelled.
     func run() async {
         await withTaskGroup { group in
             group.addTask { await refreshOldest() }
             if case .broker = source { group.addTask { await watchSource() } }
-            var pause = configuration.catalogPause
+            var delay = configuration.catalogRetryDelay
             while !Task.isCancelled {
                 do throws(RPCError) {
                     try await follow()
-                    pause = configuration.catalogPause
+                    delay = configuration.catalogRetryDelay
                     await feed.noteUnreachable("the stream of records has ended")
                 } catch {
                     // An unreadable record, for example of a newer catalog, is read again at each attempt.
                     let isInternal = error.errorCode == .internalError
-                    pause = isInternal ? min(pause * 2, Self.longestPause) : configuration.catalogPause
+                    delay = isInternal ? min(delay * 2, Self.longestRetryDelay) : configuration.catalogRetryDelay
                     if error.errorCode == .tokenExpired {
                         await restart()
                     } else if !Task.isCancelled {
                         await feed.noteUnreachable(error.message)
                     }
                 }
-                await TaskDelay.retryDelay(pause)
+                await TaskDelay.retryDelay(delay)
             }
             group.cancelAll()
         }
@@ -46,10 +46,10 @@ struct RecordFollower: Sendable {
 
     /// Follows until the stream ends, or until the catalog that sends it, one of several, does not answer requests.
     private func follow() async throws(RPCError) {
-        // Waits for the connection. The current token is requested first, because it says whether the history is the
-        // same.
+        // Waits for the connection. The current token is requested first, because it contains the history, which may
+        // have changed.
         let token = await feed.adopt(try await source.current(deadline: .seconds(10)))
-        guard let catalog = source.presentCatalog else { return try await read(source, after: token) }
+        guard let catalog = source.currentCatalog else { return try await read(source, after: token) }
         try await catalog.whileAnswering { () async throws(RPCError) -> Void in
             try await read(.catalog(catalog), after: token)
         }
@@ -88,7 +88,7 @@ struct RecordFollower: Sendable {
     private static func records(in notification: EncodedNotification) throws(JSONProblem) -> [Range<Int>] {
         var ranges: [Range<Int>]?
         do throws(JSONError) {
-            try JSONCursor.reading(notification.frame) { (cursor) throws(JSONError) in
+            try JSONCursor.read(notification.frame) { (cursor) throws(JSONError) in
                 try cursor.move(to: notification.range.lowerBound)
                 try cursor.enterObject()
                 while let name = try cursor.nextMember() {
@@ -109,7 +109,7 @@ struct RecordFollower: Sendable {
         return ranges
     }
 
-    /// The history no longer reaches back to the feed's position: restarts at its head.
+    /// Restarts the feed at the head of the history, which no longer reaches back to the feed's position.
     private func restart() async {
         do throws(RPCError) {
             await feed.restart(at: try await source.current(deadline: .seconds(10)))
@@ -118,7 +118,8 @@ struct RecordFollower: Sendable {
         }
     }
 
-    /// Compares the feed with the catalog: a change-broker that has lost the catalog keeps its streams open and is silent.
+    /// Compares the feed with the catalog: a change-broker that cannot reach the catalog keeps its streams open and
+    /// sends nothing.
     private func watchSource() async {
         for await _ in TaskDelay.ticks(every: .seconds(1)) {
             guard let token = try? await catalog.ask(CurrentToken(), deadline: .seconds(1)).result.token else {
@@ -141,8 +142,8 @@ struct RecordFollower: Sendable {
 
 // MARK: - Source
 
-/// The service whose records a change-broker publishes: the catalog, or another change-broker, so that one catalog serves few
-/// brokers and these serve many.
+/// The service whose records a change-broker publishes: the catalog, or another change-broker. One catalog can thus
+/// serve few change-brokers, and each of these many others.
 enum RecordSource: Sendable {
     case catalog(ServiceClient)
     case broker(ServiceClient)
@@ -168,10 +169,10 @@ enum RecordSource: Sendable {
         }
     }
 
-    /// The one of several catalogs whose records can be read now; nil if there is no choice.
-    var presentCatalog: ServiceClient? {
+    /// The catalog to read from, if there are several; nil if there is only one source.
+    var currentCatalog: ServiceClient? {
         guard case .catalog(let catalog) = self else { return nil }
-        return catalog.presentCatalog
+        return catalog.currentCatalog
     }
 
     /// The method of the notifications that have records.

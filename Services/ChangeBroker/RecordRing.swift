@@ -3,7 +3,7 @@ import Contracts
 import DequeModule
 import PhotoModel
 
-/// The newest records of one history, bounded by count and bytes; complete after a known sequence.
+/// The newest records of one history, limited in number and bytes; complete after a known sequence.
 struct RecordRing: Sendable {
     private struct Entry {
         let sequence: Int64
@@ -31,7 +31,7 @@ struct RecordRing: Sendable {
     /// The bytes that each topic of a record adds to its encoding: its name, here and in `newest`.
     static let weightPerTopic = 128
     /// The maximum number of records that one page examines.
-    static let scan = 10_000
+    static let maxExamined = 10_000
 
     /// Creates an empty ring that begins after a token.
     init(after token: ChangeToken, maxCount: Int, maxBytes: Int) {
@@ -48,11 +48,11 @@ struct RecordRing: Sendable {
 
     var token: ChangeToken { ChangeToken(library: library, sequence: head) }
 
-    /// Returns the last sequence that a topic carried. If the ring does not know it, returns the sequence after which the
-    /// ring is complete, which promises less.
+    /// Returns the last sequence that a topic carried. If it is not in the ring, returns the sequence after which the
+    /// ring is complete: the topic carried no later one.
     func previous(_ topic: String) -> Int64 { newest[topic] ?? oldestComplete }
 
-    /// Appends the next record, and removes the oldest ones beyond the bounds.
+    /// Appends the next record, and removes the oldest ones beyond the limits.
     mutating func append(_ record: BrokerRecord, topics: [String]) {
         let weight = record.bytes.count + topics.count * Self.weightPerTopic
         total += record.bytes.count
@@ -76,7 +76,8 @@ struct RecordRing: Sendable {
         var sequence: Int64
     }
 
-    /// Returns the records after a sequence, or nil if the ring is not complete after it or the sequence is above the head.
+    /// Returns the records after a sequence, or nil if the ring is not complete after it or the sequence is above the
+    /// head.
     ///
     /// - Parameters:
     ///   - filter: selects the records
@@ -85,7 +86,7 @@ struct RecordRing: Sendable {
         guard sequence >= oldestComplete, sequence <= head else { return nil }
         var page = Page(sequence: sequence)
         var remainingBytes = maxBytes
-        for entry in entries[position(after: sequence)...].prefix(Self.scan) {
+        for entry in entries[position(after: sequence)...].prefix(Self.maxExamined) {
             if filter.includes(entry.topics) {
                 let size = entry.record.count
                 guard page.records.count < limit, page.records.isEmpty || size <= remainingBytes else { break }
@@ -99,14 +100,14 @@ struct RecordRing: Sendable {
 
     /// Returns the position after skipping the records that do not concern a reader.
     ///
-    /// - Parameter concerns: returns whether a record with these topics does
-    /// - Returns: the last record before the first one that does, and whether there is such a one; nil if the ring is not
-    ///   complete after the sequence
+    /// - Parameter concerns: returns true if a record with these topics concerns the reader
+    /// - Returns: the sequence before the first record that concerns the reader, and true if there is such a record;
+    ///   nil if the ring is not complete after the sequence
     func skippingIrrelevant(after sequence: Int64, _ concerns: ([String]) -> Bool) -> (sequence: Int64, isEnded: Bool)?
     {
         guard sequence >= oldestComplete, sequence <= head else { return nil }
         var last = sequence
-        for entry in entries[position(after: sequence)...].prefix(Self.scan) {
+        for entry in entries[position(after: sequence)...].prefix(Self.maxExamined) {
             if concerns(entry.topics) { return (last, true) }
             last = entry.sequence
         }

@@ -9,14 +9,14 @@ struct UploadJobFollower: Sendable {
     let catalog: ServiceClient
     let feed: RecordFeed
     /// The delay before the catalog is asked again after an error.
-    let pause: Duration
+    let retryDelay: Duration
 
-    /// How long one request waits for a change.
+    /// The time that one request waits for a change.
     private static let deadline = Duration.seconds(20)
     /// The time between two messages.
     private static let spacing = Duration.milliseconds(200)
 
-    /// Asks until cancelled. Each request waits for a change, so that it is known at once.
+    /// Asks the catalog until cancelled. Each request waits for a change, so that the broker learns of it at once.
     func run() async {
         var known: Int64?
         while !Task.isCancelled {
@@ -32,8 +32,8 @@ struct UploadJobFollower: Sendable {
                 await TaskDelay.debounce(Self.spacing)
             } catch {
                 if Task.isCancelled { return }
-                // The same version: nothing is missed while the catalog is restarted.
-                await TaskDelay.retryDelay(pause)
+                // The version stays the same, so that no change is missed while the catalog is restarted.
+                await TaskDelay.retryDelay(retryDelay)
             }
         }
     }
@@ -41,7 +41,7 @@ struct UploadJobFollower: Sendable {
 
 // MARK: - Publishing
 
-/// The topic `jobs`: uploads and downloads that clients have asked for. It is no part of the change log.
+/// The topic `jobs`: uploads and downloads that clients have requested. It is not part of the change log.
 extension RecordFeed {
     /// Publishes jobs that have changed.
     func publish(_ page: UploadJobPage) {

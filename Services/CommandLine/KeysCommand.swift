@@ -16,7 +16,7 @@ struct KeysCommand: ParsableCommand {
 
             A client needs its own NAME.key_secret and the services' server.key: \
             `safelight fetch --host H --server-key server.key --client-key NAME.key_secret`. The files are ZeroMQ \
-            certificates, which pyzmq and czmq can load. Changes of the lists take effect without a restart.
+            certificates, which pyzmq and czmq can load. Changes to the lists take effect without a restart.
             """,
         subcommands: [Server.self, Create.self, List.self, Admit.self, Revoke.self, Show.self],
         defaultSubcommand: List.self
@@ -50,10 +50,10 @@ struct KeysCommand: ParsableCommand {
 
         /// Returns the selected lists.
         ///
-        /// - Parameter usual: the lists if none is named
-        func resolve(usual: [KeyList]) throws -> [KeyList] {
+        /// - Parameter defaultLists: the lists if none is named
+        func resolve(default defaultLists: [KeyList]) throws -> [KeyList] {
             let names = lists.flatMap { $0.split(separator: ",").map(String.init) }
-            guard !names.isEmpty else { return usual }
+            guard !names.isEmpty else { return defaultLists }
             let chosen = try names.map { name in
                 guard let list = KeyList(rawValue: name) else {
                     throw CommandFailure.usage(
@@ -69,17 +69,17 @@ struct KeysCommand: ParsableCommand {
     /// `safelight keys server`
     struct Server: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Create the services' own keys if there are none.")
-        @OptionGroup var place: KeyFolderOptions
+        @OptionGroup var folderOptions: KeyFolderOptions
 
         func run() throws {
-            let folder = try place.folder()
+            let folder = try folderOptions.folder()
             let (pair, isNew) = try folder.makeServer()
-            try place.output.result([
+            try folderOptions.output.result([
                 "publicKey": .string(pair.publicKey.text), "file": .string(folder.serverFile), "made": .bool(isNew),
             ]) {
                 [
                     isNew
-                        ? "keys of the services made; clients need \(folder.serverFile)"
+                        ? "created the keys of the services; clients need \(folder.serverFile)"
                         : "the services already have keys"
                 ]
             }
@@ -91,8 +91,8 @@ struct KeysCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create the keys of a client and add it to lists, with what it may do.",
             discussion: """
-                Give the output folder to the client: NAME.key_secret, NAME.key and server.key. Its access holds \
-                until `safelight grants` decides something else.
+                Give the output folder to the client: NAME.key_secret, NAME.key and server.key. Its access remains \
+                valid until it is changed with `safelight grants`.
                 """
         )
         @Argument(help: "Name of the client; its changes show it as key:NAME.") var name: String
@@ -114,7 +114,7 @@ struct KeysCommand: ParsableCommand {
         var limited = false
         @Flag(help: "Do nothing if its secret key exists in the output folder, also if the key was revoked.")
         var ifMissing = false
-        @OptionGroup var place: KeyFolderOptions
+        @OptionGroup var folderOptions: KeyFolderOptions
 
         func validate() throws {
             guard !limited || access == .readWrite || access == .limited else {
@@ -126,7 +126,7 @@ struct KeysCommand: ParsableCommand {
         }
 
         func run() throws {
-            let folder = try place.folder()
+            let folder = try folderOptions.folder()
             let output = output.map(ServicePaths.absolute) ?? folder.defaultOutput(of: name)
             if ifMissing, folder.hasSecret(of: name, in: output) {
                 guard folder.isOfTheseServices(output) else {
@@ -136,7 +136,7 @@ struct KeysCommand: ParsableCommand {
                     )
                 }
                 let isListed = try folder.keys().contains { $0.name == name }
-                try place.output.result(["name": .string(name), "folder": .string(output), "made": false]) {
+                try folderOptions.output.result(["name": .string(name), "folder": .string(output), "made": false]) {
                     [
                         isListed
                             ? "\(name) already has keys in \(output.printable)"
@@ -145,7 +145,7 @@ struct KeysCommand: ParsableCommand {
                 }
                 return
             }
-            let chosen = try lists.resolve(usual: [.requests, .feed, .edits])
+            let chosen = try lists.resolve(default: [.requests, .feed, .edits])
             let access = limited ? .limited : access
             let certificate = try folder.create(
                 name,
@@ -153,7 +153,7 @@ struct KeysCommand: ParsableCommand {
                 output: output,
                 statement: KeyStatement(access, consent: consent, purpose: purpose)
             )
-            try place.output.result([
+            try folderOptions.output.result([
                 "name": .string(name), "publicKey": .string(certificate.publicKey.text), "folder": .string(output),
                 "lists": JSON(chosen.map(\.rawValue)), "access": .string(access.rawValue), "made": true,
             ]) { ["\(name) may connect to \(chosen.words); its keys are in \(output.printable)"] }
@@ -163,17 +163,19 @@ struct KeysCommand: ParsableCommand {
     /// `safelight keys list`
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List the clients that may connect.")
-        @OptionGroup var place: KeyFolderOptions
+        @OptionGroup var folderOptions: KeyFolderOptions
 
         func run() throws {
-            let keys = try place.folder().keys()
+            let keys = try folderOptions.folder().keys()
             var table = TextTable([
                 .init(title: "name"), .init(title: "lists"), .init(title: "access"), .init(title: "public key"),
             ])
             for key in keys {
                 table.add([key.name, key.lists.words, key.statement.access.rawValue, key.publicKey.text])
             }
-            try place.output.result(.array(keys.map(\.json))) { keys.isEmpty ? ["no client may connect"] : table.lines }
+            try folderOptions.output.result(.array(keys.map(\.json))) {
+                keys.isEmpty ? ["no client may connect"] : table.lines
+            }
         }
     }
 
@@ -183,14 +185,14 @@ struct KeysCommand: ParsableCommand {
         @Argument(help: "File with the public key, NAME.key.") var file: String
         @Option(help: "Name of the client. Default: the name of the file.") var name: String?
         @OptionGroup var lists: Lists
-        @OptionGroup var place: KeyFolderOptions
+        @OptionGroup var folderOptions: KeyFolderOptions
 
         func run() throws {
             let certificate = try Certificate(readingPublic: file)
             let name = name ?? Self.title(file)
-            let chosen = try lists.resolve(usual: [.requests])
-            try place.folder().admit(certificate, as: name, to: chosen)
-            try place.output.result(["name": .string(name), "lists": JSON(chosen.map(\.rawValue))]) {
+            let chosen = try lists.resolve(default: [.requests])
+            try folderOptions.folder().admit(certificate, as: name, to: chosen)
+            try folderOptions.output.result(["name": .string(name), "lists": JSON(chosen.map(\.rawValue))]) {
                 ["\(name) may connect to \(chosen.words)"]
             }
         }
@@ -213,12 +215,12 @@ struct KeysCommand: ParsableCommand {
         )
         @Argument(help: "Name of the client.") var name: String
         @OptionGroup var lists: Lists
-        @OptionGroup var place: KeyFolderOptions
+        @OptionGroup var folderOptions: KeyFolderOptions
 
         func run() throws {
-            let left = try place.folder().revoke(name, from: lists.resolve(usual: KeyList.allCases))
-            try place.output.result(["name": .string(name), "lists": JSON(left.map(\.rawValue))]) {
-                ["\(name) may no longer connect to \(left.words)"]
+            let removed = try folderOptions.folder().revoke(name, from: lists.resolve(default: KeyList.allCases))
+            try folderOptions.output.result(["name": .string(name), "lists": JSON(removed.map(\.rawValue))]) {
+                ["\(name) may no longer connect to \(removed.words)"]
             }
         }
     }
@@ -227,14 +229,14 @@ struct KeysCommand: ParsableCommand {
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print the certificate file of a public key, for copying.",
-            discussion: "The name `server` stands for the services' own key."
+            discussion: "The name `server` means the services' own key."
         )
         @Argument(help: "Name of the client, or server.") var name: String
-        @OptionGroup var place: KeyFolderOptions
+        @OptionGroup var folderOptions: KeyFolderOptions
 
         func run() throws {
-            let certificate = try place.folder().publicCertificate(of: name)
-            try place.output.result(["name": .string(name), "publicKey": .string(certificate.publicKey.text)]) {
+            let certificate = try folderOptions.folder().publicCertificate(of: name)
+            try folderOptions.output.result(["name": .string(name), "publicKey": .string(certificate.publicKey.text)]) {
                 certificate.text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
             }
         }

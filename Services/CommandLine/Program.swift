@@ -20,7 +20,7 @@ enum Program {
         }
     }
 
-    /// Refuses an unknown command with a suggestion; the parser would only call it unexpected.
+    /// Refuses an unknown command with a suggestion; the parser's error only says that the argument is unexpected.
     private static func checkCommand(_ arguments: [String]) throws {
         var command: any ParsableCommand.Type = SafelightCommand.self
         for argument in arguments {

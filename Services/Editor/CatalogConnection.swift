@@ -9,7 +9,7 @@ struct EditTransaction: Sendable {
     /// The identity of the client that the editor acts for.
     var identity: String
     var client: String
-    /// Nil for a published edit: its state in the catalog records if it was applied.
+    /// Nil for a published edit: its state in the catalog records whether it was applied.
     var transaction: String?
     /// The digest of the request; see ``EditDigest``.
     var digest: String?
@@ -23,8 +23,8 @@ struct CatalogConnection: Sendable {
     /// The largest render sent with its transaction, in bytes; a larger one is uploaded before it.
     let largestAttachment: Int
 
-    /// The times that a transaction is sent again after the connection broke.
-    private static let attempts = 5
+    /// The maximum number of times that a transaction is sent, if the connection breaks.
+    private static let maxAttempts = 5
 
     /// An asset as it is now, and the page it was read from.
     struct FetchedAsset: Sendable {
@@ -32,7 +32,7 @@ struct CatalogConnection: Sendable {
         let page: FetchAssets.Result
 
         /// - Throws: `quarantined` if the resource with this digest must not be opened
-        func requireOpen(_ digest: String) throws(RPCError) {
+        func requireNotQuarantined(_ digest: String) throws(RPCError) {
             if let entry = page.quarantine(of: digest) {
                 throw entry.rpcError(of: asset.originalFilename ?? asset.id.text)
             }
@@ -109,8 +109,8 @@ struct CatalogConnection: Sendable {
         var requests: [ChangeRequest] = [.editAsset(edit)]
         if let revision = plan.ifRevision {
             // Changes nothing, and is refused if the asset has changed in any way.
-            let guarding = ChangeRequest.UpdateAsset(id: .id(asset), set: AssetPatch(), ifRevision: revision)
-            requests.insert(.updateAsset(guarding), at: 0)
+            let condition = ChangeRequest.UpdateAsset(id: .id(asset), set: AssetPatch(), ifRevision: revision)
+            requests.insert(.updateAsset(condition), at: 0)
         }
         return try await perform(requests, attachments: attachments, transaction)
     }
@@ -152,7 +152,7 @@ struct CatalogConnection: Sendable {
             (version.formatIdentifier, version.formatVersion),
             version.adjustmentData
         )
-        if case .present(let base, let digest) = version.base {
+        if case .existing(let base, let digest) = version.base {
             restoring.inputToken = EditInputToken(
                 asset: asset,
                 contentRevision: version.contentRevision,
@@ -202,9 +202,9 @@ struct CatalogConnection: Sendable {
             transaction: transaction.transaction,
             onBehalfOf: transaction.identity,
             requestDigest: transaction.digest,
-            recall: recall
+            recalls: recall
         )
-        for _ in 1..<Self.attempts {
+        for _ in 1..<Self.maxAttempts {
             do throws(RPCError) {
                 return try await library.catalog.ask(request, attachments: attachments).result
             } catch  where error.errorCode == .connectionLost {

@@ -16,7 +16,7 @@ struct EarlierVersion: Sendable {
     /// The version that the edit was based on.
     enum Base: Sendable {
         /// A version that the asset has.
-        case present(EditBase, digest: String)
+        case existing(EditBase, digest: String)
         /// The bytes of a version that the asset no longer has.
         case bytes(Bytes)
     }

@@ -10,53 +10,53 @@ import Storage
 /// from. When a transaction id is repeated, the catalog therefore compares this digest.
 enum EditDigest {
     static func of(_ edit: ApplyEdit) -> String {
-        var named = edit
-        named.isNetworkAccessAllowed = false
-        named.client = ""
-        named.transaction = nil
-        return digest(ApplyEdit.method, ApplyEdit.table.encode(named))
+        var normalized = edit
+        normalized.isNetworkAccessAllowed = false
+        normalized.client = ""
+        normalized.transaction = nil
+        return digest(ApplyEdit.method, ApplyEdit.table.encode(normalized))
     }
 
     /// Returns the digest of an edit of one asset with suggested operations. The suggestions are left out, because they
-    /// depend on the present image.
+    /// depend on the current image.
     static func of(enhancing edits: ApplyEdits, _ asset: ObjectID) -> String {
-        var named = edits
-        named.asset = asset
-        named.assets = []
-        named.fetch = nil
-        named.priority = .normal
-        named.dryRun = false
-        named.isNetworkAccessAllowed = false
-        named.client = ""
-        named.transaction = nil
-        return digest(ApplyEdits.method, ApplyEdits.table.encode(named))
+        var normalized = edits
+        normalized.asset = asset
+        normalized.assets = []
+        normalized.fetch = nil
+        normalized.priority = .normal
+        normalized.isDryRun = false
+        normalized.isNetworkAccessAllowed = false
+        normalized.client = ""
+        normalized.transaction = nil
+        return digest(ApplyEdits.method, ApplyEdits.table.encode(normalized))
     }
 
-    /// Returns the digest of a copy to one asset. It includes the id of the source, not its present adjustments.
+    /// Returns the digest of a copy to one asset. It includes the id of the source, not its current adjustments.
     static func of(_ copy: CopyEdits, _ asset: ObjectID) -> String {
-        var named = copy
-        named.to = [asset]
-        named.fetch = nil
-        named.priority = .normal
-        named.isNetworkAccessAllowed = false
-        named.client = ""
-        named.transaction = nil
-        return digest(CopyEdits.method, CopyEdits.table.encode(named))
+        var normalized = copy
+        normalized.to = [asset]
+        normalized.fetch = nil
+        normalized.priority = .normal
+        normalized.isNetworkAccessAllowed = false
+        normalized.client = ""
+        normalized.transaction = nil
+        return digest(CopyEdits.method, CopyEdits.table.encode(normalized))
     }
 
     static func of(_ revert: RevertEdit) -> String {
-        var named = revert
-        named.client = ""
-        named.transaction = nil
-        return digest(RevertEdit.method, RevertEdit.table.encode(named))
+        var normalized = revert
+        normalized.client = ""
+        normalized.transaction = nil
+        return digest(RevertEdit.method, RevertEdit.table.encode(normalized))
     }
 
     static func of(_ undo: UndoEdits) -> String {
-        var named = undo
-        named.isNetworkAccessAllowed = false
-        named.client = ""
-        named.transaction = nil
-        return digest(UndoEdits.method, UndoEdits.table.encode(named))
+        var normalized = undo
+        normalized.isNetworkAccessAllowed = false
+        normalized.client = ""
+        normalized.transaction = nil
+        return digest(UndoEdits.method, UndoEdits.table.encode(normalized))
     }
 
     /// Returns the digest of a published edit: of its parameters as received, in canonical form, so that publishers can
@@ -65,7 +65,7 @@ enum EditDigest {
 
     /// Returns a digest as 64 hexadecimal digits.
     private static func digest(_ method: String, _ params: JSONObject) -> String {
-        let asked: JSON = ["method": .string(method), "params": .object(params)]
-        return ResourceDigest(of: asked.bytes).text
+        let request: JSON = ["method": .string(method), "params": .object(params)]
+        return ResourceDigest(of: request.bytes).text
     }
 }

@@ -12,14 +12,14 @@ struct EditPlan: Sendable, Equatable {
     var adjustments: AdjustmentList
     /// The video that the operations apply to as well; nil if only the image is edited (T-48).
     var pairedVideo: AssetResource?
-    /// The engine that the request, its list or the present edit names; nil for the editor's setting.
+    /// The engine that the request, its list or the current edit names; nil for the editor's setting.
     var engine: RenderEngine?
     /// The content revision that the edit replaces.
     var contentRevision: Revision
     /// The revision of the whole asset, if the edit depends on it.
     var ifRevision: Revision?
 
-    /// Returns true if the plan needs the asset's present adjustment data.
+    /// Returns true if the plan needs the asset's current adjustment data.
     static func needsAdjustmentData(_ mode: AdjustmentMode, of asset: Asset) -> Bool {
         asset.hasAdjustments && (mode == .append || asset.isVideoOfThisEditor)
     }
@@ -30,7 +30,7 @@ struct EditPlan: Sendable, Equatable {
     ///   - data: the bytes of its adjustment data, if ``needsAdjustmentData(_:of:)`` returns true
     ///   - base: the version to start from; nil for the one that ``input(of:)`` returns
     /// - Throws: `conflict` if the asset's revision is not the expected one, `missing_resource` if there is no image,
-    ///   `request_not_supported` if the present edit cannot be extended, `limit_exceeded` for too many operations
+    ///   `request_not_supported` if the current edit cannot be extended, `limit_exceeded` for too many operations
     init(
         _ edit: ApplyEdit,
         of asset: Asset,
@@ -60,19 +60,19 @@ struct EditPlan: Sendable, Equatable {
             try addPairedVideo(of: asset)
             return
         }
-        let present = try Self.presentList(of: asset, data: data)
+        let current = try Self.currentList(of: asset, data: data)
         // The options refer to the image that is shown, unless its size comes from a later stage than theirs.
-        let isShown = !present.operations.contains { $0.kind.changesSize && !$0.kind.isGeometric && !$0.isNeutral }
+        let isShown = !current.operations.contains { $0.kind.changesSize && !$0.kind.isGeometric && !$0.isNeutral }
         let shown = isShown ? asset.currentResource : nil
-        let operations = present.operations + (try Self.operations(edit, onto: shown))
+        let operations = current.operations + (try Self.operations(edit, onto: shown))
         guard operations.count <= AdjustmentList.maximumCount else {
-            throw .tooManyOperations(operations.count, of: asset, present: present.operations.count)
+            throw .tooManyOperations(operations.count, of: asset, current: current.operations.count)
         }
         adjustments = AdjustmentList(
             operations: operations,
-            livePhoto: edit.adjustments.livePhoto?.merged(onto: present.livePhoto) ?? present.livePhoto
+            livePhoto: edit.adjustments.livePhoto?.merged(onto: current.livePhoto) ?? current.livePhoto
         )
-        engine = engine ?? present.engine?.engine
+        engine = engine ?? current.engine?.engine
         try addPairedVideo(of: asset)
     }
 
@@ -96,7 +96,7 @@ struct EditPlan: Sendable, Equatable {
         return (input.base, input.resource)
     }
 
-    static func presentList(of asset: Asset, data: Bytes?) throws(RPCError) -> AdjustmentList {
+    static func currentList(of asset: Asset, data: Bytes?) throws(RPCError) -> AdjustmentList {
         let identifier = asset.adjustmentFormatIdentifier ?? ""
         let version = asset.adjustmentFormatVersion ?? ""
         guard identifier == AdjustmentList.formatIdentifier, version == AdjustmentList.formatVersion else {

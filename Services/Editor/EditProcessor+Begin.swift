@@ -40,7 +40,7 @@ extension EditProcessor {
                 digest: resource.digest
             ),
             contentRevision: asset.contentRevision,
-            previousAvailable: asset.keepsPreviousVersion,
+            isPreviousAvailable: asset.keepsPreviousVersion,
             supportedRenderTypes: RenderType.supported(for: asset.mediaType),
             sequence: sequence
         )
@@ -93,7 +93,7 @@ extension EditProcessor {
             ],
             files: [before.descriptor, after.descriptor]
         )
-        let render = try await answer(job, shown, .high)
+        let render = try await run(job, over: shown, .high)
         let result = PreviewEdit.Result(
             mimeType: render.mimeType,
             pixelWidth: render.pixelWidth,

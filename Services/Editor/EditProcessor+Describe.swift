@@ -22,7 +22,7 @@ extension EditProcessor {
                 throw .noCommand(for: found.asset)
             }
             let base = (found.asset.resource(.adjustmentBasePhoto) ?? original).digest
-            try found.requireOpen(base)
+            try found.requireNotQuarantined(base)
             if describe.form == .convert {
                 let access = NetworkAccess(isAllowed: describe.isNetworkAccessAllowed, client: context)
                 try await require(base, of: found, access)

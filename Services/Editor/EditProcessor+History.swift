@@ -129,16 +129,16 @@ extension EditProcessor {
             transaction: undo.transaction ?? PhotoLibrary.uniqueTransaction(),
             digest: EditDigest.of(undo)
         )
-        if undo.transaction != nil, let known = try await catalog.storedOutcome(transaction) {
-            return EditOutcome(asset: undo.asset, token: known.token, isChanged: known.isChanged)
+        if undo.transaction != nil, let stored = try await catalog.storedOutcome(transaction) {
+            return EditOutcome(asset: undo.asset, token: stored.token, isChanged: stored.isChanged)
         }
         let edits = try await recordedEdits(EditHistory(asset: undo.asset))
-        let present = edits.asset.contentRevision
-        if let expected = undo.ifContentRevision, expected != present {
+        let current = edits.asset.contentRevision
+        if let expected = undo.ifContentRevision, expected != current {
             throw .conflict(edits.asset, expected: expected)
         }
         guard let step = try await step(undo.step ?? max(0, edits.all.count - 1), of: edits) else {
-            let revert = RevertEdit(asset: undo.asset, ifContentRevision: present)
+            let revert = RevertEdit(asset: undo.asset, ifContentRevision: current)
             let result = try await serializer.run(undo.asset) { () async throws(RPCError) in
                 try await catalog.revert(revert, as: transaction)
             }
@@ -146,18 +146,18 @@ extension EditProcessor {
             return EditOutcome(asset: undo.asset, token: result.token, isChanged: result.isChanged)
         }
         let result = try await serializer.run(undo.asset) { () async throws(RPCError) -> PerformChanges.Result in
-            var render = 1
+            var attempt = 1
             while true {
                 do throws(RPCError) {
                     return try await restore(
                         step,
                         of: undo.asset,
-                        ifContentRevision: present,
+                        ifContentRevision: current,
                         transaction,
                         access: NetworkAccess(isAllowed: undo.isNetworkAccessAllowed, client: context)
                     )
-                } catch  where error.errorCode == .handleExpired && render < Self.renders {
-                    render += 1
+                } catch  where error.errorCode == .handleExpired && attempt < Self.maxAttempts {
+                    attempt += 1
                 }
             }
         }
@@ -218,11 +218,11 @@ extension EditProcessor {
                 throw .collected(name, of: step, asset)
             }
         }
-        let origin: EarlierVersion.Base
-        if let present = asset.version(base) {
-            origin = .present(present.base, digest: base)
+        let earlierBase: EarlierVersion.Base
+        if let existing = asset.version(base) {
+            earlierBase = .existing(existing.base, digest: base)
         } else {
-            origin = .bytes(try await bytes(base, "base"))
+            earlierBase = .bytes(try await bytes(base, "base"))
         }
         return EarlierVersion(
             render: try await bytes(step.render, "image"),
@@ -230,7 +230,7 @@ extension EditProcessor {
             formatVersion: step.formatVersion ?? "",
             adjustmentData: try await bytes(step.adjustmentData, "adjustment data"),
             contentRevision: asset.contentRevision,
-            base: origin
+            base: earlierBase
         )
     }
 
@@ -239,16 +239,16 @@ extension EditProcessor {
     }
 
     /// Returns a step of an asset's history; nil if it shows the original.
-    func step(_ wanted: Int, of asset: ObjectID) async throws(RPCError) -> EditStep? {
-        try await step(wanted, of: try await recordedEdits(EditHistory(asset: asset)))
+    func step(_ number: Int, of asset: ObjectID) async throws(RPCError) -> EditStep? {
+        try await step(number, of: try await recordedEdits(EditHistory(asset: asset)))
     }
 
-    private func step(_ wanted: Int, of edits: RecordedEdits) async throws(RPCError) -> EditStep? {
-        guard wanted <= edits.all.count else {
-            throw .stepNotFound(wanted, of: edits.asset.id, steps: edits.all.count)
+    private func step(_ number: Int, of edits: RecordedEdits) async throws(RPCError) -> EditStep? {
+        guard number <= edits.all.count else {
+            throw .stepNotFound(number, of: edits.asset.id, steps: edits.all.count)
         }
-        guard wanted > 0, edits.all[wanted - 1].step.kind == .edit else { return nil }
-        return await withList(edits.all[wanted - 1], of: edits.asset.id)
+        guard number > 0, edits.all[number - 1].step.kind == .edit else { return nil }
+        return await withList(edits.all[number - 1], of: edits.asset.id)
     }
 
     func list(of step: EditStep, _ id: ObjectID) throws(RPCError) -> AdjustmentList {
@@ -268,7 +268,7 @@ extension EntityChange where Entity == Asset {
     /// The edit that an asset was created with is a version, because an undo can go back to it. So is the edit before
     /// the first known change of the pixels, whose own record is no longer retained.
     ///
-    /// - Parameter isFirst: true if no earlier change has added one
+    /// - Parameter isFirst: true if no earlier change has added a version
     func editedVersions(isFirst: Bool) -> (earlier: Asset?, recorded: Asset?) {
         guard let after else { return (nil, nil) }
         guard let before else { return (nil, after.hasAdjustments ? after : nil) }
@@ -281,7 +281,7 @@ extension Asset {
     /// Returns the version of the asset that has these bytes; nil if it has none.
     func version(_ digest: String) -> (base: EditBase, source: AssetResource)? {
         for base in EditBase.allCases {
-            if let source = resource(of: base).first(where: { $0.digest == digest }) { return (base, source) }
+            if let source = resources(of: base).first(where: { $0.digest == digest }) { return (base, source) }
         }
         return nil
     }

@@ -12,7 +12,7 @@ extension ApplyEdit {
 }
 
 extension EditPriority {
-    var ofWorkers: WorkerPriority {
+    var workerPriority: WorkerPriority {
         switch self {
         case .high: .high
         case .normal: .normal
@@ -34,10 +34,10 @@ extension EditProcessor {
         }
         if let asset = edits.asset {
             let access = NetworkAccess(isAllowed: edits.isNetworkAccessAllowed, client: context)
-            let asked = edits.enhance ? EditDigest.of(enhancing: edits, asset) : nil
-            if let outcome = try await storedOutcome(edits, asset, asked, context) { return outcome.json }
+            let requestDigest = edits.enhances ? EditDigest.of(enhancing: edits, asset) : nil
+            if let outcome = try await storedOutcome(edits, asset, requestDigest, context) { return outcome.json }
             let edit = try await edit(edits, asset, access)
-            guard !edits.dryRun else { return try await validate(edit) }
+            guard !edits.isDryRun else { return try await validate(edit) }
             let notifier = context.notifier
             let progress = VideoProgress { part in
                 // The client may not accept notifications.
@@ -49,8 +49,8 @@ extension EditProcessor {
             return try await apply(
                 edit,
                 for: context.identity,
-                priority: edits.priority.ofWorkers,
-                asked: asked,
+                priority: edits.priority.workerPriority,
+                requestDigest: requestDigest,
                 access: access,
                 progress: { progress.update($0) }
             ).json
@@ -61,16 +61,16 @@ extension EditProcessor {
         let assets = try await assets(edits.assets, edits.fetch)
         // Several downloads at a time have no common progress; `edits.progress` counts the assets.
         let access = NetworkAccess(isAllowed: edits.isNetworkAccessAllowed)
-        return try await each(assets, dryRun: edits.dryRun, context.notifier) { asset throws(RPCError) in
-            let asked = edits.enhance ? EditDigest.of(enhancing: edits, asset) : nil
-            if let outcome = try await storedOutcome(edits, asset, asked, context) { return outcome.json }
+        return try await runForEach(assets, isDryRun: edits.isDryRun, context.notifier) { asset throws(RPCError) in
+            let requestDigest = edits.enhances ? EditDigest.of(enhancing: edits, asset) : nil
+            if let outcome = try await storedOutcome(edits, asset, requestDigest, context) { return outcome.json }
             let edit = try await edit(edits, asset, access)
-            guard !edits.dryRun else { return try await validate(edit) }
+            guard !edits.isDryRun else { return try await validate(edit) }
             return try await apply(
                 edit,
                 for: context.identity,
-                priority: edits.priority.ofWorkers,
-                asked: asked,
+                priority: edits.priority.workerPriority,
+                requestDigest: requestDigest,
                 access: access
             ).json
         }
@@ -85,23 +85,23 @@ extension EditProcessor {
         let found: Result<AdjustmentList, RPCError>
         do throws(RPCError) { found = .success(try await list(of: copy.from)) } catch { found = .failure(error) }
         if copy.transaction == nil { _ = try found.get() }
-        return try await each(assets, dryRun: copy.dryRun, context.notifier) { asset throws(RPCError) in
+        return try await runForEach(assets, isDryRun: copy.isDryRun, context.notifier) { asset throws(RPCError) in
             let name = copy.transaction.map { "\($0).\(asset.text)" }
             // A repeated copy matches the earlier one even if the asset it was copied from has changed since.
-            let asked = EditDigest.of(copy, asset)
+            let requestDigest = EditDigest.of(copy, asset)
             if let name {
                 let transaction = EditTransaction(
                     identity: context.identity,
                     client: copy.client,
                     transaction: name,
-                    digest: asked
+                    digest: requestDigest
                 )
                 if let outcome = try await storedOutcome(asset, transaction) { return outcome.json }
             }
             var list = try found.get()
             // A time in one video has no meaning in another.
             list.livePhoto?.keyFrame = nil
-            if !copy.geometry { list.operations.removeAll(where: \.kind.isGeometric) }
+            if !copy.includesGeometry { list.operations.removeAll(where: \.kind.isGeometric) }
             let edit = ApplyEdit(
                 asset: asset,
                 adjustments: list,
@@ -109,12 +109,12 @@ extension EditProcessor {
                 client: copy.client,
                 transaction: name
             )
-            guard !copy.dryRun else { return try await validate(edit) }
+            guard !copy.isDryRun else { return try await validate(edit) }
             return try await apply(
                 edit,
                 for: context.identity,
-                priority: copy.priority.ofWorkers,
-                asked: asked,
+                priority: copy.priority.workerPriority,
+                requestDigest: requestDigest,
                 access: NetworkAccess(isAllowed: copy.isNetworkAccessAllowed)
             ).json
         }
@@ -133,19 +133,19 @@ extension EditProcessor {
     /// Returns the outcome of an edit with suggested operations if it was committed before; nil for other edits, and
     /// without a transaction id.
     ///
-    /// - Parameter asked: the digest of such an edit
+    /// - Parameter requestDigest: the digest of such an edit
     private func storedOutcome(
         _ edits: ApplyEdits,
         _ asset: ObjectID,
-        _ asked: String?,
+        _ requestDigest: String?,
         _ context: RequestContext
     ) async throws(RPCError) -> EditOutcome? {
-        guard let asked, let name = Self.transaction(of: edits, asset), !edits.dryRun else { return nil }
+        guard let requestDigest, let name = Self.transaction(of: edits, asset), !edits.isDryRun else { return nil }
         let transaction = EditTransaction(
             identity: context.identity,
             client: edits.client,
             transaction: name,
-            digest: asked
+            digest: requestDigest
         )
         return try await storedOutcome(asset, transaction)
     }
@@ -162,7 +162,7 @@ extension EditProcessor {
         _ access: NetworkAccess
     ) async throws(RPCError) -> ApplyEdit {
         var adjustments = edits.adjustments
-        if edits.enhance {
+        if edits.enhances {
             adjustments.operations = try await suggestion(for: asset, access).operations + adjustments.operations
         }
         return ApplyEdit(
@@ -188,14 +188,14 @@ extension EditProcessor {
     /// Returns the target of a published edit, with all values explicit.
     func target(of published: PublishEdit, _ access: NetworkAccess) async throws(RPCError) -> PublishedTarget {
         var edit = published.request
-        if published.revert { return .original }
+        if published.reverts { return .original }
         if let source = published.source { edit.adjustments = try await list(of: source) }
-        if let wanted = published.step {
-            guard let step = try await step(wanted, of: published.asset) else { return .original }
-            guard published.mode == .append || published.enhance else { return .step(step) }
+        if let number = published.step {
+            guard let step = try await step(number, of: published.asset) else { return .original }
+            guard published.mode == .append || published.enhances else { return .step(step) }
             edit.adjustments = try list(of: step, published.asset)
         }
-        if published.enhance {
+        if published.enhances {
             edit.adjustments.operations =
                 try await suggestion(for: published.asset, access).operations + edit.adjustments.operations
         }
@@ -229,7 +229,7 @@ extension EditProcessor {
         guard asset.hasAdjustments else {
             throw .nothingToCopy(from: id)
         }
-        return try EditPlan.presentList(of: asset, data: await adjustmentData(of: asset))
+        return try EditPlan.currentList(of: asset, data: await adjustmentData(of: asset))
     }
 
     private func assets(_ named: [ObjectID], _ fetch: FetchDescription?) async throws(RPCError) -> [ObjectID] {
@@ -260,9 +260,9 @@ extension EditProcessor {
     /// Runs work for each asset, a few at a time, and sends progress notifications.
     ///
     /// - Throws: `user_cancelled` with the number of completed assets, if the request is cancelled
-    private func each(
+    private func runForEach(
         _ assets: [ObjectID],
-        dryRun: Bool,
+        isDryRun: Bool,
         _ notifier: Notifier,
         _ body: @escaping @Sendable (ObjectID) async throws(RPCError) -> JSON
     ) async throws(RPCError) -> JSON {
@@ -276,7 +276,7 @@ extension EditProcessor {
                 next += 1
                 group.addTask { await Finished(index, assets[index], body) }
             }
-            for _ in 0..<Self.width { start() }
+            for _ in 0..<Self.maxConcurrent { start() }
             while let finished = await group.next() {
                 tally.add(finished.result, of: finished.index)
                 if tally.finished % step == 0 || tally.finished == assets.count {
@@ -289,7 +289,7 @@ extension EditProcessor {
         guard !Task.isCancelled else {
             throw .cancelled(after: tally.done, of: assets.count, tally.progress)
         }
-        return tally.outcomes(dryRun: dryRun).json
+        return tally.outcomes(isDryRun: isDryRun).json
     }
 
     /// The result of one asset.
@@ -343,18 +343,18 @@ extension EditProcessor {
             }
         }
 
-        func outcomes(dryRun: Bool) -> EditOutcomes {
+        func outcomes(isDryRun: Bool) -> EditOutcomes {
             EditOutcomes(
                 token: last,
                 isChanged: isChanged,
                 done: done,
                 failed: failed,
-                dryRun: dryRun,
+                isDryRun: isDryRun,
                 results: results
             )
         }
     }
 
-    /// The most assets of one request processed at a time.
-    private static let width = 4
+    /// The maximum number of assets of one request processed at a time.
+    private static let maxConcurrent = 4
 }

@@ -18,28 +18,28 @@ struct EditProcessor: Sendable {
     let metrics: EditorMetrics
     /// The engine of edits that name none.
     let engine: RenderEngine
-    /// The most bytes of one attachment.
+    /// The maximum number of bytes of one attachment.
     let largestAttachment: Int
     /// Returns the first of some assets that an identity does not see; nil if it sees all of them.
     var unseen: @Sendable (_ identity: String, [ObjectID]) async throws(RPCError) -> ObjectID? = { _, _ in nil }
     /// Returns true if an identity does not see the whole library; asks the catalog if that is not known.
     var isLimited: @Sendable (_ identity: String) async throws(RPCError) -> Bool = { _ in false }
 
-    /// The renders of an edit before it fails because other clients keep changing the asset, or the catalog keeps
-    /// losing the upload.
-    static let renders = 3
+    /// The maximum number of attempts of an edit that fails because another client has changed the asset, or because
+    /// the catalog has lost the upload.
+    static let maxAttempts = 3
 
     /// Applies an edit as one change, once for each transaction id.
     ///
     /// - Parameters:
     ///   - identity: the requesting client
-    ///   - asked: the digest of its request, if that differs from the edit itself
+    ///   - requestDigest: the digest of its request, if that differs from the edit itself
     ///   - access: whether the original may be downloaded
     func apply(
         _ edit: ApplyEdit,
         for identity: String,
         priority: WorkerPriority = .normal,
-        asked: String? = nil,
+        requestDigest: String? = nil,
         access: NetworkAccess = .none,
         progress: @escaping @Sendable (Double) -> Void = { _ in }
     ) async throws(RPCError) -> EditOutcome {
@@ -47,13 +47,13 @@ struct EditProcessor: Sendable {
             identity: identity,
             client: edit.client,
             transaction: edit.transaction ?? PhotoLibrary.uniqueTransaction(),
-            digest: asked ?? EditDigest.of(edit)
+            digest: requestDigest ?? EditDigest.of(edit)
         )
         return try await serializer.run(edit.asset) { () async throws(RPCError) in
             if edit.transaction != nil, let outcome = try await storedOutcome(edit.asset, transaction) {
                 return outcome
             }
-            var render = 1
+            var attempt = 1
             while true {
                 do throws(RPCError) {
                     let (result, dropsGainMap) = try await renderAndCommit(
@@ -68,18 +68,18 @@ struct EditProcessor: Sendable {
                     outcome.dropsGainMap = dropsGainMap
                     return outcome
                 } catch
-                    where render < Self.renders
+                    where attempt < Self.maxAttempts
                     && (error.errorCode == .handleExpired || error.errorCode == .conflict && edit.isUnconditional)
                 {
                     // `handle_expired`: a restart or a takeover of the catalog has removed the uploaded render.
                     if error.errorCode == .conflict { metrics.conflicts.add() }
-                    render += 1
+                    attempt += 1
                 }
             }
         }
     }
 
-    /// Applies a published edit once, at a lower priority than requests; the catalog records if it was applied.
+    /// Applies a published edit once, at a lower priority than requests; the catalog records that it was applied.
     ///
     /// - Throws: `conflict` if the asset has changed meanwhile, or if the edit is already finished; an error that
     ///   ``QueuedEdit/moved(after:)`` knows, if the edit needs another lane
@@ -190,6 +190,8 @@ struct EditProcessor: Sendable {
         return EditOutcome(asset: asset, token: result.token, isChanged: result.isChanged)
     }
 
+    /// Renders an edit of the asset as it is now, and commits it.
+    ///
     /// - Parameters:
     ///   - base: the digest of the version to start from; nil for the one that replacing starts from
     ///   - mayRenderVideo: false to throw ``RPCError/videoInOtherLane`` before a video is rendered
@@ -249,13 +251,14 @@ struct EditProcessor: Sendable {
         let file = try resources.open(plan.digest)
         let job = WorkerJob(method: EditWorker.renderMethod, params: plan.json, files: [file.descriptor])
         let render = try await metrics.timing { () async throws(RPCError) in
-            try await answer(job, plan.digest, priority)
+            try await run(job, over: plan.digest, priority)
         }
         // The worker uses the descriptor until here.
         return withExtendedLifetime(file) { render }
     }
 
-    func answer(_ job: WorkerJob, _ digest: String, _ priority: WorkerPriority) async throws(RPCError) -> Render {
+    /// Runs a job that renders an image.
+    func run(_ job: WorkerJob, over digest: String, _ priority: WorkerPriority) async throws(RPCError) -> Render {
         let result: WorkerResult
         do throws(WorkerFailure) { result = try await workers.run(job, over: digest, priority: priority) } catch {
             throw error.rpcError

@@ -17,14 +17,14 @@ struct Render: Sendable, Equatable, JSONTabled {
     var pixelHeight = 0
     /// The engine that rendered it, and its version.
     var engine = RenderEngine.fused
-    var engineVersion = AppliedEngine.byDefault.version
+    var engineVersion = AppliedEngine.defaultEngine.version
     /// True if the source has a gain map and the render has none.
     var dropsGainMap = false
 
     /// The engine as the list names it; nil for the default.
     var appliedEngine: AppliedEngine? {
         let applied = AppliedEngine(engine, version: engineVersion)
-        return applied == .byDefault ? nil : applied
+        return applied == .defaultEngine ? nil : applied
     }
 
     static let table = JSONTable(
@@ -42,7 +42,7 @@ struct Render: Sendable, Equatable, JSONTabled {
                 \.engineVersion,
                 .text(maxBytes: 64),
                 "Its version.",
-                default: AppliedEngine.byDefault.version
+                default: AppliedEngine.defaultEngine.version
             ),
             .defaulted("dropsGainMap", \.dropsGainMap, .flag, "True if a gain map was lost.", default: false),
         ]
@@ -80,7 +80,7 @@ enum EditWorker {
 
     /// Returns operations that would improve an image, or a frame of a video.
     private static func suggest(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
-        let source = try VideoEditWorker.picture(job, file: 0)
+        let source = try VideoEditWorker.imageBytes(job, file: 0)
         do throws(ImagingError) {
             return WorkerResult(result: AdjustmentList(operations: try AutoEnhance.suggest(for: source)).json)
         } catch {
@@ -91,8 +91,8 @@ enum EditWorker {
     /// Draws two images, or frames of two videos, side by side in one.
     private static func compare(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         let times = job.params["frameTimes"]?.arrayValue?.map(\.intValue) ?? []
-        let before = try VideoEditWorker.picture(job, file: 0, at: times.first ?? nil)
-        let after = try VideoEditWorker.picture(job, file: 1, at: times.last ?? nil)
+        let before = try VideoEditWorker.imageBytes(job, file: 0, at: times.first ?? nil)
+        let after = try VideoEditWorker.imageBytes(job, file: 1, at: times.last ?? nil)
         do throws(ImagingError) {
             let side = Int(job.params["maximumSide"]?.intValue ?? 1024)
             let image = try ComparisonImage.render(
@@ -117,7 +117,7 @@ enum EditWorker {
         let source = try job.contents(ofFile: 0, limit: largestSource)
         do throws(ImagingError) {
             let info = try ImageProbe.info(of: source)
-            return WorkerResult(result: ["orientation": JSON(info.format.turnsItself ? 1 : info.orientation)])
+            return WorkerResult(result: ["orientation": JSON(info.format.isOrientedByDecoder ? 1 : info.orientation)])
         } catch {
             throw WorkerJobError(name: error.name, message: error.message)
         }
@@ -152,13 +152,13 @@ enum EditWorker {
     private static func render(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         let (plan, list) = try read(job.params)
         let source = try source(of: job, plan)
-        var render = try picture(of: source, list, plan)
+        var render = try renderedImage(of: source, list, plan)
         let bytes = render.bytes
         render.bytes = []
         return WorkerResult(result: render.json, attachments: [bytes])
     }
 
-    private static func picture(
+    private static func renderedImage(
         of source: [UInt8],
         _ list: AdjustmentList,
         _ plan: RenderPlan
@@ -209,13 +209,13 @@ enum EditWorker {
         return render
     }
 
-    /// Returns the version that is needed to make the same pixels again. Effects are ImageMagick's also in the fused
-    /// pass.
+    /// Returns the version that is needed to make the same pixels again. ImageMagick renders effects, also with the
+    /// fused engine.
     private static func version(of engine: RenderEngine, _ list: AdjustmentList) -> String {
         let magick = ImagingLibrary.versions["imagemagick"] ?? ""
         guard engine == .fused else { return magick }
         let hasEffects = list.operations.contains { [.effect, .frame].contains($0.kind.stage) && !$0.isNeutral }
-        return AppliedEngine.byDefault.version + (hasEffects ? "+\(magick)" : "")
+        return AppliedEngine.defaultEngine.version + (hasEffects ? "+\(magick)" : "")
     }
 
     private static func read(_ json: JSON) throws(WorkerJobError) -> (RenderPlan, AdjustmentList) {

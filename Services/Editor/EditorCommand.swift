@@ -23,13 +23,17 @@ struct EditorCommand: AsyncParsableCommand {
     @Option(help: "The number of worker processes. (default: one for each processor, at most 64)")
     var workers: Int?
 
-    @Option(help: "The most edits running or waiting; further requests fail with `busy`.")
+    @Option(help: "The maximum number of edits running or waiting; further requests fail with `busy`.")
     var queue = 4096
 
-    @Option(name: .customLong("queue-per-asset"), help: "The most edits of one asset running or waiting.")
+    @Option(name: .customLong("queue-per-asset"), help: "The maximum number of edits of one asset running or waiting.")
     var queuePerAsset = 1024
 
-    @Option(help: "The most published edits queued; at this number the editor stops reading and publishers wait.")
+    @Option(
+        help: """
+            The maximum number of queued published edits; at this number the editor stops reading, and publishers wait.
+            """
+    )
     var published = 4096
 
     @Option(
@@ -61,7 +65,7 @@ struct EditorCommand: AsyncParsableCommand {
         configuration.listener = try listening.resolve(logger: logger)
         if check.isRequested { return print(try await configuration.settings.check(logger)) }
         try configuration.settings.warnAboutMemory(logger)
-        configuration.traffic.begin()
+        configuration.traffic.enforce()
         try await EditorService(configuration, logger: logger).run(ready: service.ready)
     }
 

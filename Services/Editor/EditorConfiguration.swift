@@ -12,17 +12,18 @@ struct EditorConfiguration: Sendable {
     var endpoints: Endpoints
     /// The library's folder, as an absolute path.
     var library: String
-    /// The most bytes of copies of originals, if the catalog is on another machine; nil to read the library's folder.
+    /// The maximum number of bytes of copies of originals, if the catalog is on another machine; nil to read the
+    /// library's folder.
     var spoolBytes: Int64?
     /// The folder of these copies.
     var spoolFolder = ""
     /// The number of worker processes, 1...64.
     var workers: Int
-    /// The most edits of all assets running or waiting, 1...100,000.
+    /// The maximum number of edits of all assets running or waiting, 1...100,000.
     var queue: Int = 4096
-    /// The most edits of one asset running or waiting, 1 or more.
+    /// The maximum number of edits of one asset running or waiting, 1 or more.
     var queuePerAsset: Int = 1024
-    /// The most published edits queued, 16...100,000. At this number the editor stops reading.
+    /// The maximum number of published edits queued, 16...100,000. At this number the editor stops reading.
     var published: Int = 4096
     /// The time that a published edit waits for a predecessor that has not been published, in seconds, 0...86,400.
     var predecessorTimeout: Int = 30
@@ -35,7 +36,7 @@ struct EditorConfiguration: Sendable {
     var workerLimits = EditorConfiguration.defaultWorkerLimits
     /// The folder of videos that are being rendered; they have no names in it.
     var videoFolder = NSTemporaryDirectory()
-    /// The most bytes of a rendered video.
+    /// The maximum number of bytes of a rendered video.
     var videoBytes: Int64 = 4 << 30
     /// The time limit of rendering a video, in seconds.
     var videoSeconds = 3600
@@ -58,7 +59,7 @@ struct EditorConfiguration: Sendable {
         return limits
     }
 
-    /// The most open requests of one connection; further ones wait without a deadline of their own.
+    /// The maximum number of open requests of one connection; further ones wait without a deadline of their own.
     ///
     /// Few, so that each ends well before the default deadline, although a render of a large image takes seconds.
     var requestsPerConnection: Int { 8 + 8 * workers }

@@ -12,19 +12,19 @@ struct EditorHandler: RequestHandler {
     func limits(of method: String) -> MethodLimits { EditorRequest.limits(of: method) }
 
     @concurrent
-    func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
-        let question = try EditorRequest(method: request.method, params: request.params)
+    func handle(_ incoming: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
+        let request = try EditorRequest(method: incoming.method, params: incoming.params)
         if let cached = context.cachedPermission, !Permission(byte: cached.value).seesEverything {
             // A limited view is checked first, so that an asset that is not on the list is like one that does not
             // exist. The cached permission is not reliable while the editor does not follow the grants.
-            if question.hasFetch, try await edits.isLimited(context.identity) {
+            if request.hasFetch, try await edits.isLimited(context.identity) {
                 throw RPCError.fetchInLimitedView(context.identity)
             }
-            if let asset = try await edits.unseen(context.identity, question.assets) {
+            if let asset = try await edits.unseen(context.identity, request.assets) {
                 throw RPCError.assetNotFound(asset)
             }
         }
-        return switch question {
+        return switch request {
         case .begin(let editing): try await edits.begin(editing, context)
         case .apply(let edit): Reply(try await edits.apply(edit, context))
         case .livePhoto(let edit): Reply(try await edits.saveLivePhoto(edit, context))

@@ -49,8 +49,8 @@ struct EditorService: RunnableService {
         metrics.all.section("workers") { workers.metrics() }
         if let spool = resources.spool { metrics.all.section("originals") { spool.metrics } }
         metrics.all.section("editsPerAsset") {
-            let present = serializer.metrics
-            return ["edits": JSON(present.count), "assets": JSON(present.assets)]
+            let counts = serializer.metrics
+            return ["edits": JSON(counts.count), "assets": JSON(counts.assets)]
         }
         let limits = MessagingLimits()
         let library = try PhotoLibrary(
@@ -73,8 +73,8 @@ struct EditorService: RunnableService {
         let access = AccessTable(listedKey: { listener?.key(of: $0)?.publicKey.text }) {
             identity,
             newest throws(RPCError) in
-            let question = GrantStatus(identity: identity, atLeast: newest)
-            return try await library.catalog.ask(question, deadline: .seconds(5)).result
+            let request = GrantStatus(identity: identity, atLeast: newest)
+            return try await library.catalog.ask(request, deadline: .seconds(5)).result
         }
         let edits = EditProcessor(
             catalog: CatalogConnection(
@@ -100,8 +100,8 @@ struct EditorService: RunnableService {
                 guard !Permission(byte: access.cachedPermission(of: identity).value).seesEverything else { return nil }
                 for start in stride(from: 0, to: assets.count, by: 1000) {
                     let part = Array(assets[start..<min(start + 1000, assets.count)])
-                    let question = GrantStatus(identity: identity, assets: part, atLeast: access.newestChange)
-                    let status = try await library.catalog.ask(question, deadline: .seconds(5)).result
+                    let request = GrantStatus(identity: identity, assets: part, atLeast: access.newestChange)
+                    let status = try await library.catalog.ask(request, deadline: .seconds(5)).result
                     if let hidden = status.hidden.first { return hidden }
                 }
                 return nil

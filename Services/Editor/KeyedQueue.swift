@@ -2,7 +2,7 @@ import Hosting
 
 /// The queues of a keyed serializer: work of one key runs one at a time in order of arrival; keys are independent.
 ///
-/// Pure; ``PerAssetSerializer`` carries out its decisions.
+/// It has no tasks or locks; ``PerAssetSerializer`` carries out its decisions.
 struct KeyedQueue<Key: Hashable & Sendable>: Sendable {
     enum EnterResult: Equatable {
         case mayStart
@@ -26,32 +26,34 @@ struct KeyedQueue<Key: Hashable & Sendable>: Sendable {
     }
 
     /// The number of keys with work.
-    var keys: Int { queues.count }
+    var keyCount: Int { queues.count }
 
-    /// - Parameter source: the client that waits. A client with few waiters always gets a place, so that another client
+    /// Adds a waiter to the queue of a key.
+    ///
+    /// - Parameter source: the client that waits. A client with few waiters may always add one, so that another client
     ///   with many does not exclude it.
     mutating func enter(_ key: Key, waiter: UInt64, from source: WorkSource = .service) -> EnterResult {
-        let others = countBySource[source, default: 0]
-        guard count < limit || others < WorkSource.reservedPlaces(of: limit),
+        let own = countBySource[source, default: 0]
+        guard count < limit || own < WorkSource.reservedCount(of: limit),
             queues[key, default: []].count < limitPerKey
         else { return .full }
         count += 1
-        countBySource[source] = others + 1
+        countBySource[source] = own + 1
         queues[key, default: []].append((waiter, source))
         return queues[key]?.count == 1 ? .mayStart : .mustWait
     }
 
-    /// Removes a waiter that has finished or given up. Returns the next waiter to run because of it, if any.
+    /// Removes a waiter that has finished or was cancelled. Returns the next waiter to run because of it, if any.
     mutating func finish(_ key: Key, waiter: UInt64) -> UInt64? {
-        guard let place = queues[key]?.firstIndex(where: { $0.waiter == waiter }) else { return nil }
+        guard let index = queues[key]?.firstIndex(where: { $0.waiter == waiter }) else { return nil }
         count -= 1
-        if let source = queues[key]?.remove(at: place).source, let others = countBySource[source] {
-            countBySource[source] = others > 1 ? others - 1 : nil
+        if let source = queues[key]?.remove(at: index).source, let own = countBySource[source] {
+            countBySource[source] = own > 1 ? own - 1 : nil
         }
         guard let next = queues[key]?.first?.waiter else {
             queues[key] = nil
             return nil
         }
-        return place == 0 ? next : nil
+        return index == 0 ? next : nil
     }
 }

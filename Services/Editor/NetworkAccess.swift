@@ -26,7 +26,7 @@ extension EditProcessor {
         of found: CatalogConnection.FetchedAsset,
         _ access: NetworkAccess = .none
     ) async throws(RPCError) {
-        try found.requireOpen(digest)
+        try found.requireNotQuarantined(digest)
         try await require(digest, of: found.asset.id, isEarlier: false, access)
     }
 

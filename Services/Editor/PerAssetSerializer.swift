@@ -24,7 +24,7 @@ final class PerAssetSerializer: Sendable {
     }
 
     /// The number of edits running or waiting, and of the assets they belong to.
-    var metrics: (count: Int, assets: Int) { state.withLock { ($0.table.count, $0.table.keys) } }
+    var metrics: (count: Int, assets: Int) { state.withLock { ($0.table.count, $0.table.keyCount) } }
 
     /// Runs the body when all earlier edits of the asset have ended.
     ///

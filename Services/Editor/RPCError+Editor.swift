@@ -7,8 +7,8 @@ import PhotoModel
 import Storage
 import Video
 
-/// The requests that the editor refuses: the only place in the service that knows the codes and texts of errors. Errors
-/// of the catalog are passed on as they are.
+/// The errors of requests that the editor refuses: only this file of the service has the codes and texts of errors.
+/// Errors of the catalog are passed on as they are.
 extension RPCError {
     // MARK: The asset
 
@@ -46,7 +46,8 @@ extension RPCError {
     /// The stored bytes of a resource cannot be read.
     static func unreadable(_ resource: AssetResource, of asset: Asset, _ error: StorageError) -> RPCError {
         ErrorCode.resourceChanged.error(
-            "the \(resource.type.rawValue) of \(asset.id) cannot be read (\(error.name)); restore the file from a backup"
+            "the \(resource.type.rawValue) of \(asset.id) cannot be read (\(error.name)); restore the file from a "
+                + "backup"
         )
     }
 
@@ -85,12 +86,12 @@ extension RPCError {
         )
     }
 
-    /// The present list and the operations that `append` adds to it.
-    static func tooManyOperations(_ count: Int, of asset: Asset, present: Int) -> RPCError {
+    /// The current list and the operations that `append` adds to it.
+    static func tooManyOperations(_ count: Int, of asset: Asset, current: Int) -> RPCError {
         ErrorCode.limitExceeded.error(
-            "\(asset.id) has \(present) operations; with these it would have \(count), and the limit is "
+            "\(asset.id) has \(current) operations; with these it would have \(count), and the limit is "
                 + "\(AdjustmentList.maximumCount). Use mode \"replace\" with a shorter list",
-            ["limit": JSON(AdjustmentList.maximumCount), "present": JSON(present)]
+            ["limit": JSON(AdjustmentList.maximumCount), "present": JSON(current)]
         )
     }
 
@@ -298,8 +299,8 @@ extension RPCError {
 
     static func descriptionTooLarge(_ bytes: Int, limit: Int) -> RPCError {
         ErrorCode.limitExceeded.error(
-            "the file has \(bytes) bytes and a response carries \(limit); grain and large masks take the most: describe the"
-                + " list without them",
+            "the file has \(bytes) bytes and a response carries \(limit); grain and large masks take the most: "
+                + "describe the list without them",
             ["limit": JSON(limit), "bytes": JSON(bytes)]
         )
     }
@@ -327,7 +328,7 @@ extension WorkerJobError {
     }
 
     /// - Parameter start: microseconds
-    static func partBehindEnd(start: Int64, of duration: Int64) -> WorkerJobError {
+    static func partAfterEnd(start: Int64, of duration: Int64) -> WorkerJobError {
         WorkerJobError(
             name: ErrorCode.invalidParams.rawValue,
             message: "timeRange: the video has \(Double(duration) / 1e6) seconds, and the part begins at "

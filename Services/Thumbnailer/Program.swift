@@ -1,7 +1,8 @@
 import Hosting
 import Imaging
 
-/// The program: the service, or the worker process that decodes images for it.
+/// The program: the service, or a worker process that decodes images for it. A ``WorkerPool`` of the service starts
+/// this executable again with the argument `worker`.
 @main
 enum Program {
     static func main() {

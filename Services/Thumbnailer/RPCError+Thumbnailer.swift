@@ -5,8 +5,8 @@ import JSONValue
 import PhotoModel
 import Storage
 
-/// The requests that the thumbnailer refuses: the only place in the service that knows the codes and texts of errors.
-/// Errors of the catalog are passed on as they are.
+/// The errors of the thumbnailer. Only this file of the service contains the codes and texts of errors. Errors of the
+/// catalog are passed on unchanged.
 extension RPCError {
     // MARK: The asset and its bytes
 
@@ -28,7 +28,7 @@ extension RPCError {
         )
     }
 
-    /// The bytes of an image were requested, and the asset is a video.
+    /// Returns the error of a request for the bytes of an image if the asset is a video.
     static func isVideo(_ asset: AssetSummary) -> RPCError {
         ErrorCode.missingResource.error(
             "\(asset.id) is a video; request a frame with image.request, or its bytes with resource.read",
@@ -45,7 +45,7 @@ extension RPCError {
 
     static func streamNotFound(_ asset: AssetSummary) -> RPCError {
         ErrorCode.missingResource.error(
-            "\(asset.id) has no stream of this name; ask video.playback again",
+            "\(asset.id) has no stream of this name; call video.playback again",
             ["asset": .string(asset.id.text)]
         )
     }
@@ -62,7 +62,7 @@ extension RPCError {
 
     static func emptyTargetSize(width: Int, height: Int) -> RPCError {
         ErrorCode.invalidOptions.error(
-            "targetSize is \(width) x \(height), but each side needs at least one pixel; use \"max\" for all",
+            "targetSize is \(width) x \(height), but each side needs at least one pixel; use \"max\" for all of them",
             ["parameter": "targetSize"]
         )
     }
@@ -83,7 +83,7 @@ extension RPCError {
     /// - Parameters:
     ///   - time: in microseconds
     ///   - duration: in microseconds
-    ///   - parameter: the one that has the time
+    ///   - parameter: the parameter that contains the time
     static func frameTimeAfterEnd(_ time: Int64, duration: Int64, parameter: String) -> RPCError {
         ErrorCode.invalidOptions.error(
             "\(parameter) is \(time), but the video lasts \(duration) microseconds",
@@ -91,7 +91,7 @@ extension RPCError {
         )
     }
 
-    /// `image.frames` needs exactly one of `times` and `count`.
+    /// Returns the error of `image.frames` with both or neither of `times` and `count`.
     static func framesNotChosen(parameter: String) -> RPCError {
         ErrorCode.invalidOptions.error("give either times or count", ["parameter": .string(parameter)])
     }
@@ -118,7 +118,7 @@ extension RPCError {
         )
     }
 
-    /// - Parameter limit: the area in pixels that a sheet may have
+    /// - Parameter limit: the maximum area of a sheet in pixels
     static func sheetTooLarge(columns: Int, rows: Int, cell: Int, limit: Int) -> RPCError {
         ErrorCode.limitExceeded.error(
             "\(columns) by \(rows) cells of \(cell) pixels exceed the \(limit) pixels that a sheet may have; use smaller"
@@ -138,22 +138,22 @@ extension RPCError {
 
     static func imageTooLarge(bytes: Int64) -> RPCError {
         ErrorCode.limitExceeded.error(
-            "the image has \(bytes) bytes and a response carries \(ImageDelivery.inReply); use a DEALER socket, which "
-                + "receives it in parts, or request a smaller size, JPEG or a lower quality",
-            ["limit": JSON(ImageDelivery.inReply), "bytes": .int(bytes)]
+            "the image has \(bytes) bytes and a response carries \(ImageDelivery.maxAttachedBytes); use a DEALER "
+                + "socket, which receives it in parts, or request a smaller size, JPEG or a lower quality",
+            ["limit": JSON(ImageDelivery.maxAttachedBytes), "bytes": .int(bytes)]
         )
     }
 
-    /// - Parameter bytes: the size of the frames that were made
+    /// - Parameter bytes: the size of the frames that were rendered so far
     static func framesTooLarge(bytes: Int) -> RPCError {
         ErrorCode.limitExceeded.error(
-            "the frames have at least \(bytes) bytes and a response carries \(ImageDelivery.inReply); request fewer or "
-                + "smaller frames",
-            ["limit": JSON(ImageDelivery.inReply), "bytes": JSON(bytes)]
+            "the frames have at least \(bytes) bytes and a response carries \(ImageDelivery.maxAttachedBytes); request "
+                + "fewer or smaller frames",
+            ["limit": JSON(ImageDelivery.maxAttachedBytes), "bytes": JSON(bytes)]
         )
     }
 
-    /// A range of a stream that begins after its end.
+    /// Returns the error of a range that begins after the end of a stream.
     static func rangeAfterEnd(offset: Int64, size: Int64) -> RPCError {
         ErrorCode.rangeError.error(
             "the stream has \(size) bytes, so it cannot be read from offset \(offset)",
@@ -196,13 +196,13 @@ extension RPCError {
 
     static func unknownExport(_ name: String) -> RPCError {
         ErrorCode.handleExpired.error(
-            "there is no export \(name.prefix(20)), or nobody asked for it for \(ExportVideo.leaseSeconds) s; begin again",
+            "there is no export \(name.prefix(20)), or it was not used for \(ExportVideo.leaseSeconds) s; begin again",
             ["export": .string(String(name.prefix(64)))]
         )
     }
 
-    static let exportGivenUp = ErrorCode.limitExceeded.error(
-        "the exported file was given up, because newer ones needed its space; export the video again, one at a time, or "
+    static let exportRemoved = ErrorCode.limitExceeded.error(
+        "the exported file was removed, because newer ones needed its space; export the video again, one at a time, or "
             + "give the thumbnailer more with --exports-mib"
     )
 
@@ -217,7 +217,7 @@ extension RPCError {
     // MARK: Rendering
 
     static func renditionQueueFull(limit: Int) -> RPCError {
-        ErrorCode.busy.error("\(limit) renditions are queued or being made; try again later")
+        ErrorCode.busy.error("\(limit) renditions are queued or being rendered; try again later")
     }
 
     static let serviceIsStopping = ErrorCode.interrupted.error("the service is stopping; try again").ofStoppingService
@@ -234,10 +234,10 @@ extension RPCError {
         ErrorCode.unavailable.error("the image cannot be written to the disk cache: \(problem)")
     }
 
-    static let noRendition = ErrorCode.internalError.error("a rendition was neither made nor refused")
+    static let noRendition = ErrorCode.internalError.error("a rendition was neither rendered nor refused")
 }
 
-/// The jobs that a worker refuses.
+/// The error of a job whose file has other bytes than expected.
 extension WorkerJobError {
     static func differentBytes(_ digest: String) -> WorkerJobError {
         WorkerJobError(

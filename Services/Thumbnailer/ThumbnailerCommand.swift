@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import Hosting
 
-/// `thumbnailer`: serves images at any size, rendered once and cached.
+/// `thumbnailer`: serves images at any size. Each is rendered once and cached.
 struct ThumbnailerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: ServiceName.thumbnailer.rawValue,
@@ -34,12 +34,12 @@ struct ThumbnailerCommand: AsyncParsableCommand {
     @Option(name: .customLong("memory-mib"), help: "The size limit of the memory cache, in MiB.")
     var memoryMiB: Int64 = 128
 
-    @Option(name: .customLong("exports-mib"), help: "The size limit of exported videos together, in MiB.")
+    @Option(name: .customLong("exports-mib"), help: "The total size limit of exported videos, in MiB.")
     var exportsMiB: Int64 = 4096
 
     @Option(
         help: ArgumentHelp(
-            "Sizes at which images of new and edited assets are made in advance, or none.",
+            "Sizes at which images of new and edited assets are prepared in advance, or none.",
             discussion:
                 "Default: SAFELIGHT_PREPARE, else 256 if SAFELIGHT_OBJECT_STORE_POLICY is optimize, else none. Interactive "
                 + "requests have priority.",
@@ -51,7 +51,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
     @Option(help: "The number of worker processes. (default: one for each processor, at most 64)")
     var workers: Int?
 
-    @Option(help: "The most renditions queued or being made; further requests fail with `busy`.")
+    @Option(help: "The maximum number of renditions queued or being rendered; further requests fail with `busy`.")
     var queue = 4096
 
     @OptionGroup var check: CheckOptions
@@ -69,7 +69,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
         configuration.listener = try listening.resolve(logger: logger)
         if check.isRequested { return print(try await configuration.settings.check(logger)) }
         try configuration.settings.warnAboutMemory(logger)
-        configuration.traffic.begin()
+        configuration.traffic.enforce()
         try await ThumbnailerService(configuration, logger: logger).run(ready: service.ready)
     }
 
@@ -88,7 +88,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
         configuration.spoolBytes = try remoteResources.resolve()
         configuration.preparedSides = try ThumbnailerConfiguration.preparedSides(
             prepare ?? Environment["SAFELIGHT_PREPARE"],
-            givesUpOriginals: Environment["SAFELIGHT_OBJECT_STORE_POLICY"] == "optimize"
+            releasesOriginals: Environment["SAFELIGHT_OBJECT_STORE_POLICY"] == "optimize"
         )
         configuration.workerLimits = try worker.resolve(configuration.workerLimits)
         configuration.traffic = try traffic.resolve()

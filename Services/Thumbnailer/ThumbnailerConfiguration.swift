@@ -10,7 +10,8 @@ struct ThumbnailerConfiguration: Sendable {
     var endpoints: Endpoints
     /// The library's folder, as an absolute path.
     var library: String
-    /// The most bytes of copies of originals, if the catalog is on another machine; nil to read the library's folder.
+    /// The maximum size of the copies of originals, in bytes, if the catalog is on another machine; nil to read the
+    /// library's folder.
     var spoolBytes: Int64?
     /// The folder of the disk cache, as an absolute path.
     var cache: String
@@ -18,15 +19,16 @@ struct ThumbnailerConfiguration: Sendable {
     var cacheBytes: Int64 = 2 << 30
     /// The size limit of the memory cache, in bytes.
     var memoryBytes: Int64 = 128 << 20
-    /// The size limit of exported videos together, in bytes.
+    /// The total size limit of exported videos, in bytes.
     var exportBytes: Int64 = 4 << 30
     /// The time limit of one export, in seconds.
     var exportSeconds = 3600
     /// The number of worker processes, 1...64.
     var workers: Int
-    /// The most renditions queued or being made, 1...100,000.
+    /// The maximum number of renditions queued or being rendered, 1...100,000.
     var queue: Int = 4096
-    /// The sizes in pixels at which images of new and edited assets are made in advance, at most ``mostPreparedSides``.
+    /// The sizes in pixels at which images of new and edited assets are prepared in advance, at most
+    /// ``maxPreparedSides``.
     var preparedSides: [Int] = []
     /// The program of the worker processes.
     var executable = WorkerPool.ownExecutable
@@ -41,17 +43,17 @@ struct ThumbnailerConfiguration: Sendable {
         return limits
     }
 
-    static let mostPreparedSides = 8
+    static let maxPreparedSides = 8
 
-    /// Parses sizes such as `256,1024`; `none` is no size.
+    /// Returns the sizes of a text such as `256,1024`; none for `none`.
     ///
-    /// - Parameter text: nil for the default: 256 if local originals are given up, as then many images could not be
-    ///   made later without a download; else none
-    static func preparedSides(_ text: String?, givesUpOriginals: Bool) throws(HostingError) -> [Int] {
-        guard let text else { return givesUpOriginals ? [256] : [] }
+    /// - Parameter text: nil for the default: 256 if local originals are released, because many images could then not
+    ///   be rendered later without a download; else none
+    static func preparedSides(_ text: String?, releasesOriginals: Bool) throws(HostingError) -> [Int] {
+        guard let text else { return releasesOriginals ? [256] : [] }
         guard text != "none" else { return [] }
         let sides = text.split(separator: ",", omittingEmptySubsequences: false).map { Int($0) ?? 0 }
-        let isValid = sides.count <= mostPreparedSides && sides.allSatisfy { (16...8192).contains($0) }
+        let isValid = sides.count <= maxPreparedSides && sides.allSatisfy { (16...8192).contains($0) }
         try HostingError.require(isValid, "--prepare", "must be none, or up to 8 sizes of 16 to 8192, as 256,1024")
         return sides
     }

@@ -4,7 +4,7 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// Dispatches each request to one call.
+/// Dispatches each request to the responsible service.
 struct ThumbnailerHandler: RequestHandler {
     let images: ImageRequestService
     let data: ImageDataService
@@ -14,26 +14,26 @@ struct ThumbnailerHandler: RequestHandler {
     let exports: VideoExports
     let caches: CachingManagers
     /// Returns the assets of a request that an identity with a limited grant does not see.
-    let hidden: @Sendable (_ identity: String, [ObjectID]) async throws(RPCError) -> [ObjectID]
+    let hiddenAssets: @Sendable (_ identity: String, [ObjectID]) async throws(RPCError) -> [ObjectID]
     let state: ServiceState
 
     func limits(of method: String) -> MethodLimits { ThumbnailerRequest.limits(of: method) }
 
     @concurrent
-    func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
+    func handle(_ incoming: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
         let identity = context.identity
-        let question = try ThumbnailerRequest(method: request.method, params: request.params)
+        let request = try ThumbnailerRequest(method: incoming.method, params: incoming.params)
         var unseen: Set<ObjectID> = []
         if let identity = context.limitedClient {
-            let named = question.viewedAssets
-            // As many as one request may name.
+            let named = request.viewedAssets
+            // The catalog accepts at most 1000 assets in one request.
             for start in stride(from: 0, to: named.count, by: 1000) {
-                unseen.formUnion(try await hidden(identity, Array(named[start..<min(start + 1000, named.count)])))
+                unseen.formUnion(try await hiddenAssets(identity, Array(named[start..<min(start + 1000, named.count)])))
             }
-            if let asset = question.viewedAsset, unseen.contains(asset) { throw RPCError.assetNotFound(asset) }
+            if let asset = request.viewedAsset, unseen.contains(asset) { throw RPCError.assetNotFound(asset) }
         }
-        switch question {
-        case .image(let image): return try await images.image(image, context)
+        switch request {
+        case .image(let image): return try await images.reply(to: image, context)
         case .data(let image): return try await data.data(image, context)
         case .sheet(let sheet): return try await sheets.sheet(sheet, for: context.limitedClient, without: unseen)
         case .frames(let frames): return try await videos.frames(frames, context)
@@ -65,7 +65,7 @@ struct ThumbnailerHandler: RequestHandler {
         guard request.method == ImageRequest.method,
             case .image(let image)? = try? ThumbnailerRequest(method: request.method, params: request.params)
         else { return nil }
-        return images.cachedImage(image, context)
+        return images.cachedReply(to: image, context)
     }
 }
 
@@ -78,7 +78,7 @@ extension RequestContext {
 }
 
 extension ThumbnailerRequest {
-    /// The assets that a request names.
+    /// The assets that are named in a request.
     fileprivate var viewedAssets: [ObjectID] {
         switch self {
         case .sheet(let sheet): sheet.assets
@@ -87,7 +87,7 @@ extension ThumbnailerRequest {
         }
     }
 
-    /// The one asset that a request is about; nil for all others.
+    /// The asset of a request that has exactly one; nil for all others.
     fileprivate var viewedAsset: ObjectID? {
         switch self {
         case .image(let image): image.asset

@@ -1,7 +1,7 @@
-import JSONValue
 import Contracts
 import Foundation
 import Hosting
+import JSONValue
 import Logging
 import Messaging
 import PhotoClient
@@ -9,7 +9,7 @@ import PhotoModel
 import ServiceLifecycle
 import Storage
 
-/// The thumbnailer's composition: creates its components and connects them.
+/// The thumbnailer. It creates the components and connects them.
 struct ThumbnailerService: RunnableService {
     static let name = ServiceName.thumbnailer
 
@@ -37,7 +37,7 @@ struct ThumbnailerService: RunnableService {
             spool: configuration.spoolBytes.map { (configuration.cache + "/originals", $0) },
             blockingIO: blockingIO
         )
-        // Syncs are needed only for the saved position of images that are made in advance.
+        // Syncs are needed only for the saved position of images that are prepared in advance.
         let disk = try RenditionDiskCache(
             root: configuration.cache,
             budget: configuration.cacheBytes,
@@ -100,8 +100,8 @@ struct ThumbnailerService: RunnableService {
         }
         let grants = GrantFollower(feed: feed(topics: [FeedTopic.grants]), logger: logger)
         let access = AccessTable { identity, newest throws(RPCError) in
-            let question = GrantStatus(identity: identity, atLeast: newest)
-            return try await catalog.ask(question, deadline: .seconds(5)).result
+            let request = GrantStatus(identity: identity, atLeast: newest)
+            return try await catalog.ask(request, deadline: .seconds(5)).result
         }
         let refusals = RefusalCounts()
         metrics.all.section("access") { refusals.metrics }
@@ -154,15 +154,15 @@ struct ThumbnailerService: RunnableService {
                 assets: assets,
                 renditions: renditions,
                 originals: originals,
-                largestAttachment: limits.maxAttachmentBytes
+                maxAttachmentBytes: limits.maxAttachmentBytes
             ),
             videos: videos,
             livePhotos: LivePhotoService(images: images, videos: videos),
             exports: exports,
             caches: caches,
-            hidden: { identity, assets throws(RPCError) in
-                let question = GrantStatus(identity: identity, assets: assets, atLeast: access.newestChange)
-                return try await catalog.ask(question, deadline: .seconds(5)).result.hidden
+            hiddenAssets: { identity, assets throws(RPCError) in
+                let request = GrantStatus(identity: identity, assets: assets, atLeast: access.newestChange)
+                return try await catalog.ask(request, deadline: .seconds(5)).result.hidden
             },
             state: ServiceState(
                 Self.name,
@@ -196,7 +196,7 @@ struct ThumbnailerService: RunnableService {
         components =
             [
                 ClosingComponent("sockets") { await thread.shutdown() }, WorkerPoolComponent(renderer.workers),
-                WorkerPoolComponent(renderer.quickWorkers), LoopComponent("pictures") { await renditions.run() },
+                WorkerPoolComponent(renderer.quickWorkers), LoopComponent("renditions") { await renditions.run() },
                 LoopComponent("caching") { await caches.run() }, LoopComponent("exports") { await exports.run() },
                 LoopComponent("feed") { await assets.follow(feed(), logger: logger) },
                 LoopComponent("grants") {
@@ -279,7 +279,7 @@ struct ThumbnailerService: RunnableService {
         )
     }
 
-    /// Fetches assets by id, also those in the trash: a client that shows the trash needs their images.
+    /// Fetches assets by id, including those in the trash, because a client that shows the trash needs their images.
     private static func assets(
         _ ids: [ObjectID],
         _ atLeast: ChangeToken?,
@@ -300,7 +300,7 @@ struct ThumbnailerService: RunnableService {
         return page
     }
 
-    /// Fetches a page, in parts if its assets are together too large for a message.
+    /// Fetches a page, in several parts if its assets are too large for one message.
     private static func page(
         _ request: FetchAssets,
         _ catalog: ServiceClient

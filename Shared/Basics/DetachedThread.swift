@@ -15,14 +15,14 @@ public enum DetachedThread {
     ///
     /// - Returns: false if the system cannot start one; the body is not called then
     public static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
-        var number = pthread_t()
+        var thread = pthread_t()
         let start = Unmanaged.passRetained(Start(body))
         let status = pthread_create(
-            &number,
+            &thread,
             nil,
-            { hint in
-                guard let hint else { return nil }
-                Unmanaged<Start>.fromOpaque(hint).takeRetainedValue().body()
+            { argument in
+                guard let argument else { return nil }
+                Unmanaged<Start>.fromOpaque(argument).takeRetainedValue().body()
                 return nil
             },
             start.toOpaque()
@@ -31,7 +31,7 @@ public enum DetachedThread {
             start.release()
             return false
         }
-        pthread_detach(number)
+        pthread_detach(thread)
         return true
     }
 }

@@ -10,7 +10,7 @@ extension Sequence<UInt8> {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The ASCII digit of a number from 0 to 15.
+    /// Returns the ASCII digit of a number from 0 to 15.
     fileprivate static func digit(_ value: UInt8) -> UInt8 {
         value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
     }
@@ -30,7 +30,7 @@ extension UnsafeRawBufferPointer {
 }
 
 extension Array<UInt8> {
-    /// Bytes from hexadecimal text, two lower-case digits a byte; `nil` for any other text.
+    /// Decodes hexadecimal text, two lower-case digits a byte; `nil` for any other text.
     public init?(hexadecimal text: String) {
         let digits = Array(text.utf8)
         guard digits.count.isMultiple(of: 2) else { return nil }
@@ -56,7 +56,7 @@ extension Array<UInt8> {
 extension RandomNumberGenerator {
     /// Returns random bytes as hexadecimal text: a unique name.
     ///
-    /// - Parameter byteCount: 16 for 128 random bits.
+    /// - Parameter byteCount: the number of random bytes
     public mutating func nextHexadecimal(byteCount: Int = 16) -> String {
         (0..<byteCount).map { _ in UInt8.random(in: .min ... .max, using: &self) }.hexadecimal
     }

@@ -1,7 +1,7 @@
-/// Limits a log line to one a second; the line reports how many events it counts.
+/// Limits a log line to one a second; each line reports the number of events since the line before it.
 public struct LogThrottle: Sendable {
     private var lastLine: Int64?
-    private var since = 0
+    private var unreported = 0
 
     /// Makes a throttle whose first event is reported at once.
     public init() {}
@@ -11,10 +11,10 @@ public struct LogThrottle: Sendable {
     /// - Parameter now: microseconds of a monotonic clock
     /// - Returns: the number of events since the last line, this one included, if a line is due; otherwise nil
     public mutating func count(at now: Int64) -> Int? {
-        since = since.addingClamped(1)
+        unreported = unreported.addingClamped(1)
         if let lastLine, now < lastLine.addingClamped(1_000_000) { return nil }
-        defer { since = 0 }
+        defer { unreported = 0 }
         lastLine = now
-        return since
+        return unreported
     }
 }

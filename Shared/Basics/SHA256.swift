@@ -15,10 +15,10 @@ public struct SHA256: Sendable {
         state.update(data)
     }
 
-    /// The digest of all bytes so far; more may be added afterwards.
+    /// Returns the digest of all bytes so far; more may be added afterwards.
     public func finalize() -> Digest { State(copying: state).finish() }
 
-    /// The digest of some bytes.
+    /// Returns the digest of some bytes.
     public static func hash(data: some Sequence<UInt8>) -> Digest {
         let state = State()
         state.update(data)

@@ -1,6 +1,6 @@
 public import Dispatch
 
-/// All delays of the project, named by their reason. Code that can wait for an event must not use them.
+/// All delays of the project, named after their reason. Code that can wait for an event must not use them.
 ///
 /// Each ends early if the task is cancelled, except ``retryDelay(_:on:)``.
 public enum TaskDelay {
@@ -28,18 +28,18 @@ public enum TaskDelay {
 
     /// Waits for the time that another party is given to react.
     ///
-    /// - Returns: whether the time has passed: false if the task was cancelled before
+    /// - Returns: true if the time has passed; false if the task was cancelled before
     public static func timeout(_ time: Duration) async -> Bool { (try? await Task.sleep(for: time)) != nil }
 
     /// Waits until a time of a clock, in microseconds.
     ///
-    /// A sleep may end before it: while the machine is suspended the sleep's clock goes on, and `CLOCK_MONOTONIC` does
-    /// not.
-    public static func until(_ moment: Int64, of clock: MonotonicClock) async {
+    /// A sleep may end earlier: while the machine is suspended, the clock of the sleep advances and `CLOCK_MONOTONIC`
+    /// does not.
+    public static func until(_ time: Int64, of clock: MonotonicClock) async {
         while !Task.isCancelled {
-            let left = moment.addingClamped(-clock.nowMicroseconds())
-            guard left > 0 else { return }
-            try? await Task.sleep(for: .microseconds(left))
+            let remaining = time.addingClamped(-clock.nowMicroseconds())
+            guard remaining > 0 else { return }
+            try? await Task.sleep(for: .microseconds(remaining))
         }
     }
 

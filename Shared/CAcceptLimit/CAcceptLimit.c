@@ -24,13 +24,13 @@ static int descriptors(void) {
     return (int)limit.rlim_cur;
 }
 
-static int most_over_tcp(void) { return smaller(descriptors() / 2, atomic_load(&configured_tcp)); }
+static int max_tcp_descriptors(void) { return smaller(descriptors() / 2, atomic_load(&configured_tcp)); }
 
-static int most_over_unix(void) {
+static int max_local_descriptors(void) {
     int files = descriptors();
-    int rest = files / 8 > 64 ? files / 8 : 64;
-    int share = files > 2 * rest ? files - rest : files / 2;
-    return smaller(share, 2 * atomic_load(&configured_tcp));
+    int reserved = files / 8 > 64 ? files / 8 : 64;
+    int available = files > 2 * reserved ? files - reserved : files / 2;
+    return smaller(available, 2 * atomic_load(&configured_tcp));
 }
 
 static int is_local(int listener) {
@@ -75,25 +75,25 @@ int accept4(int listener, struct sockaddr *address, socklen_t *length, int flags
     // Another thread may use the number of the reserved descriptor since it was closed to refuse a connection.
     if (atomic_load(&spare) < 0) reserve_descriptor();
     // Most descriptors are below both bounds, so that the type of the socket need not be requested.
-    if (connection < most_over_tcp()) return connection;
+    if (connection < max_tcp_descriptors()) return connection;
     int local = is_local(listener);
-    if (local && connection < most_over_unix()) return connection;
+    if (local && connection < max_local_descriptors()) return connection;
     close(connection);
     atomic_fetch_add(local ? &refused_local : &refused_tcp, 1);
     errno = ECONNABORTED;
     return -1;
 }
 
-void safelight_limit_accepts(int most_tcp) {
+void safelight_limit_accepts(int max_tcp) {
     if (atomic_load(&spare) < 0) reserve_descriptor();
-    atomic_store(&configured_tcp, most_tcp);
+    atomic_store(&configured_tcp, max_tcp);
 }
 
 // Counts connected sockets. Unix sockets without a path are excluded: the socket pairs between a service and its
 // workers, and connections to other services.
 static void count_connections(int *tcp, int *local) {
     int end = descriptors();
-    int accepted = most_over_unix() > most_over_tcp() ? most_over_unix() : most_over_tcp();
+    int accepted = max_local_descriptors() > max_tcp_descriptors() ? max_local_descriptors() : max_tcp_descriptors();
     if (accepted > 0 && accepted < end) end = accepted;
     for (int descriptor = 0; descriptor < end; descriptor++) {
         struct sockaddr_storage address;
@@ -114,8 +114,8 @@ safelight_accept_figures safelight_accept_limit_figures(void) {
     return (safelight_accept_figures){
         .tcp = tcp,
         .local = local,
-        .most_tcp = most_over_tcp(),
-        .most_local = most_over_unix(),
+        .max_tcp = max_tcp_descriptors(),
+        .max_local = max_local_descriptors(),
         .refused_tcp = atomic_load(&refused_tcp),
         .refused_local = atomic_load(&refused_local),
     };

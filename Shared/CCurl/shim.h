@@ -1,10 +1,10 @@
 #ifndef SAFELIGHT_CCURL_H
 #define SAFELIGHT_CCURL_H
-// The checks of libcurl's macros are for the compilers of C.
+// libcurl's macros that check types work only with compilers of C.
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 
-// Swift cannot call functions with variable arguments: one function for each type of an option or an information value.
+// Swift cannot call functions with variable arguments, so there is a function for each type of value.
 
 typedef size_t (*safelight_curl_data)(char *bytes, size_t size, size_t count, void *context);
 typedef int (*safelight_curl_seek)(void *context, curl_off_t offset, int origin);

@@ -13,17 +13,19 @@ typedef struct {
     struct jpeg_error_mgr errors;
     struct jpeg_progress_mgr progress;
     struct jpeg_decompress_struct decoder;
-    jmp_buf out;
-    int64_t end;
+    jmp_buf return_point;
+    int64_t deadline; /* in milliseconds of processor_time */
     safelight_jpeg_report *report;
 } check;
 
+/* Returns the processor time of this thread in milliseconds. */
 static int64_t processor_time(void) {
     struct timespec now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* Ends the check with a state. */
 static void stop(check *self, safelight_jpeg_state state) {
     self->report->state = state;
     if (state != SAFELIGHT_JPEG_UNCHECKED) {
@@ -31,7 +33,7 @@ static void stop(check *self, safelight_jpeg_state state) {
         self->errors.format_message((j_common_ptr)&self->decoder, text);
         snprintf(self->report->message, sizeof self->report->message, "%s", text);
     }
-    longjmp(self->out, 1);
+    longjmp(self->return_point, 1);
 }
 
 static void fail(j_common_ptr decoder) {
@@ -43,9 +45,9 @@ static void fail(j_common_ptr decoder) {
     }
 }
 
-/* Warnings that mean lost pixels. Others are common in files of cameras and programs: extraneous bytes, odd
-   versions. */
-static void hear(j_common_ptr decoder, int level) {
+/* Stops at a warning that means lost pixels. Other warnings are common in files of cameras and programs, such as those
+   about extraneous bytes or unknown versions. */
+static void handle_warning(j_common_ptr decoder, int level) {
     check *self = (check *)decoder->client_data;
     if (level >= 0) return;
     switch (self->errors.msg_code) {
@@ -64,22 +66,22 @@ static void hear(j_common_ptr decoder, int level) {
     }
 }
 
-static void look_at_clock(j_common_ptr decoder) {
+static void check_time(j_common_ptr decoder) {
     check *self = (check *)decoder->client_data;
-    if (processor_time() > self->end) stop(self, SAFELIGHT_JPEG_UNCHECKED);
+    if (processor_time() > self->deadline) stop(self, SAFELIGHT_JPEG_UNCHECKED);
 }
 
-static void say_nothing(j_common_ptr decoder) { (void)decoder; }
+static void ignore_output(j_common_ptr decoder) { (void)decoder; }
 
-/* Reads all scans without computing pixels: the decoded coefficients are kept in memory. */
+/* Reads all scans without computing pixels. The decoded coefficients are kept in memory. */
 static void read_scans(struct jpeg_decompress_struct *jpeg) {
     jpeg->buffered_image = TRUE;
     jpeg_start_decompress(jpeg);
-    while (jpeg_consume_input(jpeg) != JPEG_REACHED_EOI) look_at_clock((j_common_ptr)jpeg);
+    while (jpeg_consume_input(jpeg) != JPEG_REACHED_EOI) check_time((j_common_ptr)jpeg);
 }
 
-/* Reads a single scan row by row in little memory, at one pixel per block, which costs almost nothing compared with
-   the entropy decoding. */
+/* Reads a single scan row by row in little memory. One pixel is computed per block, which takes little time compared
+   with the entropy decoding. */
 static void read_rows(check *self) {
     struct jpeg_decompress_struct *jpeg = &self->decoder;
     jpeg->scale_num = 1;
@@ -92,7 +94,7 @@ static void read_rows(check *self) {
                                                 jpeg->output_width * jpeg->output_components, 1);
     while (jpeg->output_scanline < jpeg->output_height) {
         jpeg_read_scanlines(jpeg, row, 1);
-        look_at_clock((j_common_ptr)jpeg);
+        check_time((j_common_ptr)jpeg);
     }
     jpeg_finish_decompress(jpeg);
 }
@@ -104,15 +106,15 @@ void safelight_jpeg_check(const uint8_t *bytes, size_t count, unsigned milliseco
     check *self = calloc(1, sizeof *self);
     if (!self) return;
     self->report = report;
-    self->end = processor_time() + milliseconds;
+    self->deadline = processor_time() + milliseconds;
     self->decoder.err = jpeg_std_error(&self->errors);
     self->errors.error_exit = fail;
-    self->errors.emit_message = hear;
-    self->errors.output_message = say_nothing;
-    if (!setjmp(self->out)) {
+    self->errors.emit_message = handle_warning;
+    self->errors.output_message = ignore_output;
+    if (!setjmp(self->return_point)) {
         jpeg_create_decompress(&self->decoder);
         self->decoder.client_data = self;
-        self->progress.progress_monitor = look_at_clock;
+        self->progress.progress_monitor = check_time;
         self->decoder.progress = &self->progress;
         self->decoder.mem->max_memory_to_use = (long)memory;
         jpeg_mem_src(&self->decoder, bytes, count);
@@ -123,7 +125,7 @@ void safelight_jpeg_check(const uint8_t *bytes, size_t count, unsigned milliseco
             read_scans(&self->decoder);
         else
             read_rows(self);
-        report->state = SAFELIGHT_JPEG_WHOLE;
+        report->state = SAFELIGHT_JPEG_INTACT;
     }
     jpeg_destroy_decompress(&self->decoder);
     free(self);

@@ -11,7 +11,7 @@
 /* `base` comes first so that libjpeg's pointer to it can be cast to the whole structure. */
 typedef struct {
     struct jpeg_error_mgr base;
-    jmp_buf back;
+    jmp_buf return_point;
     char message[SAFELIGHT_JPEG_MESSAGE];
 } failures;
 
@@ -30,42 +30,42 @@ struct safelight_jpeg_writer {
     unsigned long count;
 };
 
-static void keep(failures *failures, j_common_ptr jpeg) {
+static void store_message(failures *failures, j_common_ptr jpeg) {
     char text[JMSG_LENGTH_MAX];
     failures->base.format_message(jpeg, text);
     snprintf(failures->message, sizeof failures->message, "%s", text);
 }
 
-static void fail(j_common_ptr jpeg) {
+static void stop(j_common_ptr jpeg) {
     failures *failures = (void *)jpeg->err;
-    keep(failures, jpeg);
-    longjmp(failures->back, 1);
+    store_message(failures, jpeg);
+    longjmp(failures->return_point, 1);
 }
 
-static void discard_message(j_common_ptr jpeg, int level) {
+static void store_warning(j_common_ptr jpeg, int level) {
     failures *failures = (void *)jpeg->err;
     if (level >= 0) return;
     jpeg->err->num_warnings++;
-    keep(failures, jpeg);
+    store_message(failures, jpeg);
 }
 
-static void print_nothing(j_common_ptr jpeg) { (void)jpeg; }
+static void ignore_output(j_common_ptr jpeg) { (void)jpeg; }
 
-static struct jpeg_error_mgr *prepare(failures *failures) {
+static struct jpeg_error_mgr *install_handlers(failures *failures) {
     struct jpeg_error_mgr *errors = jpeg_std_error(&failures->base);
-    errors->error_exit = fail;
-    errors->emit_message = discard_message;
-    errors->output_message = print_nothing;
+    errors->error_exit = stop;
+    errors->emit_message = store_warning;
+    errors->output_message = ignore_output;
     return errors;
 }
 
-/* Reading */
+// MARK: - Reading
 
 safelight_jpeg_reader *safelight_jpeg_open(const uint8_t *bytes, size_t count) {
     safelight_jpeg_reader *reader = calloc(1, sizeof *reader);
     if (!reader) return NULL;
-    reader->jpeg.err = prepare(&reader->failures);
-    if (setjmp(reader->failures.back)) return reader;
+    reader->jpeg.err = install_handlers(&reader->failures);
+    if (setjmp(reader->failures.return_point)) return reader;
     jpeg_create_decompress(&reader->jpeg);
     jpeg_mem_src(&reader->jpeg, bytes, count);
     jpeg_save_markers(&reader->jpeg, JPEG_APP0 + 2, 0xFFFF);
@@ -78,7 +78,7 @@ safelight_jpeg_reader *safelight_jpeg_open(const uint8_t *bytes, size_t count) {
 }
 
 void safelight_jpeg_close(safelight_jpeg_reader *reader) {
-    if (!setjmp(reader->failures.back)) jpeg_destroy_decompress(&reader->jpeg);
+    if (!setjmp(reader->failures.return_point)) jpeg_destroy_decompress(&reader->jpeg);
     free(reader->profile);
     free(reader);
 }
@@ -96,7 +96,7 @@ const uint8_t *safelight_jpeg_profile(const safelight_jpeg_reader *reader, size_
 }
 
 int safelight_jpeg_begin(safelight_jpeg_reader *reader, unsigned eighths, size_t *width, size_t *height) {
-    if (!reader->is_readable || setjmp(reader->failures.back)) return 0;
+    if (!reader->is_readable || setjmp(reader->failures.return_point)) return 0;
     reader->jpeg.out_color_space = JCS_RGB;
     reader->jpeg.scale_num = eighths;
     reader->jpeg.scale_denom = 8;
@@ -107,27 +107,27 @@ int safelight_jpeg_begin(safelight_jpeg_reader *reader, unsigned eighths, size_t
 }
 
 int safelight_jpeg_read(safelight_jpeg_reader *reader, uint8_t *rows, size_t row_bytes, size_t count) {
-    if (setjmp(reader->failures.back)) return 0;
-    enum { AT_ONCE = 16 };
-    JSAMPROW lines[AT_ONCE];
+    if (setjmp(reader->failures.return_point)) return 0;
+    enum { BATCH = 16 };
+    JSAMPROW lines[BATCH];
     for (size_t row = 0; row < count;) {
-        size_t left = count - row < AT_ONCE ? count - row : AT_ONCE;
-        for (size_t i = 0; i < left; i++) lines[i] = rows + (row + i) * row_bytes;
-        JDIMENSION read = jpeg_read_scanlines(&reader->jpeg, lines, (JDIMENSION)left);
+        size_t batch = count - row < BATCH ? count - row : BATCH;
+        for (size_t i = 0; i < batch; i++) lines[i] = rows + (row + i) * row_bytes;
+        JDIMENSION read = jpeg_read_scanlines(&reader->jpeg, lines, (JDIMENSION)batch);
         if (read == 0) return 0;
         row += read;
     }
     return 1;
 }
 
-/* Writing */
+// MARK: - Writing
 
-safelight_jpeg_writer *safelight_jpeg_create(size_t width, size_t height, int quality, int is_halved,
+safelight_jpeg_writer *safelight_jpeg_create(size_t width, size_t height, int quality, int halves_chroma,
                                              int is_optimized, const uint8_t *profile, size_t profile_count) {
     safelight_jpeg_writer *writer = calloc(1, sizeof *writer);
     if (!writer) return NULL;
-    writer->jpeg.err = prepare(&writer->failures);
-    if (setjmp(writer->failures.back)) return writer;
+    writer->jpeg.err = install_handlers(&writer->failures);
+    if (setjmp(writer->failures.return_point)) return writer;
     jpeg_create_compress(&writer->jpeg);
     jpeg_mem_dest(&writer->jpeg, &writer->bytes, &writer->count);
     writer->jpeg.image_width = (JDIMENSION)width;
@@ -137,15 +137,15 @@ safelight_jpeg_writer *safelight_jpeg_create(size_t width, size_t height, int qu
     jpeg_set_defaults(&writer->jpeg);
     jpeg_set_quality(&writer->jpeg, quality, TRUE);
     writer->jpeg.optimize_coding = is_optimized ? TRUE : FALSE;
-    if (!is_halved) writer->jpeg.comp_info[0].h_samp_factor = writer->jpeg.comp_info[0].v_samp_factor = 1;
+    if (!halves_chroma) writer->jpeg.comp_info[0].h_samp_factor = writer->jpeg.comp_info[0].v_samp_factor = 1;
     jpeg_start_compress(&writer->jpeg, TRUE);
     if (profile_count > 0) jpeg_write_icc_profile(&writer->jpeg, profile, (unsigned int)profile_count);
     return writer;
 }
 
 void safelight_jpeg_discard(safelight_jpeg_writer *writer) {
-    if (!setjmp(writer->failures.back)) {
-        /* Only term_destination sets the present address of the bytes, which may have moved as they grew. */
+    if (!setjmp(writer->failures.return_point)) {
+        /* Only term_destination sets the current address of the bytes, which were moved when they grew. */
         if (writer->jpeg.dest) writer->jpeg.dest->term_destination(&writer->jpeg);
         jpeg_destroy_compress(&writer->jpeg);
     }
@@ -156,7 +156,7 @@ void safelight_jpeg_discard(safelight_jpeg_writer *writer) {
 const char *safelight_jpeg_writer_message(const safelight_jpeg_writer *writer) { return writer->failures.message; }
 
 int safelight_jpeg_write(safelight_jpeg_writer *writer, const uint8_t *rows, size_t row_bytes, size_t count) {
-    if (writer->failures.message[0] || setjmp(writer->failures.back)) return 0;
+    if (writer->failures.message[0] || setjmp(writer->failures.return_point)) return 0;
     for (size_t row = 0; row < count; row++) {
         JSAMPROW line = (JSAMPROW)(uintptr_t)(rows + row * row_bytes);
         if (jpeg_write_scanlines(&writer->jpeg, &line, 1) != 1) return 0;
@@ -165,7 +165,7 @@ int safelight_jpeg_write(safelight_jpeg_writer *writer, const uint8_t *rows, siz
 }
 
 const uint8_t *safelight_jpeg_finish(safelight_jpeg_writer *writer, size_t *count) {
-    if (writer->failures.message[0] || setjmp(writer->failures.back)) return NULL;
+    if (writer->failures.message[0] || setjmp(writer->failures.return_point)) return NULL;
     jpeg_finish_compress(&writer->jpeg);
     *count = writer->count;
     return writer->bytes;

@@ -15,9 +15,9 @@ struct safelight_metadata {
 
 namespace {
 
-void start() {
-    static std::once_flag is_started;
-    std::call_once(is_started, [] {
+void initialize() {
+    static std::once_flag once;
+    std::call_once(once, [] {
         Exiv2::XmpParser::initialize();
         Exiv2::LogMsg::setLevel(Exiv2::LogMsg::mute);
 #ifdef EXV_ENABLE_BMFF
@@ -26,7 +26,7 @@ void start() {
     });
 }
 
-/* Returns the value of a body, or another value if the body throws: no exception may reach Swift. */
+/* Returns the result of `body`, or `failure` if it throws: no exception may reach Swift. */
 template <typename Result, typename Body> Result guarded(Result failure, Body body) {
     try {
         return body();
@@ -40,7 +40,7 @@ char *copy(const std::string &text) { return strdup(text.c_str()); }
 bool is_xmp(const char *tag) { return strncmp(tag, "Xmp.", 4) == 0; }
 bool is_exif(const char *tag) { return strncmp(tag, "Exif.", 5) == 0; }
 
-/* Returns the first field with a name, which must have a value. */
+/* Returns the first field with a key if it has a value, else the end. */
 template <typename Data, typename Key> typename Data::const_iterator find(const Data &data, const Key &key) {
     auto field = data.findKey(key);
     return field != data.end() && field->count() > 0 ? field : data.end();
@@ -51,7 +51,7 @@ bool has_value(const Exiv2::Iptcdatum &field, const Exiv2::IptcKey &key) {
     return field.record() == key.record() && field.tag() == key.tag() && field.count() > 0;
 }
 
-/* Returns the values of a repeatable IPTC dataset: each is a field of its own. */
+/* Returns the values of a repeatable IPTC dataset. Each is a field of its own. */
 std::vector<std::string> iptc_values(const Exiv2::IptcData &data, const Exiv2::IptcKey &key) {
     std::vector<std::string> values;
     for (const auto &field : data) {
@@ -85,8 +85,8 @@ int safelight_metadata_version(void) { return static_cast<int>(Exiv2::versionNum
 safelight_metadata *safelight_metadata_open(const uint8_t *bytes, size_t count) {
     if (!bytes || count == 0 || count > LONG_MAX) return nullptr;
     return guarded<safelight_metadata *>(nullptr, [&]() -> safelight_metadata * {
-        start();
-        // The copy of the bytes is made only if the library writes.
+        initialize();
+        // The library does not copy the bytes, because nothing is written.
         std::unique_ptr<Exiv2::Image> image(
             Exiv2::ImageFactory::open(bytes, static_cast<long>(count)).release());
         if (!image || !image->good()) return nullptr;
@@ -100,8 +100,8 @@ safelight_metadata *safelight_metadata_open(const uint8_t *bytes, size_t count) 
 safelight_metadata *safelight_metadata_open_xmp(const uint8_t *bytes, size_t count) {
     if (!bytes || count == 0) return nullptr;
     return guarded<safelight_metadata *>(nullptr, [&]() -> safelight_metadata * {
-        start();
-        // A packet that cannot be parsed must be an error; opened as a file, it would appear to have no fields.
+        initialize();
+        // A packet that cannot be parsed must be an error. Opened as an image, it would appear to have no fields.
         auto metadata = std::make_unique<safelight_metadata>();
         metadata->image.reset(Exiv2::ImageFactory::create(Exiv2::ImageType::xmp).release());
         if (!metadata->image) return nullptr;
@@ -131,14 +131,14 @@ void safelight_metadata_add(safelight_metadata *metadata, const uint8_t *xmp, si
 void safelight_metadata_extend(safelight_metadata *metadata, const uint8_t *xmp, size_t count,
                                const char *const *tags) {
     guarded(0, [&] {
-        Exiv2::XmpData more;
+        Exiv2::XmpData added;
         const std::string packet(reinterpret_cast<const char *>(xmp), count);
-        if (Exiv2::XmpParser::decode(more, packet) != 0) return 0;
+        if (Exiv2::XmpParser::decode(added, packet) != 0) return 0;
         auto &data = metadata->image->xmpData();
         for (; *tags; tags++) {
             const Exiv2::XmpKey key(*tags);
-            const auto field = find(more, key);
-            if (field != more.end() && find(data, key) == data.end()) data.add(key, &field->value());
+            const auto field = find(added, key);
+            if (field != added.end() && find(data, key) == data.end()) data.add(key, &field->value());
         }
         return 1;
     });
@@ -213,21 +213,21 @@ void safelight_metadata_free(void *pointer) { free(pointer); }
 
 char *safelight_metadata_interpretation(safelight_metadata *metadata, const char *tag) {
     return guarded<char *>(nullptr, [&]() -> char * {
-        std::ostringstream words;
+        std::ostringstream text;
         if (is_exif(tag)) {
             const auto &data = metadata->image->exifData();
             auto field = find(data, Exiv2::ExifKey(tag));
             if (field == data.end()) return nullptr;
-            field->write(words, &data);
+            field->write(text, &data);
         } else if (is_xmp(tag)) {
             const auto &data = metadata->image->xmpData();
             auto field = find(data, Exiv2::XmpKey(tag));
             if (field == data.end()) return nullptr;
-            field->write(words);
+            field->write(text);
         } else {
             return safelight_metadata_text(metadata, tag);
         }
-        return copy(words.str());
+        return copy(text.str());
     });
 }
 
@@ -275,7 +275,7 @@ int safelight_metadata_set_list(safelight_metadata *metadata, const char *tag, c
         auto &data = metadata->image->xmpData();
         auto field = data.findKey(Exiv2::XmpKey(tag));
         if (field != data.end()) data.erase(field);
-        // Assigning to an array adds an element.
+        // An assignment to an array appends an element.
         for (; *values; values++) data[tag] = std::string(*values);
         return 1;
     });

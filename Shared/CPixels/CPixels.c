@@ -8,26 +8,27 @@ enum { CHUNK = 256 };
 
 INLINED float clipped(float value) { return value > 0 ? (value < 1 ? value : 1) : 0; }
 
-/* A square root that does not set errno, so that the compiler can use vectors without -fno-math-errno. */
+/* Returns the square root without setting errno, so that the compiler can use vectors without -fno-math-errno. */
 INLINED float square_root(float value) { return __builtin_elementwise_sqrt(value); }
 
-INLINED float most(float a, float b) { return a > b ? a : b; }
-INLINED float least(float a, float b) { return a < b ? a : b; }
+INLINED float maximum(float a, float b) { return a > b ? a : b; }
+INLINED float minimum(float a, float b) { return a < b ? a : b; }
 
 INLINED float brightness_of(float red, float green, float blue) {
     return 0.2126f * red + 0.7152f * green + 0.0722f * blue;
 }
 
-INLINED void look_up(const float *table, int is_squared, float *values, size_t count) {
+/* Replaces values by those of a curve, with linear interpolation. */
+INLINED void apply_curve(const float *table, int is_squared, float *values, size_t count) {
     for (size_t i = 0; i < count; i++) values[i] = clipped(values[i]);
     if (is_squared)
         for (size_t i = 0; i < count; i++) values[i] = square_root(values[i]);
     for (size_t i = 0; i < count; i++) {
-        float at = values[i] * (SAFELIGHT_CURVE_COUNT - 1);
-        int32_t index = (int32_t)at;
+        float position = values[i] * (SAFELIGHT_CURVE_COUNT - 1);
+        int32_t index = (int32_t)position;
         index = index > SAFELIGHT_CURVE_COUNT - 2 ? SAFELIGHT_CURVE_COUNT - 2 : index;
-        float rest = at - (float)index;
-        values[i] = table[index] + rest * (table[index + 1] - table[index]);
+        float fraction = position - (float)index;
+        values[i] = table[index] + fraction * (table[index + 1] - table[index]);
     }
 }
 
@@ -54,7 +55,7 @@ INLINED void mix_matrix(const float *m, float *red, float *green, float *blue, s
 INLINED void vibrance(float value, float *red, float *green, float *blue, size_t count) {
     for (size_t i = 0; i < count; i++) {
         float r = clipped(red[i]), g = clipped(green[i]), b = clipped(blue[i]);
-        float chroma = most(r, most(g, b)) - least(r, least(g, b));
+        float chroma = maximum(r, maximum(g, b)) - minimum(r, minimum(g, b));
         float y = brightness_of(r, g, b);
         float factor = 1 + value * (1 - chroma);
         red[i] = y + (r - y) * factor;
@@ -70,59 +71,60 @@ INLINED float hue_of(float r, float g, float b, float high, float chroma) {
     return hue < 0 ? hue + 6 : hue;
 }
 
-INLINED float band(const float *bands, int32_t index, float rest) {
-    return bands[index] + rest * (bands[index + 1] - bands[index]);
+/* Returns the value of a hue between two bands. */
+INLINED float band_value(const float *bands, int32_t index, float fraction) {
+    return bands[index] + fraction * (bands[index + 1] - bands[index]);
 }
 
 /* Returns the value of a channel in a pure colour; shift 0 for red, 4 for green, 2 for blue. */
-INLINED float pure(float hue, float shift) {
-    float at = hue + shift;
-    at = at >= 6 ? at - 6 : at;
-    return clipped(fabsf(at - 3) - 1);
+INLINED float pure_channel(float hue, float shift) {
+    float position = hue + shift;
+    position = position >= 6 ? position - 6 : position;
+    return clipped(fabsf(position - 3) - 1);
 }
 
 INLINED void modulate(const float *n, float *red, float *green, float *blue, size_t count) {
     for (size_t i = 0; i < count; i++) {
         float r = clipped(red[i]), g = clipped(green[i]), b = clipped(blue[i]);
-        float high = most(r, most(g, b)), low = least(r, least(g, b)), chroma = high - low;
+        float high = maximum(r, maximum(g, b)), low = minimum(r, minimum(g, b)), chroma = high - low;
         float hue = hue_of(r, g, b, high, chroma) + n[2];
         hue = hue < 0 ? hue + 6 : (hue >= 6 ? hue - 6 : hue);
-        /* The largest chroma at a lightness is twice its distance from black or white. */
-        float widest = least(high + low, 2 - high - low);
+        /* The maximum chroma at a lightness is twice its distance from black or white. */
+        float max_chroma = minimum(high + low, 2 - high - low);
         float light = n[0] * (high + low) / 2;
-        float strength = (widest > 0 ? chroma / widest : 0) * n[1] * least(2 * light, 2 - 2 * light);
-        red[i] = light + strength * (pure(hue, 0) - 0.5f);
-        green[i] = light + strength * (pure(hue, 4) - 0.5f);
-        blue[i] = light + strength * (pure(hue, 2) - 0.5f);
+        float strength = (max_chroma > 0 ? chroma / max_chroma : 0) * n[1] * minimum(2 * light, 2 - 2 * light);
+        red[i] = light + strength * (pure_channel(hue, 0) - 0.5f);
+        green[i] = light + strength * (pure_channel(hue, 4) - 0.5f);
+        blue[i] = light + strength * (pure_channel(hue, 2) - 0.5f);
     }
 }
 
 INLINED void bands(const float *n, float *red, float *green, float *blue, size_t count) {
     for (size_t i = 0; i < count; i++) {
         float r = clipped(red[i]), g = clipped(green[i]), b = clipped(blue[i]);
-        float high = most(r, most(g, b)), low = least(r, least(g, b)), chroma = high - low;
+        float high = maximum(r, maximum(g, b)), low = minimum(r, minimum(g, b)), chroma = high - low;
         float hue = hue_of(r, g, b, high, chroma);
         int32_t index = (int32_t)(2 * hue);
         index = index > 11 ? 11 : index;
-        float rest = 2 * hue - (float)index;
-        float light = (high + low) / 2 + chroma * band(n + 26, index, rest) / 2;
-        float turned = hue + band(n, index, rest);
-        turned = turned < 0 ? turned + 6 : (turned >= 6 ? turned - 6 : turned);
-        float strength = chroma * (1 + band(n + 13, index, rest));
-        red[i] = light + strength * (pure(turned, 0) - 0.5f);
-        green[i] = light + strength * (pure(turned, 4) - 0.5f);
-        blue[i] = light + strength * (pure(turned, 2) - 0.5f);
+        float fraction = 2 * hue - (float)index;
+        float light = (high + low) / 2 + chroma * band_value(n + 26, index, fraction) / 2;
+        float rotated_hue = hue + band_value(n, index, fraction);
+        rotated_hue = rotated_hue < 0 ? rotated_hue + 6 : (rotated_hue >= 6 ? rotated_hue - 6 : rotated_hue);
+        float strength = chroma * (1 + band_value(n + 13, index, fraction));
+        red[i] = light + strength * (pure_channel(rotated_hue, 0) - 0.5f);
+        green[i] = light + strength * (pure_channel(rotated_hue, 4) - 0.5f);
+        blue[i] = light + strength * (pure_channel(rotated_hue, 2) - 0.5f);
     }
 }
 
 INLINED void grey_bands(const float *n, float *red, float *green, float *blue, size_t count) {
     for (size_t i = 0; i < count; i++) {
         float r = clipped(red[i]), g = clipped(green[i]), b = clipped(blue[i]);
-        float high = most(r, most(g, b)), low = least(r, least(g, b)), chroma = high - low;
+        float high = maximum(r, maximum(g, b)), low = minimum(r, minimum(g, b)), chroma = high - low;
         float hue = hue_of(r, g, b, high, chroma);
         int32_t index = (int32_t)(2 * hue);
         index = index > 11 ? 11 : index;
-        float grey = brightness_of(r, g, b) + chroma * band(n, index, 2 * hue - (float)index) / 2;
+        float grey = brightness_of(r, g, b) + chroma * band_value(n, index, 2 * hue - (float)index) / 2;
         red[i] = r + n[39] * (grey - r);
         green[i] = g + n[39] * (grey - g);
         blue[i] = b + n[39] * (grey - b);
@@ -152,7 +154,7 @@ INLINED void vignette(const safelight_colour_step *step, size_t column, size_t r
         float across = ((float)(column + i) + 0.5f - n[0]) * n[2];
         gains[i] = (square_root(across * across + down * down) - n[3]) * n[4];
     }
-    look_up(step->curves[0], 0, gains, count);
+    apply_curve(step->curves[0], 0, gains, count);
     for (size_t i = 0; i < count; i++) {
         red[i] *= gains[i];
         green[i] *= gains[i];
@@ -162,13 +164,13 @@ INLINED void vignette(const safelight_colour_step *step, size_t column, size_t r
 
 /* Returns noise in -1...1 at a lattice point. */
 INLINED float noise_at(uint32_t x, uint32_t y, uint32_t seed) {
-    uint32_t mixed = x * 0x8DA6B343u ^ y * 0xD8163841u ^ seed * 0xCB1AB31Fu;
-    mixed ^= mixed >> 16;
-    mixed *= 0x7FEB352Du;
-    mixed ^= mixed >> 15;
-    mixed *= 0x846CA68Bu;
-    mixed ^= mixed >> 16;
-    return (float)(mixed >> 8) * (2.0f / 16777215.0f) - 1;
+    uint32_t hash = x * 0x8DA6B343u ^ y * 0xD8163841u ^ seed * 0xCB1AB31Fu;
+    hash ^= hash >> 16;
+    hash *= 0x7FEB352Du;
+    hash ^= hash >> 15;
+    hash *= 0x846CA68Bu;
+    hash ^= hash >> 16;
+    return (float)(hash >> 8) * (2.0f / 16777215.0f) - 1;
 }
 
 INLINED void grain(const safelight_colour_step *step, size_t column, size_t row, float *red, float *green, float *blue,
@@ -176,17 +178,17 @@ INLINED void grain(const safelight_colour_step *step, size_t column, size_t row,
     float strength = step->numbers[0], cells = step->numbers[1];
     float down = ((float)row + 0.5f) * cells;
     uint32_t top = (uint32_t)down;
-    float rest_down = down - (float)top;
-    rest_down = rest_down * rest_down * (3 - 2 * rest_down);
+    float fraction_down = down - (float)top;
+    fraction_down = fraction_down * fraction_down * (3 - 2 * fraction_down);
     for (size_t i = 0; i < count; i++) {
         float across = ((float)(column + i) + 0.5f) * cells;
         uint32_t left = (uint32_t)across;
-        float rest = across - (float)left;
-        rest = rest * rest * (3 - 2 * rest);
+        float fraction = across - (float)left;
+        fraction = fraction * fraction * (3 - 2 * fraction);
         float a = noise_at(left, top, step->seed), b = noise_at(left + 1, top, step->seed);
         float c = noise_at(left, top + 1, step->seed), d = noise_at(left + 1, top + 1, step->seed);
-        float upper = a + rest * (b - a), lower = c + rest * (d - c);
-        float noise = strength * (upper + rest_down * (lower - upper));
+        float upper = a + fraction * (b - a), lower = c + fraction * (d - c);
+        float noise = strength * (upper + fraction_down * (lower - upper));
         red[i] = clipped(red[i]) + noise;
         green[i] = clipped(green[i]) + noise;
         blue[i] = clipped(blue[i]) + noise;
@@ -196,15 +198,15 @@ INLINED void grain(const safelight_colour_step *step, size_t column, size_t row,
 INLINED void table_curves(const safelight_colour_step *step, float *red, float *green, float *blue, size_t count) {
     const float *table = step->curves[0];
     float strength = step->numbers[0];
-    int32_t most = (int32_t)step->numbers[1] - 1;
+    int32_t last = (int32_t)step->numbers[1] - 1;
     float *channels[3] = {red, green, blue};
     for (int c = 0; c < 3; c++) {
         for (size_t i = 0; i < count; i++) {
-            float value = clipped(channels[c][i]), at = value * (float)most;
-            int32_t index = (int32_t)at;
-            index = index > most - 1 ? most - 1 : index;
-            float rest = at - (float)index, low = table[3 * index + c], high = table[3 * index + 3 + c];
-            channels[c][i] = value + strength * (low + rest * (high - low) - value);
+            float value = clipped(channels[c][i]), position = value * (float)last;
+            int32_t index = (int32_t)position;
+            index = index > last - 1 ? last - 1 : index;
+            float fraction = position - (float)index, low = table[3 * index + c], high = table[3 * index + 3 + c];
+            channels[c][i] = value + strength * (low + fraction * (high - low) - value);
         }
     }
 }
@@ -212,26 +214,26 @@ INLINED void table_curves(const safelight_colour_step *step, float *red, float *
 INLINED void table_cube(const safelight_colour_step *step, float *red, float *green, float *blue, size_t count) {
     const float *table = step->curves[0];
     float strength = step->numbers[0];
-    int32_t most = (int32_t)step->numbers[1] - 1;
-    ptrdiff_t across = 3 * ((ptrdiff_t)most + 1), down = across * ((ptrdiff_t)most + 1);
+    int32_t last = (int32_t)step->numbers[1] - 1;
+    ptrdiff_t across = 3 * ((ptrdiff_t)last + 1), down = across * ((ptrdiff_t)last + 1);
     for (size_t i = 0; i < count; i++) {
-        float value[3] = {clipped(red[i]), clipped(green[i]), clipped(blue[i])}, rest[3], result[3];
+        float value[3] = {clipped(red[i]), clipped(green[i]), clipped(blue[i])}, fraction[3], result[3];
         int32_t index[3];
         for (int c = 0; c < 3; c++) {
-            float at = value[c] * (float)most;
-            index[c] = (int32_t)at > most - 1 ? most - 1 : (int32_t)at;
-            rest[c] = at - (float)index[c];
+            float position = value[c] * (float)last;
+            index[c] = (int32_t)position > last - 1 ? last - 1 : (int32_t)position;
+            fraction[c] = position - (float)index[c];
         }
         const float *corner = table + 3 * (ptrdiff_t)index[0] + across * index[1] + down * index[2];
         for (int c = 0; c < 3; c++) {
             float plane[2];
             for (int b = 0; b < 2; b++) {
                 const float *p = corner + b * down + c;
-                float low = p[0] + rest[0] * (p[3] - p[0]);
-                float high = p[across] + rest[0] * (p[across + 3] - p[across]);
-                plane[b] = low + rest[1] * (high - low);
+                float low = p[0] + fraction[0] * (p[3] - p[0]);
+                float high = p[across] + fraction[0] * (p[across + 3] - p[across]);
+                plane[b] = low + fraction[1] * (high - low);
             }
-            result[c] = plane[0] + rest[2] * (plane[1] - plane[0]);
+            result[c] = plane[0] + fraction[2] * (plane[1] - plane[0]);
         }
         red[i] = value[0] + strength * (result[0] - value[0]);
         green[i] = value[1] + strength * (result[1] - value[1]);
@@ -239,16 +241,16 @@ INLINED void table_cube(const safelight_colour_step *step, float *red, float *gr
     }
 }
 
-INLINED void take_steps(const safelight_colour_step *steps, size_t step_count, size_t column, size_t row, float *red,
+INLINED void apply_steps(const safelight_colour_step *steps, size_t step_count, size_t column, size_t row, float *red,
                        float *green, float *blue, size_t count) {
     for (size_t s = 0; s < step_count; s++) {
         const safelight_colour_step *step = steps + s;
         switch (step->kind) {
         case SAFELIGHT_MATRIX: multiply(step->numbers, red, green, blue, count); break;
         case SAFELIGHT_CURVES:
-            look_up(step->curves[0], step->is_squared, red, count);
-            look_up(step->curves[1], step->is_squared, green, count);
-            look_up(step->curves[2], step->is_squared, blue, count);
+            apply_curve(step->curves[0], step->is_squared, red, count);
+            apply_curve(step->curves[1], step->is_squared, green, count);
+            apply_curve(step->curves[2], step->is_squared, blue, count);
             break;
         case SAFELIGHT_MIXED_MATRIX: mix_matrix(step->numbers, red, green, blue, count); break;
         case SAFELIGHT_VIBRANCE: vibrance(step->numbers[0], red, green, blue, count); break;
@@ -285,7 +287,7 @@ WIDE void safelight_colour_pass(uint16_t *pixels, size_t width, size_t rows, siz
                     red[i] = (float)pixel[4 * i + 2] * (1 / 65535.0f);
                 }
             }
-            take_steps(steps, step_count, column, first_row + row, red, green, blue, count);
+            apply_steps(steps, step_count, column, first_row + row, red, green, blue, count);
             for (size_t i = 0; i < count; i++) {
                 pixel[4 * i] = (uint16_t)(int32_t)(clipped(blue[i]) * 65535 + 0.5f);
                 pixel[4 * i + 1] = (uint16_t)(int32_t)(clipped(green[i]) * 65535 + 0.5f);
@@ -307,7 +309,7 @@ WIDE void safelight_colour_pass_rgb(uint8_t *pixels, size_t width, size_t rows, 
                 green[i] = decode[256 + pixel[3 * i + 1]];
                 blue[i] = decode[512 + pixel[3 * i + 2]];
             }
-            take_steps(steps, step_count, column, first_row + row, red, green, blue, count);
+            apply_steps(steps, step_count, column, first_row + row, red, green, blue, count);
             for (size_t i = 0; i < count; i++) {
                 pixel[3 * i] = (uint8_t)(int32_t)(clipped(red[i]) * 255 + 0.5f);
                 pixel[3 * i + 1] = (uint8_t)(int32_t)(clipped(green[i]) * 255 + 0.5f);
@@ -321,14 +323,14 @@ void safelight_round_to_bytes(uint16_t *pixels, size_t count) {
     for (size_t i = 0; i < 4 * count; i++) pixels[i] = (uint16_t)(((uint32_t)pixels[i] + 128) / 257 * 257);
 }
 
-WIDE void safelight_bytes_of_pixels(const uint16_t *restrict pixels, size_t count, uint8_t *restrict bytes) {
+WIDE void safelight_pixels_to_bytes(const uint16_t *restrict pixels, size_t count, uint8_t *restrict bytes) {
     /* Multiplies by 255 / 65535 and rounds, without a division. */
     for (size_t i = 0; i < count; i++)
         for (size_t channel = 0; channel < 3; channel++)
             bytes[3 * i + channel] = (uint8_t)((255u * pixels[4 * i + 2 - channel] + 32895) >> 16);
 }
 
-WIDE void safelight_pixels_of_bytes(const uint8_t *restrict bytes, size_t count, uint16_t *restrict pixels) {
+WIDE void safelight_bytes_to_pixels(const uint8_t *restrict bytes, size_t count, uint16_t *restrict pixels) {
     for (size_t i = 0; i < count; i++) {
         for (size_t channel = 0; channel < 3; channel++)
             pixels[4 * i + 2 - channel] = (uint16_t)(257u * bytes[3 * i + channel]);
@@ -336,7 +338,7 @@ WIDE void safelight_pixels_of_bytes(const uint8_t *restrict bytes, size_t count,
     }
 }
 
-void safelight_histogram(const uint16_t *pixels, size_t count, uint32_t *counters) {
+void safelight_compute_histogram(const uint16_t *pixels, size_t count, uint32_t *counters) {
     for (size_t i = 0; i < 4 * 256; i++) counters[i] = 0;
     for (size_t i = 0; i < count; i++) {
         const uint16_t *pixel = pixels + 4 * i;

@@ -1,8 +1,9 @@
 #include "CPixels.h"
 #include <string.h>
 
-/* Looks up a value of 0...64 by the upper bits of its representation: exponent and eleven bits of the fraction. */
-static uint16_t encoded(float value, const uint16_t *curve) {
+/* Returns the encoded form of a linear value of 0...64, which is looked up by the upper bits of its representation:
+   exponent and eleven bits of the fraction. */
+static uint16_t encode(float value, const uint16_t *curve) {
     if (!(value > SAFELIGHT_CURVE_START)) return 0;
     if (value > SAFELIGHT_CURVE_END) value = SAFELIGHT_CURVE_END;
     uint32_t bits;
@@ -23,7 +24,7 @@ void safelight_apply_gain(const uint16_t *pixels, const uint16_t *map, size_t co
         for (int row = 0; row < 3; row++) {
             const float *m = parameters->matrix + 3 * row;
             float mixed = m[0] * linear[0] + m[1] * linear[1] + m[2] * linear[2];
-            output[3 * i + row] = encoded(mixed, parameters->encode);
+            output[3 * i + row] = encode(mixed, parameters->encode);
         }
     }
 }

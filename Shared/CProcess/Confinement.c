@@ -81,15 +81,15 @@ static int restrict_files(int version) {
     int rules = (int)syscall(SYS_landlock_create_ruleset, &handled, size, 0);
     if (rules < 0) return -1;
     for (size_t i = 0; i < sizeof readable / sizeof *readable; i++) {
-        int place = open(readable[i], O_PATH | O_CLOEXEC);
-        if (place < 0) continue;
+        int path = open(readable[i], O_PATH | O_CLOEXEC);
+        if (path < 0) continue;
         struct stat status;
-        int is_folder = fstat(place, &status) == 0 && S_ISDIR(status.st_mode);
+        int is_folder = fstat(path, &status) == 0 && S_ISDIR(status.st_mode);
         struct path_rule rule = {
-            .rights = RIGHT_READ_FILE | (is_folder ? RIGHT_READ_FOLDER : 0), .folder = place};
+            .rights = RIGHT_READ_FILE | (is_folder ? RIGHT_READ_FOLDER : 0), .folder = path};
         long added = syscall(SYS_landlock_add_rule, rules, RULE_PATH_BENEATH, &rule, 0);
         int problem = errno;
-        close(place);
+        close(path);
         if (added != 0) {
             close(rules);
             errno = problem;
@@ -243,14 +243,15 @@ int safelight_confine(safelight_confinement *confinement) {
 
 // MARK: - Attempts
 
-static long closing(long descriptor) {
+// Closes a descriptor, if a call has returned one, and returns the result of the call.
+static long close_result(long descriptor) {
     if (descriptor >= 0) close((int)descriptor);
     return descriptor;
 }
 
-static long try_read(const char *path) { return closing(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)); }
-static long try_list(const char *path) { return closing(open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY)); }
-static long try_write(const char *path) { return closing(open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK)); }
+static long try_read(const char *path) { return close_result(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)); }
+static long try_list(const char *path) { return close_result(open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY)); }
+static long try_write(const char *path) { return close_result(open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK)); }
 
 // The attempts leave their objects unchanged if they succeed.
 static long try_mode(const char *path) {
@@ -262,7 +263,7 @@ static long try_mode(const char *path) {
 static long try_create(const char *path) {
     char name[4096];
     if (snprintf(name, sizeof name, "%s.attempt", path) >= (int)sizeof name) return 0;
-    long file = closing(open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    long file = close_result(open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (file >= 0) unlink(name);
     return file;
 }
@@ -281,12 +282,12 @@ static long try_connect(const char *path) {
 
 static long try_socket(const char *path) {
     (void)path;
-    return closing(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    return close_result(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
 }
 
 static long try_datagram(const char *path) {
     (void)path;
-    return closing(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    return close_result(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
 }
 
 static long try_program(const char *path) {
@@ -354,18 +355,18 @@ static long try_mount(const char *path) {
 static long try_ring(const char *path) {
     (void)path;
     char parameters[256] = {0};
-    return closing(syscall(SYS_io_uring_setup, 1, parameters));
+    return close_result(syscall(SYS_io_uring_setup, 1, parameters));
 }
 
 static long try_bpf(const char *path) {
     (void)path;
     char attributes[128] = {0};
-    return closing(syscall(SYS_bpf, 0, attributes, sizeof attributes));
+    return close_result(syscall(SYS_bpf, 0, attributes, sizeof attributes));
 }
 
 static long try_faults(const char *path) {
     (void)path;
-    return closing(syscall(SYS_userfaultfd, 0));
+    return close_result(syscall(SYS_userfaultfd, 0));
 }
 
 static long try_keyring(const char *path) {
@@ -375,7 +376,7 @@ static long try_keyring(const char *path) {
 
 static long try_memory_file(const char *path) {
     (void)path;
-    return closing(memfd_create("attempt", MFD_CLOEXEC));
+    return close_result(memfd_create("attempt", MFD_CLOEXEC));
 }
 
 static long try_capability(const char *path) {
@@ -385,7 +386,7 @@ static long try_capability(const char *path) {
     return syscall(SYS_capset, &header, all);
 }
 
-// A decoder that leaves a part of its buffer unwritten would return it.
+// A decoder that leaves a part of its buffer unwritten would return freed memory.
 static long try_freed_memory(const char *path) {
     (void)path;
     const size_t count = 64 << 10;

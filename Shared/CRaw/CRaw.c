@@ -4,11 +4,11 @@
 
 struct safelight_raw {
     libraw_data_t *inner;
-    libraw_processed_image_t *picture;
+    libraw_processed_image_t *image;
 };
 
-/* Defined by OpenMP, if LibRaw was built with it. It is set to one thread, because the worker pool decides about
-   parallelism. */
+/* Defined by OpenMP, if LibRaw was built with it. It is set to one thread, because images are processed in parallel by
+   worker processes. */
 extern void omp_set_num_threads(int count) __attribute__((weak));
 
 const char *safelight_raw_version(void) { return libraw_version(); }
@@ -35,14 +35,14 @@ safelight_raw *safelight_raw_open(const void *bytes, size_t count) {
 
 void safelight_raw_close(safelight_raw *raw) {
     if (!raw) return;
-    if (raw->picture) libraw_dcraw_clear_mem(raw->picture);
+    if (raw->image) libraw_dcraw_clear_mem(raw->image);
     libraw_close(raw->inner);
     free(raw);
 }
 
-/* LibRaw's sizes are those of the sensor's pixels, which it makes square when it develops them. No side has more than
-   16 bits. */
-static size_t stretched(size_t side, double factor) {
+/* Returns the length of a side in square pixels. LibRaw reports sizes in sensor pixels, and scales them to square
+   pixels when it develops the image. A side has at most 16 bits. */
+static size_t scaled(size_t side, double factor) {
     double result = side * factor + 0.5;
     return result < 65535 ? (size_t)result : 65535;
 }
@@ -51,9 +51,10 @@ void safelight_raw_size(const safelight_raw *raw, size_t *width, size_t *height,
     *width = raw->inner->sizes.width;
     *height = raw->inner->sizes.height;
     double aspect = raw->inner->sizes.pixel_aspect;
-    if (aspect > 0 && aspect < 0.995) *height = stretched(*height, 1 / aspect);
-    if (aspect > 1.005) *width = stretched(*width, aspect);
-    /* LibRaw's bits: 1 mirrors from left to right, 2 from top to bottom, and then 4 exchanges rows and columns. */
+    if (aspect > 0 && aspect < 0.995) *height = scaled(*height, 1 / aspect);
+    if (aspect > 1.005) *width = scaled(*width, aspect);
+    /* The bits of LibRaw's flip: 1 mirrors from left to right, 2 from top to bottom, and then 4 exchanges rows and
+       columns. */
     static const int orientations[] = {1, 2, 4, 3, 5, 8, 6, 7};
     int flip = raw->inner->sizes.flip;
     *orientation = flip >= 0 && flip < 8 ? orientations[flip] : 1;
@@ -68,7 +69,7 @@ const uint8_t *safelight_raw_preview(safelight_raw *raw, size_t *count) {
 }
 
 const uint8_t *safelight_raw_develop(safelight_raw *raw, int is_half, size_t *width, size_t *height, int *colours,
-                                     const char **problem) {
+                                     const char **reason) {
     libraw_output_params_t *parameters = &raw->inner->params;
     parameters->use_camera_wb = 1;
     parameters->half_size = is_half != 0;
@@ -77,20 +78,20 @@ const uint8_t *safelight_raw_develop(safelight_raw *raw, int is_half, size_t *wi
     parameters->user_flip = 0;
     int status = libraw_unpack(raw->inner);
     if (status == LIBRAW_SUCCESS) status = libraw_dcraw_process(raw->inner);
-    if (status == LIBRAW_SUCCESS) raw->picture = libraw_dcraw_make_mem_image(raw->inner, &status);
-    const libraw_processed_image_t *picture = raw->picture;
-    if (status != LIBRAW_SUCCESS || !picture) {
-        *problem = libraw_strerror(status);
+    if (status == LIBRAW_SUCCESS) raw->image = libraw_dcraw_make_mem_image(raw->inner, &status);
+    const libraw_processed_image_t *image = raw->image;
+    if (status != LIBRAW_SUCCESS || !image) {
+        *reason = libraw_strerror(status);
         return NULL;
     }
-    if (picture->type != LIBRAW_IMAGE_BITMAP || picture->bits != 8 ||
-        (picture->colors != 3 && picture->colors != 1) ||
-        picture->data_size != (unsigned)picture->width * picture->height * picture->colors) {
-        *problem = "the image has neither three colours nor one";
+    if (image->type != LIBRAW_IMAGE_BITMAP || image->bits != 8 ||
+        (image->colors != 3 && image->colors != 1) ||
+        image->data_size != (unsigned)image->width * image->height * image->colors) {
+        *reason = "the image has neither three colours nor one";
         return NULL;
     }
-    *colours = picture->colors;
-    *width = picture->width;
-    *height = picture->height;
-    return picture->data;
+    *colours = image->colors;
+    *width = image->width;
+    *height = image->height;
+    return image->data;
 }

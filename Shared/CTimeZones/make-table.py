@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes TimeZones.bin: the time zone of every place, and the offsets of every zone.
+"""Creates TimeZones.bin: the time zone of each cell of the map, and the UTC offsets of each zone.
 
     python3 -m pip install --target /tmp/zones tzfpy==2.1.1 tzdata numpy
     PYTHONPATH=/tmp/zones PYTHONTZPATH= python3 Shared/CTimeZones/make-table.py Shared/CTimeZones/TimeZones.bin
 
-The polygons are those of timezone-boundary-builder, made of OpenStreetMap (ODbL 1.0, see LICENSE); the offsets are those
-of the IANA time zone database, which is in the public domain. The file is compressed with zlib. All numbers in it are
-little-endian:
+The polygons are those of timezone-boundary-builder, derived from OpenStreetMap (ODbL 1.0, see LICENSE). The offsets are
+those of the IANA time zone database, which is in the public domain. The file is compressed with zlib. All numbers in it
+are little-endian:
 
     u32 cells per degree, u32 rows, u32 runs, u32 zones, u32 transitions
     u16 the row of each line of cells, from north to south
@@ -14,7 +14,7 @@ little-endian:
     u16 the end of each run, in cells from 180 degrees west
     u16 the zone of each run
     u32 the first transition of each zone, and the number of transitions
-    i32 the minute since 1970 of each transition; the first of a zone stands for all time before
+    i32 the minute since 1970 of each transition; the first of a zone also applies to all earlier times
     i32 the seconds east of UTC from then on
 """
 import datetime
@@ -47,14 +47,14 @@ def transitions(name):
     epoch = datetime.datetime(1970, 1, 1, tzinfo=utc)
 
     def offset(minute):
-        moment = epoch + datetime.timedelta(minutes=minute)
-        return int(moment.astimezone(zone).utcoffset().total_seconds())
+        time = epoch + datetime.timedelta(minutes=minute)
+        return int(time.astimezone(zone).utcoffset().total_seconds())
 
     def minute(year):
         return (datetime.datetime(year, 1, 1, tzinfo=utc) - epoch) // datetime.timedelta(minutes=1)
 
     found = [(minute(YEARS[0]), offset(minute(YEARS[0])))]
-    # No offset lasts for less than five days, so that none is missed between two samples.
+    # No offset lasts less than five days, so no transition is missed between two samples.
     for start in range(minute(YEARS[0]), minute(YEARS[-1] + 1), 5 * 1440):
         low, high = start, start + 5 * 1440
         if offset(low) == offset(high):
@@ -67,13 +67,14 @@ def transitions(name):
 
 
 def table():
+    """Returns the bytes of the file before compression."""
     zones, rows, lines = {}, {}, []
     for ends, cells in runs(zones):
         lines.append(rows.setdefault((ends.tobytes(), cells.tobytes()), len(rows)))
     counts = [len(ends) // 2 for ends, _ in rows]
     offsets = [transitions(name) for name in zones]
-    moments = [moment for zone in offsets for moment in zone]
-    header = [CELLS, len(rows), sum(counts), len(zones), len(moments)]
+    changes = [change for zone in offsets for change in zone]
+    header = [CELLS, len(rows), sum(counts), len(zones), len(changes)]
     parts = [
         numpy.array(header, "<u4"),
         numpy.array(lines, "<u2"),
@@ -81,8 +82,8 @@ def table():
         b"".join(ends for ends, _ in rows),
         b"".join(cells for _, cells in rows),
         numpy.cumsum([0] + [len(zone) for zone in offsets]).astype("<u4"),
-        numpy.array([minute for minute, _ in moments], "<i4"),
-        numpy.array([offset for _, offset in moments], "<i4"),
+        numpy.array([minute for minute, _ in changes], "<i4"),
+        numpy.array([offset for _, offset in changes], "<i4"),
     ]
     return b"".join(bytes(part) for part in parts)
 

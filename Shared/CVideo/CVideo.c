@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Only these decoders are used, whatever codec the file names. */
+/* The only decoders that are used, regardless of the codec that a file declares. */
 static const char decoders[] =
     "h264,hevc,mpeg4,mpeg2video,mpeg1video,vp8,vp9,libdav1d,mjpeg,prores,dvvideo,h263,msmpeg4,msmpeg4v2,vc1,dnxhd,"
     "qtrle,rawvideo,svq1,svq3,cinepak,theora,ffv1,png,flv,wmv1,wmv2,"
@@ -23,83 +23,88 @@ double safelight_video_now(void) {
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-void safelight_video_begin(safelight_video *video) {
+void safelight_video_begin_operation(safelight_video *video) {
     double now = safelight_video_now();
-    video->deadline = fmin(now + video->limits.seconds, video->opened + video->limits.total);
+    video->deadline = fmin(now + video->limits.seconds, video->opened_at + video->limits.total_seconds);
     video->bytes = 0;
-    video->exhausted = 0;
+    video->is_limit_reached = 0;
 }
 
 // MARK: - Reading
 
-static int is_exhausted(void *opaque) {
+/* Returns true if a limit of bytes or time was reached. */
+static int check_limits(void *opaque) {
     safelight_video *video = opaque;
-    if (video->bytes > video->limits.bytes || safelight_video_now() > video->deadline) video->exhausted = 1;
-    return video->exhausted;
+    if (video->bytes > video->limits.bytes || safelight_video_now() > video->deadline) video->is_limit_reached = 1;
+    return video->is_limit_reached;
 }
 
 static int read_bytes(void *opaque, uint8_t *buffer, int count) {
     safelight_video *video = opaque;
-    if (is_exhausted(video)) return AVERROR_EXIT;
-    int64_t left = video->size - video->position;
-    if (left <= 0) return AVERROR_EOF;
-    ssize_t got;
+    if (check_limits(video)) return AVERROR_EXIT;
+    int64_t remaining = video->size - video->position;
+    if (remaining <= 0) return AVERROR_EOF;
+    ssize_t length;
     do {
-        got = pread(video->descriptor, buffer, (size_t)(left < count ? left : count), video->offset + video->position);
-    } while (got < 0 && errno == EINTR);
-    if (got < 0) return AVERROR(errno);
-    if (got == 0) return AVERROR_EOF;
-    video->position += got;
-    video->bytes += got;
-    return (int)got;
+        length = pread(video->descriptor, buffer, (size_t)(remaining < count ? remaining : count),
+                       video->offset + video->position);
+    } while (length < 0 && errno == EINTR);
+    if (length < 0) return AVERROR(errno);
+    if (length == 0) return AVERROR_EOF;
+    video->position += length;
+    video->bytes += length;
+    return (int)length;
 }
 
 static int64_t seek(void *opaque, int64_t offset, int whence) {
     safelight_video *video = opaque;
-    int64_t to;
+    int64_t target;
     switch (whence & ~AVSEEK_FORCE) {
     case AVSEEK_SIZE: return video->size;
-    case SEEK_SET: to = offset; break;
-    case SEEK_CUR: to = video->position + offset; break;
-    case SEEK_END: to = video->size + offset; break;
+    case SEEK_SET: target = offset; break;
+    case SEEK_CUR: target = video->position + offset; break;
+    case SEEK_END: target = video->size + offset; break;
     default: return AVERROR(EINVAL);
     }
-    if (to < 0) return AVERROR(EINVAL);
-    return video->position = to;
+    if (target < 0) return AVERROR(EINVAL);
+    return video->position = target;
 }
 
-/* A file may name other files; none is opened. */
-static int refuse_to_open(AVFormatContext *context, AVIOContext **io, const char *url, int flags, AVDictionary **options) {
+/* Refuses the other files that a file may refer to. */
+static int refuse_to_open(AVFormatContext *context, AVIOContext **io, const char *url, int flags,
+                          AVDictionary **options) {
     (void)context, (void)url, (void)flags, (void)options;
     *io = NULL;
     return AVERROR(EPERM);
 }
 
 static void *fail(safelight_video *video, safelight_video_status *status, safelight_video_status problem) {
-    *status = video && video->exhausted ? SAFELIGHT_VIDEO_TOO_MUCH_WORK : problem;
+    *status = video && video->is_limit_reached ? SAFELIGHT_VIDEO_TOO_MUCH_WORK : problem;
     safelight_video_close(video);
     return NULL;
 }
 
 // MARK: - Properties
 
-static double rate(AVRational value) { return value.den > 0 && value.num > 0 ? av_q2d(value) : 0; }
+/* Returns the quotient of a positive fraction, else 0. */
+static double quotient(AVRational value) { return value.den > 0 && value.num > 0 ? av_q2d(value) : 0; }
 
-/* One frame for each unit of milliseconds or less is not a rate but the lack of one, unless the frames were counted. */
-static double frame_rate(const AVStream *stream, AVRational said) {
-    double value = rate(said);
-    int is_tick = stream->nb_frames == 0 && value >= 1000 && value * rate(stream->time_base) > 0.99;
-    return is_tick ? 0 : value;
+/* Returns 0 if the rate is unknown. Without a count of frames, a rate of one frame per time base of a millisecond or
+   less is only that time base. */
+static double frame_rate(const AVStream *stream, AVRational declared) {
+    double value = quotient(declared);
+    int is_time_base = stream->nb_frames == 0 && value >= 1000 && value * quotient(stream->time_base) > 0.99;
+    return is_time_base ? 0 : value;
 }
 
-/* Clamps a number of the file, so that sums do not overflow. */
-static int64_t bounded(int64_t time) { return av_clip64(time, -SAFELIGHT_VIDEO_LONGEST, SAFELIGHT_VIDEO_LONGEST); }
+/* Clamps a time of the file, so that sums do not overflow. */
+static int64_t clamped(int64_t time) { return av_clip64(time, -SAFELIGHT_VIDEO_MAX_TIME, SAFELIGHT_VIDEO_MAX_TIME); }
 
-static int64_t microseconds(int64_t time, AVRational base) {
-    return time == AV_NOPTS_VALUE ? 0 : bounded(av_rescale_q(time, base, AV_TIME_BASE_Q));
+static int64_t to_microseconds(int64_t time, AVRational base) {
+    return time == AV_NOPTS_VALUE ? 0 : clamped(av_rescale_q(time, base, AV_TIME_BASE_Q));
 }
 
-/* The EXIF orientation of a display matrix: quarter turns and mirrors; other angles count as the nearest of them. */
+/* Returns the EXIF orientation that is closest to a display matrix. */
 static int orientation(const int32_t matrix[9]) {
     double a = matrix[0], b = matrix[1], c = matrix[3], d = matrix[4];
     if (a * d - b * c == 0) return 1;
@@ -112,10 +117,11 @@ static void read_sizes(safelight_video *video, const AVStream *stream) {
     const AVCodecParameters *codec = stream->codecpar;
     info->width = codec->width;
     info->height = codec->height;
-    AVRational shape = stream->sample_aspect_ratio.num > 0 ? stream->sample_aspect_ratio : codec->sample_aspect_ratio;
-    double aspect = rate(shape);
+    AVRational sample_aspect =
+        stream->sample_aspect_ratio.num > 0 ? stream->sample_aspect_ratio : codec->sample_aspect_ratio;
+    double aspect = quotient(sample_aspect);
     if (!(aspect > 0.05 && aspect < 20)) aspect = 1;
-    /* Players keep the height and change the width. */
+    /* As in players, the height is kept and the width changes. */
     double width = round(info->width * aspect);
     info->display_width = width < 1 ? 1 : width > 1000000 ? 1000000 : (int)width;
     info->display_height = info->height;
@@ -127,25 +133,26 @@ static void read_sizes(safelight_video *video, const AVStream *stream) {
     info->rotation = isfinite(angle) ? fmod(angle + 360, 360) : 0;
 }
 
-static const char *named(const char *name) { return name ? name : "unknown"; }
+static const char *name_or_unknown(const char *name) { return name ? name : "unknown"; }
 
 static void read_colour(safelight_video *video, const AVStream *stream) {
     safelight_video_info *info = &video->info;
     const AVCodecParameters *codec = stream->codecpar;
-    info->primaries = named(av_color_primaries_name(codec->color_primaries));
-    info->transfer = named(av_color_transfer_name(codec->color_trc));
-    info->matrix = named(av_color_space_name(codec->color_space));
-    info->range = named(av_color_range_name(codec->color_range));
+    info->primaries = name_or_unknown(av_color_primaries_name(codec->color_primaries));
+    info->transfer = name_or_unknown(av_color_transfer_name(codec->color_trc));
+    info->matrix = name_or_unknown(av_color_space_name(codec->color_space));
+    info->range = name_or_unknown(av_color_range_name(codec->color_range));
     info->is_hdr = codec->color_trc == AVCOL_TRC_SMPTE2084 || codec->color_trc == AVCOL_TRC_ARIB_STD_B67;
     size_t size = 0;
-    const void *light = av_stream_get_side_data(stream, AV_PKT_DATA_CONTENT_LIGHT_LEVEL, &size);
-    if (light && size >= sizeof(unsigned)) info->peak = ((const AVContentLightMetadata *)light)->MaxCLL;
+    const void *content_light = av_stream_get_side_data(stream, AV_PKT_DATA_CONTENT_LIGHT_LEVEL, &size);
+    if (content_light && size >= sizeof(unsigned))
+        info->peak = ((const AVContentLightMetadata *)content_light)->MaxCLL;
     const AVMasteringDisplayMetadata *display =
         (const void *)av_stream_get_side_data(stream, AV_PKT_DATA_MASTERING_DISPLAY_METADATA, &size);
-    if (info->peak <= 0 && display && display->has_luminance) info->peak = rate(display->max_luminance);
-    const AVDOVIDecoderConfigurationRecord *vision =
+    if (info->peak <= 0 && display && display->has_luminance) info->peak = quotient(display->max_luminance);
+    const AVDOVIDecoderConfigurationRecord *dolby_vision =
         (const void *)av_stream_get_side_data(stream, AV_PKT_DATA_DOVI_CONF, &size);
-    if (vision) info->dolby_vision = vision->dv_profile;
+    if (dolby_vision) info->dolby_vision = dolby_vision->dv_profile;
 }
 
 static int is_video(const AVStream *stream) {
@@ -153,7 +160,8 @@ static int is_video(const AVStream *stream) {
            !(stream->disposition & (AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS));
 }
 
-static const AVStream *video_stream(const AVFormatContext *context) {
+/* Returns the default video stream, else the first; null if there is none. */
+static const AVStream *choose_video_stream(const AVFormatContext *context) {
     const AVStream *first = NULL;
     for (unsigned i = 0; i < context->nb_streams; i++) {
         const AVStream *stream = context->streams[i];
@@ -166,8 +174,8 @@ static const AVStream *video_stream(const AVFormatContext *context) {
 
 static safelight_video_status read_info(safelight_video *video) {
     const AVFormatContext *context = video->context;
-    const AVStream *stream = video_stream(context);
-    if (!stream) return SAFELIGHT_VIDEO_NO_PICTURE;
+    const AVStream *stream = choose_video_stream(context);
+    if (!stream) return SAFELIGHT_VIDEO_NO_VIDEO_TRACK;
     safelight_video_info *info = &video->info;
     info->track = stream->index;
     info->track_count = (int)context->nb_streams;
@@ -175,11 +183,12 @@ static safelight_video_status read_info(safelight_video *video) {
     read_colour(video, stream);
     info->frame_rate = frame_rate(stream, stream->avg_frame_rate);
     if (info->frame_rate <= 0) info->frame_rate = frame_rate(stream, stream->r_frame_rate);
-    video->start = context->start_time != AV_NOPTS_VALUE ? bounded(context->start_time) : microseconds(stream->start_time, stream->time_base);
-    video->knows_start = context->start_time != AV_NOPTS_VALUE || stream->start_time != AV_NOPTS_VALUE;
+    video->start = context->start_time != AV_NOPTS_VALUE ? clamped(context->start_time)
+                                                         : to_microseconds(stream->start_time, stream->time_base);
+    video->is_start_known = context->start_time != AV_NOPTS_VALUE || stream->start_time != AV_NOPTS_VALUE;
     info->duration = context->duration != AV_NOPTS_VALUE && context->duration > 0
-                         ? bounded(context->duration)
-                         : microseconds(stream->duration, stream->time_base);
+                         ? clamped(context->duration)
+                         : to_microseconds(stream->duration, stream->time_base);
     if (info->width <= 0 || info->height <= 0) return SAFELIGHT_VIDEO_UNREADABLE;
     const safelight_video_limits *limits = &video->limits;
     if (info->width > limits->side || info->height > limits->side || info->display_width > limits->side ||
@@ -213,8 +222,9 @@ void safelight_video_get_track(const safelight_video *video, int index, safeligh
     track->level = codec->level;
     track->is_picture = track->kind == 0 && !is_video(stream);
     track->bit_rate = codec->bit_rate;
-    track->start = stream->start_time == AV_NOPTS_VALUE ? 0 : microseconds(stream->start_time, stream->time_base) - video->start;
-    track->duration = microseconds(stream->duration, stream->time_base);
+    if (stream->start_time != AV_NOPTS_VALUE)
+        track->start = to_microseconds(stream->start_time, stream->time_base) - video->start;
+    track->duration = to_microseconds(stream->duration, stream->time_base);
     track->width = codec->width;
     track->height = codec->height;
     const AVPixFmtDescriptor *format = track->kind == 0 ? av_pix_fmt_desc_get(codec->format) : NULL;
@@ -227,7 +237,7 @@ void safelight_video_get_track(const safelight_video *video, int index, safeligh
     track->language = language ? language->value : NULL;
 }
 
-int safelight_video_sound(const safelight_video *video) {
+int safelight_video_audio_track(const safelight_video *video) {
     return av_find_best_stream(video->context, AVMEDIA_TYPE_AUDIO, -1, -1, NULL, 0);
 }
 
@@ -245,10 +255,11 @@ const char *safelight_video_tag(const safelight_video *video, int track, int ind
 
 // MARK: - Opening
 
-static AVFormatContext *context_for(safelight_video *video) {
+static AVFormatContext *make_context(safelight_video *video) {
     AVFormatContext *context = avformat_alloc_context();
     uint8_t *buffer = av_malloc(SAFELIGHT_VIDEO_BUFFER);
-    AVIOContext *io = buffer ? avio_alloc_context(buffer, SAFELIGHT_VIDEO_BUFFER, 0, video, read_bytes, NULL, seek) : NULL;
+    AVIOContext *io =
+        buffer ? avio_alloc_context(buffer, SAFELIGHT_VIDEO_BUFFER, 0, video, read_bytes, NULL, seek) : NULL;
     if (!context || !io) {
         if (!io) av_free(buffer);
         avio_context_free(&io);
@@ -259,7 +270,7 @@ static AVFormatContext *context_for(safelight_video *video) {
     context->pb = io;
     context->flags |= AVFMT_FLAG_CUSTOM_IO;
     context->io_open = refuse_to_open;
-    context->interrupt_callback = (AVIOInterruptCB){.callback = is_exhausted, .opaque = video};
+    context->interrupt_callback = (AVIOInterruptCB){.callback = check_limits, .opaque = video};
     context->max_streams = video->limits.streams;
     context->probesize = 5 << 20;
     context->max_analyze_duration = 5 * AV_TIME_BASE;
@@ -279,20 +290,21 @@ safelight_video *safelight_video_open(int descriptor, int64_t offset, int64_t si
     video->offset = offset;
     video->size = size;
     video->limits = *limits;
-    video->last = AV_NOPTS_VALUE;
-    video->opened = safelight_video_now();
-    safelight_video_begin(video);
+    video->last_timestamp = AV_NOPTS_VALUE;
+    video->opened_at = safelight_video_now();
+    safelight_video_begin_operation(video);
     const AVInputFormat *format = av_find_input_format(demuxer);
-    AVFormatContext *context = format ? context_for(video) : NULL;
+    AVFormatContext *context = format ? make_context(video) : NULL;
     if (!context) return fail(video, status, SAFELIGHT_VIDEO_NO_MEMORY);
     video->context = context;
     /* On failure the context is freed. */
     if (avformat_open_input(&video->context, "", format, NULL) < 0)
         return fail(video, status, SAFELIGHT_VIDEO_UNREADABLE);
-    /* These containers describe their tracks in their headers. */
-    const AVStream *stream = video_stream(video->context);
-    int is_described = stream && stream->codecpar->width > 0 && (!strcmp(demuxer, "mov") || !strcmp(demuxer, "matroska"));
-    if ((is_thorough || !is_described) && avformat_find_stream_info(video->context, NULL) < 0)
+    /* The headers of these containers describe the tracks. */
+    const AVStream *stream = choose_video_stream(video->context);
+    int has_descriptions =
+        stream && stream->codecpar->width > 0 && (!strcmp(demuxer, "mov") || !strcmp(demuxer, "matroska"));
+    if ((is_thorough || !has_descriptions) && avformat_find_stream_info(video->context, NULL) < 0)
         return fail(video, status, SAFELIGHT_VIDEO_UNREADABLE);
     *status = read_info(video);
     if (*status != SAFELIGHT_VIDEO_OK) return fail(video, status, *status);

@@ -7,16 +7,16 @@
 
 static AVFilterContext *source_filter(track *track, const char *name, const AVFrame *frame, AVRational base) {
     AVBufferSrcParameters *parameters = av_buffersrc_parameters_alloc();
-    int is_sound = track->source->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
+    int is_audio = track->source->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
     AVFilterContext *filter =
-        avfilter_graph_alloc_filter(track->graph, avfilter_get_by_name(is_sound ? "abuffer" : "buffer"), name);
+        avfilter_graph_alloc_filter(track->graph, avfilter_get_by_name(is_audio ? "abuffer" : "buffer"), name);
     if (!parameters || !filter) {
         av_free(parameters);
         return NULL;
     }
     parameters->format = frame->format;
     parameters->time_base = base;
-    if (is_sound) {
+    if (is_audio) {
         parameters->sample_rate = frame->sample_rate;
         av_channel_layout_copy(&parameters->ch_layout, &frame->ch_layout);
     } else {
@@ -31,7 +31,8 @@ static AVFilterContext *source_filter(track *track, const char *name, const AVFr
     return failed ? NULL : filter;
 }
 
-static AVFilterInOut *end_of(const char *name, AVFilterContext *filter, AVFilterInOut *next) {
+/* Returns a labelled end of a filter graph; `next` if there is no memory. */
+static AVFilterInOut *make_end(const char *name, AVFilterContext *filter, AVFilterInOut *next) {
     AVFilterInOut *end = avfilter_inout_alloc();
     if (!end) return next;
     end->name = av_strdup(name);
@@ -40,93 +41,96 @@ static AVFilterInOut *end_of(const char *name, AVFilterContext *filter, AVFilter
     return end;
 }
 
-/* The table of colours as an image: one row of its cube's entries after the other (a Hald image). */
-static int send_table(job *job, track *track) {
+/* Sends the colour table to its filter as an image (a Hald CLUT). The first call only creates the source of that
+   filter. */
+static int send_clut(job *job, track *track) {
     AVFrame *table = av_frame_alloc();
     if (!table) return -1;
-    int side = job->options->table_side;
+    int side = job->options->hald_side;
     table->format = AV_PIX_FMT_RGB48LE;
     table->width = table->height = side;
     table->sample_aspect_ratio = (AVRational){1, 1};
     table->pts = 0;
     int failed = av_frame_get_buffer(table, 0) < 0;
-    if (!failed && !track->lut) {
-        track->lut = source_filter(track, "table", table, (AVRational){1, 1000000});
+    if (!failed && !track->hald_source) {
+        track->hald_source = source_filter(track, "table", table, (AVRational){1, 1000000});
         av_frame_free(&table);
-        return track->lut ? 0 : -1;
+        return track->hald_source ? 0 : -1;
     }
     for (int y = 0; !failed && y < side; y++) {
-        memcpy(table->data[0] + (ptrdiff_t)y * table->linesize[0], job->options->table + (size_t)y * (size_t)side * 3,
-               (size_t)side * 6);
+        memcpy(table->data[0] + (ptrdiff_t)y * table->linesize[0],
+               job->options->hald_clut + (size_t)y * (size_t)side * 3, (size_t)side * 6);
     }
-    failed = failed || av_buffersrc_add_frame(track->lut, table) < 0 || av_buffersrc_close(track->lut, 0, 0) < 0;
+    failed = failed || av_buffersrc_add_frame(track->hald_source, table) < 0 ||
+             av_buffersrc_close(track->hald_source, 0, 0) < 0;
     av_frame_free(&table);
     return failed ? -1 : 0;
 }
 
-/* Writes the filter that makes sound in the format of a frame; an empty text if the format has no name. */
-static void name_format(const AVFrame *frame, char text[SAFELIGHT_VIDEO_FORMAT]) {
-    char layout[SAFELIGHT_VIDEO_FORMAT / 2];
+/* Writes an aformat filter for the audio format of a frame; an empty string if the format has no name. */
+static void describe_format(const AVFrame *frame, char text[SAFELIGHT_VIDEO_FORMAT_BYTES]) {
+    char layout[SAFELIGHT_VIDEO_FORMAT_BYTES / 2];
     const char *samples = av_get_sample_fmt_name(frame->format);
     int length = av_channel_layout_describe(&frame->ch_layout, layout, sizeof layout);
     text[0] = 0;
     if (!samples || length <= 0 || length > (int)sizeof layout) return;
-    snprintf(text, SAFELIGHT_VIDEO_FORMAT, "aformat=sample_fmts=%s:sample_rates=%d:channel_layouts=%s", samples,
+    snprintf(text, SAFELIGHT_VIDEO_FORMAT_BYTES, "aformat=sample_fmts=%s:sample_rates=%d:channel_layouts=%s", samples,
              frame->sample_rate, layout);
 }
 
-static int append(track *track, AVFilterContext **last, const char *name, const char *options) {
+static int append_filter(track *track, AVFilterContext **last, const char *name, const char *options) {
     AVFilterContext *filter;
-    if (avfilter_graph_create_filter(&filter, avfilter_get_by_name(name), name, options, NULL, track->graph) < 0) return -1;
+    const AVFilter *kind = avfilter_get_by_name(name);
+    if (avfilter_graph_create_filter(&filter, kind, name, options, NULL, track->graph) < 0) return -1;
     if (avfilter_link(*last, 0, filter, 0) < 0) return -1;
     *last = filter;
     return 0;
 }
 
-/* Appends filters that make one progressive frame of the two fields of each interlaced one, and leave others as they are. */
+/* Appends filters that convert each interlaced frame to one progressive frame, and do not change progressive frames. */
 static int append_deinterlacer(track *track, const AVFrame *frame, AVFilterContext **last) {
     int is_interlaced = frame->interlaced_frame || track->source->codecpar->field_order > AV_FIELD_PROGRESSIVE;
     if (!is_interlaced || frame->width < 16 || frame->height < 16) return 0;
-    /* The size of frames may change. Only this filter checks it; the other one would read beyond a smaller frame. */
+    /* The size of frames may change within a video. "scale" adapts to it; "bwdif" would read beyond a smaller frame. */
     char size[64];
     snprintf(size, sizeof size, "%d:%d:flags=bicubic+accurate_rnd", frame->width, frame->height);
-    if (append(track, last, "scale", size) != 0) return -1;
-    return append(track, last, "bwdif", "mode=send_frame:parity=auto:deint=interlaced");
+    if (append_filter(track, last, "scale", size) != 0) return -1;
+    return append_filter(track, last, "bwdif", "mode=send_frame:parity=auto:deint=interlaced");
 }
 
-/* Creates the filters for the format of the first frame, because containers may be wrong about it. */
+/* The format is that of the first frame, because containers may declare a wrong one. */
 safelight_video_status safelight_video_open_filters(job *job, track *track, const AVFrame *frame, const char *text) {
-    int is_sound = track->source->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
+    int is_audio = track->source->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
     avfilter_graph_free(&track->graph);
-    track->lut = NULL;
+    track->hald_source = NULL;
     track->format[0] = 0;
     if (!(track->graph = avfilter_graph_alloc())) return SAFELIGHT_VIDEO_NO_MEMORY;
     track->graph->nb_threads = job->options->threads;
     track->in = source_filter(track, "in", frame, track->source->time_base);
-    const AVFilter *end = avfilter_get_by_name(is_sound ? "abuffersink" : "buffersink");
+    const AVFilter *end = avfilter_get_by_name(is_audio ? "abuffersink" : "buffersink");
     int failed = !track->in || avfilter_graph_create_filter(&track->out, end, "out", NULL, NULL, track->graph) < 0;
     if (failed) return SAFELIGHT_VIDEO_NO_MEMORY;
-    int has_table = !is_sound && job->options->table;
-    if (has_table && send_table(job, track) != 0) return SAFELIGHT_VIDEO_NO_MEMORY;
+    int has_clut = !is_audio && job->options->hald_clut;
+    if (has_clut && send_clut(job, track) != 0) return SAFELIGHT_VIDEO_NO_MEMORY;
     AVFilterContext *last = track->in;
-    if (!is_sound && append_deinterlacer(track, frame, &last) != 0) return SAFELIGHT_VIDEO_NO_MEMORY;
-    AVFilterInOut *inputs = end_of("out", track->out, NULL);
-    AVFilterInOut *outputs = end_of("in", last, has_table ? end_of("table", track->lut, NULL) : NULL);
+    if (!is_audio && append_deinterlacer(track, frame, &last) != 0) return SAFELIGHT_VIDEO_NO_MEMORY;
+    AVFilterInOut *inputs = make_end("out", track->out, NULL);
+    AVFilterInOut *outputs = make_end("in", last, has_clut ? make_end("table", track->hald_source, NULL) : NULL);
     failed = avfilter_graph_parse_ptr(track->graph, text, &inputs, &outputs, NULL) < 0 ||
              avfilter_graph_config(track->graph, NULL) < 0;
     avfilter_inout_free(&inputs);
     avfilter_inout_free(&outputs);
-    if (!failed && has_table) failed = send_table(job, track) != 0;
-    if (!failed && is_sound) name_format(frame, track->format);
+    if (!failed && has_clut) failed = send_clut(job, track) != 0;
+    if (!failed && is_audio) describe_format(frame, track->format);
     return failed ? SAFELIGHT_VIDEO_CODEC : SAFELIGHT_VIDEO_OK;
 }
 
-/* Converts sound to the format of the first frame of its track, and sends it to the filters. */
+/* Converts audio to the format of the first frame of its track, and sends it to the filters. */
 static int convert(job *job, const char *format, AVFrame *frame) {
-    track *sound = &job->sound, *converter = &job->converter;
+    track *audio = &job->audio_track, *converter = &job->converter;
     if (strcmp(format, converter->format) != 0) {
-        converter->source = sound->source;
-        if (safelight_video_open_filters(job, converter, frame, sound->format) != SAFELIGHT_VIDEO_OK)
+        converter->source = audio->source;
+        if (safelight_video_open_filters(job, converter, frame, audio->format) != SAFELIGHT_VIDEO_OK)
             return AVERROR(EINVAL);
     }
     int result = av_buffersrc_add_frame(converter->in, frame);
@@ -134,16 +138,16 @@ static int convert(job *job, const char *format, AVFrame *frame) {
         result = av_buffersink_get_frame(converter->out, frame);
         if (result == AVERROR(EAGAIN)) return 0;
         if (result < 0) break;
-        frame->pts = av_rescale_q(frame->pts, av_buffersink_get_time_base(converter->out), sound->source->time_base);
-        result = av_buffersrc_add_frame(sound->in, frame);
+        frame->pts = av_rescale_q(frame->pts, av_buffersink_get_time_base(converter->out), audio->source->time_base);
+        result = av_buffersrc_add_frame(audio->in, frame);
     }
     return result;
 }
 
 int safelight_video_filter(job *job, track *track, AVFrame *frame) {
-    char format[SAFELIGHT_VIDEO_FORMAT] = "";
-    if (track == &job->sound) name_format(frame, format);
-    /* Filters of sound refuse another format than that of the first frame; broadcasts change it between programmes. */
+    char format[SAFELIGHT_VIDEO_FORMAT_BYTES] = "";
+    if (track == &job->audio_track) describe_format(frame, format);
+    /* Audio filters accept only the format of the first frame, but broadcasts change it between programmes. */
     int is_same = !format[0] || !strcmp(format, track->format);
     int result = is_same ? av_buffersrc_add_frame(track->in, frame) : convert(job, format, frame);
     av_frame_unref(frame);

@@ -1,4 +1,4 @@
-/* Only this file names the functions themselves. */
+/* Loads the libraries. Only in this file the names of their functions are not replaced. */
 #define SAFELIGHT_VIDEO_LIBRARIES
 #include "VideoLibraries.h"
 
@@ -12,13 +12,13 @@ struct safelight_video_functions safelight_video_functions;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int is_loaded;
 
-static void *library(const char *name) { return dlopen(name, RTLD_LAZY | RTLD_LOCAL); }
+static void *open_library(const char *name) { return dlopen(name, RTLD_LAZY | RTLD_LOCAL); }
 
-#define LIBRARY(name, version) library("lib" name ".so." AV_STRINGIFY(version))
+#define LIBRARY(name, version) open_library("lib" name ".so." AV_STRINGIFY(version))
 #define LOAD(name) \
     if (!(safelight_video_functions.name = (__typeof__(&name))dlsym(handle, #name))) return 0;
 
-// The versions are those of the headers. The libraries stay loaded.
+/* Loads the versions that the headers are of. The libraries stay loaded. */
 static int load(void) {
     void *handle = LIBRARY("avutil", LIBAVUTIL_VERSION_MAJOR);
     if (!handle) return 0;

@@ -1,8 +1,8 @@
 #ifndef SAFELIGHT_VIDEO_LIBRARIES_H
 #define SAFELIGHT_VIDEO_LIBRARIES_H
-/* FFmpeg's libraries, loaded at their first use. They depend on more than a hundred other libraries, whose loading takes
-   longer than everything else at the start of a program, and only workers that are given a video need them. Each function
-   that is called must be listed here; the names are replaced by those of the loaded functions. */
+/* FFmpeg's libraries, which are loaded at their first use. They depend on more than a hundred other libraries, whose
+   loading would take most of the start of a program, and only workers that process a video need them. Each function
+   that is called must be listed here; macros replace its name by a pointer to the loaded function. */
 #include <libavcodec/avcodec.h>
 #include <libavfilter/avfilter.h>
 #include <libavfilter/buffersink.h>

@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum {
-    /// The maximum number of gathered bytes: about thirty frames. SQLite's unix VFS writes at most 131,071 bytes with one
-    /// call, and takes a larger count modulo 131,072.
+    /// The maximum number of gathered bytes: about thirty frames. SQLite's unix VFS writes at most 131,071 bytes with
+    /// one call, and takes a larger count modulo 131,072.
     capacity = 127 * 1024,
     /// The bytes of a frame's header.
     header_size = 24,
@@ -165,8 +165,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int registered = SQLITE_ERROR;
 
 static void register_vfs(void) {
-    // SQLite's memory statistics, which lock a mutex for each allocation, are not used. The call fails without effect if
-    // a database was opened before.
+    // SQLite's memory statistics, which lock a mutex for each allocation, are not used. The call fails without effect
+    // if a database was opened before.
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     registered = sqlite3_initialize();
     below = sqlite3_vfs_find(NULL);
@@ -184,7 +184,7 @@ static int note_size(void *context, sqlite3 *database, const char *name, int pag
     safelight_log_size *size = context;
     __atomic_store_n(&size->pages, pages, __ATOMIC_RELAXED);
     // Like SQLite's own hook: the commit is valid whether or not its log can be written into the database now.
-    if (pages >= size->most_pages) sqlite3_wal_checkpoint_v2(database, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    if (pages >= size->max_pages) sqlite3_wal_checkpoint_v2(database, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     return SQLITE_OK;
 }
 

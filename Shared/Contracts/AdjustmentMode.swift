@@ -1,13 +1,13 @@
 import JSONValue
 import PhotoModel
 
-/// The way a list of adjustments is combined with the present list: replacing it, or appended to it.
+/// The way a list of adjustments is combined with the current list: replacing it, or appended to it.
 public enum AdjustmentMode: String, Sendable, CaseIterable {
     case replace, append
 }
 
 extension JSONType where Value == MagickOptions {
-    /// Options of ImageMagick's `convert`, read by ``MagickOptions``.
+    /// The type of options of ImageMagick's `convert`, which ``MagickOptions`` parses.
     static var magick: JSONType {
         JSONType(
             schema: ["type": "string", "maxLength": JSON(MagickOptions.maxBytes)],
@@ -23,7 +23,7 @@ extension JSONType where Value == MagickOptions {
 }
 
 extension JSONType where Value == AdjustmentList {
-    /// The editor's list of operations, validated against its operation tables.
+    /// The type of the editor's list of operations, which is checked against the tables of the operations.
     static var adjustments: JSONType {
         JSONType(
             schema: AdjustmentList.schema,

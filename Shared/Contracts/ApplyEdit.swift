@@ -9,15 +9,16 @@ public struct ApplyEdit: Request {
     public var asset: ObjectID
     /// The operations, in order.
     public var adjustments: AdjustmentList
-    /// Options of ImageMagick's `convert`, which become operations behind `adjustments`; nil for none.
+    /// Options of ImageMagick's `convert`, which become operations after `adjustments`; nil for none.
     public var magick: MagickOptions?
-    /// The way the operations are combined with the present ones: replacing them, or appended to them.
+    /// The way the operations are combined with the current ones: replacing them, or appended to them.
     public var mode: AdjustmentMode
     /// The engine that renders the pixels; nil for the engine that the adjustments name, or else the editor's setting.
     public var engine: RenderEngine?
     /// Content revision that the asset must have, else the request is refused with conflict; nil to accept any.
     public var ifContentRevision: Revision?
-    /// Refused with conflict if the asset has another revision, which is in the error's data.
+    /// Revision that the asset must have, else the request is refused with conflict, and the error's data has the
+    /// current one; nil to accept any.
     public var ifRevision: Revision?
     /// True if an original that is in remote storage may be downloaded.
     public var isNetworkAccessAllowed = false

@@ -7,30 +7,31 @@ public import PhotoModel
 public struct ApplyEdits: Request {
     public typealias Result = EditOutcomes
     public static let method = ApplyEdit.method
-    /// One asset. Give exactly one of asset, assets and fetch.
+    /// One asset; nil for several. Give exactly one of asset, assets and fetch.
     public var asset: ObjectID?
-    /// Several assets.
+    /// Several assets, at most ``maxAssets``.
     public var assets: [ObjectID]
-    /// The assets of a fetch result.
+    /// A fetch whose assets are edited; nil if they are named.
     public var fetch: FetchDescription?
     /// The operations, in order.
     public var adjustments: AdjustmentList
-    /// Options of ImageMagick's `convert`, which become operations behind `adjustments`; nil for none.
+    /// Options of ImageMagick's `convert`, which become operations after `adjustments`; nil for none.
     public var magick: MagickOptions?
-    /// The way the operations are combined with the present ones: replacing them, or appended to them.
+    /// The way the operations are combined with the current ones: replacing them, or appended to them.
     public var mode: AdjustmentMode
     /// The engine that renders the pixels; nil for the engine that the adjustments name, or else the editor's setting.
     public var engine: RenderEngine?
-    /// For one asset: refused with conflict if it has another content revision.
+    /// For one asset: content revision that it must have, else the request is refused with conflict; nil to accept any.
     public var ifContentRevision: Revision?
-    /// For one asset: refused with conflict if it has another revision, which is in the error's data.
+    /// For one asset: revision that it must have, else the request is refused with conflict, and the error's data has
+    /// the current one; nil to accept any.
     public var ifRevision: Revision?
     /// True to insert the result of `edits.suggest` before the operations, as explicit values.
-    public var enhance: Bool
+    public var enhances: Bool
     /// Priority of the render.
     public var priority: EditPriority
     /// True if the request is only validated.
-    public var dryRun: Bool
+    public var isDryRun: Bool
     /// True if originals that are in remote storage may be downloaded.
     public var isNetworkAccessAllowed = false
     /// Name of the client program.
@@ -51,9 +52,9 @@ public struct ApplyEdits: Request {
         engine: RenderEngine? = nil,
         ifContentRevision: Revision? = nil,
         ifRevision: Revision? = nil,
-        enhance: Bool = false,
+        enhances: Bool = false,
         priority: EditPriority = .normal,
-        dryRun: Bool = false,
+        isDryRun: Bool = false,
         client: String = "",
         transaction: String? = nil
     ) {
@@ -66,9 +67,9 @@ public struct ApplyEdits: Request {
         self.engine = engine
         self.ifContentRevision = ifContentRevision
         self.ifRevision = ifRevision
-        self.enhance = enhance
+        self.enhances = enhances
         self.priority = priority
-        self.dryRun = dryRun
+        self.isDryRun = isDryRun
         self.client = client
         self.transaction = transaction
     }
@@ -104,13 +105,13 @@ public struct ApplyEdits: Request {
             ),
             .defaulted(
                 "enhance",
-                \.enhance,
+                \.enhances,
                 .flag,
                 "Insert the result of edits.suggest before the operations, as explicit values.",
                 default: false
             ),
             .priority(\.priority),
-            .dryRun(\.dryRun),
+            .dryRun(\.isDryRun),
             .networkAccess(\.isNetworkAccessAllowed),
             .client(\.client),
             .optional(

@@ -4,7 +4,7 @@ public import PhotoModel
 /// `grants.approve`: gives an identity access, or consents to one transaction.
 public struct ApproveGrant: Request {
     public static let method = "grants.approve"
-    /// The identity; nil to answer a question.
+    /// The identity; nil to answer a question about consent.
     public var identity: String?
     /// The question about consent; nil to decide about an identity.
     public var question: String?
@@ -82,7 +82,7 @@ public struct ApproveGrant: Request {
 
 /// The result of a decision of the owner.
 public struct DecidedGrant: JSONTabled {
-    /// The grant as it is now; nil if a question was answered.
+    /// The current grant; nil if a question was answered.
     public var grant: Grant?
     /// The answered question; nil if it was about an identity.
     public var question: ConsentQuestion?

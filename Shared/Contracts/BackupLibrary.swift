@@ -6,6 +6,7 @@ public import PhotoModel
 /// A DEALER client gets `library.progress {done, total}` notifications.
 public struct BackupLibrary: Request {
     public static let method = "library.backup"
+    /// The notification about the progress.
     public static let notification = "library.progress"
     /// Absolute path of a folder on the catalog's machine: empty, not existing, or an earlier backup.
     public var target: String
@@ -70,8 +71,9 @@ public struct BackupLibrary: Request {
         )
     }
 
+    /// The numbers of a backup.
     public struct Result: JSONTabled {
-        /// The most files that are named in a result.
+        /// The maximum number of files that are named in a result.
         public static let maxDamagedFiles = 1000
         /// The token of the backup: it contains everything up to this sequence.
         public var token: ChangeToken
@@ -91,10 +93,10 @@ public struct BackupLibrary: Request {
         public var remote: Int = 0
         /// Resources removed from the earlier backup because the library no longer has them.
         public var removed: Int = 0
-        /// Files that are damaged or missing in the library. The backup is complete but for those of which it has no
-        /// copy from an earlier backup.
+        /// Number of files that are damaged or missing in the library. The backup lacks those of which it has no copy
+        /// from an earlier backup.
         public var damaged: Int = 0
-        /// The first of these files.
+        /// The first of these files, at most ``maxDamagedFiles``.
         public var damagedFiles: [DamagedFile] = []
 
         public init(token: ChangeToken) { self.token = token }

@@ -85,12 +85,13 @@ public struct BeginEditing: Request {
         ]
     )
 
+    /// The input of an edit.
     public struct Result: JSONTabled {
-        /// The version that the input is.
+        /// The version of the asset that the input is.
         public var version: EditBase
         /// The input, for resource.read.
         public var resource: AssetResource
-        /// The video of a Live Photo that belongs to the input, for resource.read; nil if it is none.
+        /// The video of a Live Photo that belongs to the input, for resource.read; nil if there is none.
         public var pairedVideo: AssetResource?
         /// EXIF orientation of the input's pixels.
         public var orientation: Int
@@ -99,7 +100,7 @@ public struct BeginEditing: Request {
         /// Content revision that the edit replaces.
         public var contentRevision: Revision
         /// True if an editor that reads the adjustment data can resume the last edit; false for videos.
-        public var previousAvailable: Bool
+        public var isPreviousAvailable: Bool
         /// Adjustment data format.
         public var formatIdentifier: String?
         /// Adjustment data version.
@@ -120,7 +121,7 @@ public struct BeginEditing: Request {
             resource: AssetResource,
             inputToken: EditInputToken,
             contentRevision: Revision,
-            previousAvailable: Bool,
+            isPreviousAvailable: Bool,
             supportedRenderTypes: [String],
             sequence: Int64
         ) {
@@ -129,7 +130,7 @@ public struct BeginEditing: Request {
             self.orientation = 1
             self.inputToken = inputToken
             self.contentRevision = contentRevision
-            self.previousAvailable = previousAvailable
+            self.isPreviousAvailable = isPreviousAvailable
             self.supportedRenderTypes = supportedRenderTypes
             self.sequence = sequence
         }
@@ -143,7 +144,7 @@ public struct BeginEditing: Request {
                 resource: AssetResource(type: .photo, digest: "", size: 0, contentType: ""),
                 inputToken: EditInputToken(asset: .none, contentRevision: Revision(0), base: .original, digest: ""),
                 contentRevision: Revision(0),
-                previousAvailable: false,
+                isPreviousAvailable: false,
                 supportedRenderTypes: [],
                 sequence: 0
             ),
@@ -161,7 +162,7 @@ public struct BeginEditing: Request {
                 .required("contentRevision", \.contentRevision, .revision, "Content revision that the edit replaces."),
                 .required(
                     "previousAvailable",
-                    \.previousAvailable,
+                    \.isPreviousAvailable,
                     .flag,
                     "True if an editor that reads the adjustment data can resume the last edit; false for videos."
                 ),

@@ -13,6 +13,7 @@ public struct CacheStatus: Request {
         [.cache(\.cache)]
     )
 
+    /// The numbers of images on the list of a caching manager.
     public struct Result: JSONTabled {
         /// Images on the list whose preparation has not begun.
         public var waiting = 0
@@ -22,11 +23,11 @@ public struct CacheStatus: Request {
         public var prepared = 0
         /// Images that could not be rendered.
         public var failed = 0
-        /// Assets with images that could not be rendered, at most ``mostFailedAssets``.
+        /// Assets with images that could not be rendered, at most ``maxFailedAssets``.
         public var failedAssets: [ObjectID] = []
 
         /// Maximum number of ``failedAssets``.
-        public static let mostFailedAssets = 100
+        public static let maxFailedAssets = 100
 
         public init() {}
 
@@ -43,7 +44,7 @@ public struct CacheStatus: Request {
                 .defaulted(
                     "failedAssets",
                     \.failedAssets,
-                    .list(of: .id(.asset), limit: mostFailedAssets),
+                    .list(of: .id(.asset), limit: maxFailedAssets),
                     "Assets with images that could not be rendered; `image.request` says why.",
                     default: []
                 ),

@@ -3,7 +3,9 @@ import PhotoModel
 
 /// A request about images of a caching manager.
 public protocol CachingRequest: Request where Result == EmptyResult {
+    /// Id of the caching manager.
     var cache: String { get set }
+    /// The images.
     var images: CachedImages { get set }
 }
 

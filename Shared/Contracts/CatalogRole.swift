@@ -7,5 +7,5 @@ public enum CatalogRole: String, Sendable, CaseIterable {
 
     /// The description of the member `epoch` of results.
     static let epoch =
-        "Of several catalogs: the number of the present writer as far as it is known; a takeover raises it."
+        "Of several catalogs: the number of the current writer as far as it is known; a takeover raises it."
 }

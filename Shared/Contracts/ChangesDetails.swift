@@ -14,7 +14,7 @@ public struct ChangesDetails: Request {
     public var ids: [ObjectID]
     /// Form of the result's details.
     public var form: DetailsForm
-    /// If false, only whether the result changed.
+    /// False to get only whether the result changed.
     public var wantsIncrementalChangeDetails: Bool
     /// For services: the client with a limited grant whose view is requested.
     public var onBehalfOf: String?
@@ -57,6 +57,7 @@ public struct ChangesDetails: Request {
         ]
     )
 
+    /// The changes between two tokens.
     public struct Result: JSONTabled {
         /// The earlier token.
         public var from: ChangeToken

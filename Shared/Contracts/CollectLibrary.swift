@@ -15,6 +15,7 @@ public struct CollectLibrary: Request {
         [.defaulted("dryRun", \.isDryRun, .flag, "Count them only.", default: false)]
     )
 
+    /// The unreferenced stored bytes.
     public struct Result: JSONTabled {
         /// Number of files.
         public var count: Int

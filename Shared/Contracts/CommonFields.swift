@@ -8,7 +8,7 @@ extension JSONField {
 
     static func asset(_ path: Path<ObjectID>) -> JSONField { .required("asset", path, .id(.asset), "The asset.") }
 
-    /// `fetch` of a request with a default: all entities of a kind.
+    /// Returns the field `fetch` of a request, by default all entities of a kind.
     ///
     /// - Parameter defaultKind: the kind of a fetch that names none; nil if it follows from the other members
     static func fetch(
@@ -30,14 +30,14 @@ extension JSONField {
         .optional("atLeast", path, .token, "The service answers once it has reached this token; else behind.")
     }
 
-    /// `sequence` of a result.
+    /// Returns the field `sequence` of a result.
     static func sequence(_ path: Path<Int64>) -> JSONField {
         .required("sequence", path, .integer(0...Int64.max), "Sequence of the transaction at which it was read.")
     }
 
     // MARK: Details and observed fetches
 
-    /// `objectWasDeleted` of the details of a result.
+    /// Returns the field `objectWasDeleted` of the details of a result.
     static func objectWasDeleted(_ path: Path<Bool>) -> JSONField {
         .defaulted(
             "objectWasDeleted",
@@ -84,7 +84,7 @@ extension JSONField {
             "mode",
             path,
             .name(AdjustmentMode.self),
-            "Replace the present operations, or append to them.",
+            "Replace the current operations, or append to them.",
             default: .replace
         )
     }
@@ -98,7 +98,7 @@ extension JSONField {
             "magick",
             path,
             .magick,
-            "Options of ImageMagick's convert, which become operations behind the adjustments; allowed are "
+            "Options of ImageMagick's convert, which become operations after the adjustments; allowed are "
                 + MagickOptions.allowed.joined(separator: ", ") + "."
         )
     }
@@ -109,7 +109,7 @@ extension JSONField {
             path,
             .name(RenderEngine.self),
             "The engine that renders the pixels: fused, or ImageMagick's functions. Default: the one that the "
-                + "adjustments name, else that of the present edit for mode append, else the editor's setting."
+                + "adjustments name, else that of the current edit for mode append, else the editor's setting."
         )
     }
 
@@ -145,7 +145,7 @@ extension JSONType where Value == String {
     /// Returns the type of text that the catalog stores, with a maximum length in UTF-8 bytes. Not every database can
     /// store U+0000.
     ///
-    /// - Parameter isName: true for the name of something, which is not empty: all who send none would share it
+    /// - Parameter isName: true for a name, which must not be empty: all clients without a name would share it
     static func storableText(maxBytes: Int, isName: Bool = false) -> JSONType {
         let text = isName ? name(maxBytes: maxBytes) : text(maxBytes: maxBytes)
         return JSONType(
@@ -161,7 +161,7 @@ extension JSONType where Value == String {
 }
 
 extension JSONType where Value == JSONObject {
-    /// An object with arbitrary members.
+    /// The type of an object with arbitrary members.
     static var members: JSONType {
         JSONType(
             schema: ["type": "object"],

@@ -7,9 +7,9 @@ public struct CompareEdit: Request {
     public static let method = "edits.compare"
     /// The asset.
     public var asset: ObjectID
-    /// The longer side of each of the two, in pixels.
+    /// The longer side of each of the two images, in pixels.
     public var maximumSide: Int
-    /// True to write "before" and "after" below them, in 24 further rows of pixels.
+    /// True to write "before" and "after" below them, in 24 additional rows of pixels.
     public var hasLabels: Bool
     /// True if an original that is in remote storage may be downloaded.
     public var isNetworkAccessAllowed = false

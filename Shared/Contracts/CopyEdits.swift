@@ -14,11 +14,11 @@ public struct CopyEdits: Request {
     /// As in edits.apply.
     public var mode: AdjustmentMode
     /// True to copy also crop, rotation and other geometry.
-    public var geometry: Bool
+    public var includesGeometry: Bool
     /// Priority of the render.
     public var priority: EditPriority
     /// True if the request is only validated.
-    public var dryRun: Bool
+    public var isDryRun: Bool
     /// True if originals that are in remote storage may be downloaded.
     public var isNetworkAccessAllowed = false
     /// Name of the client program.
@@ -31,9 +31,9 @@ public struct CopyEdits: Request {
         to: [ObjectID] = [],
         fetch: FetchDescription? = nil,
         mode: AdjustmentMode = .replace,
-        geometry: Bool = true,
+        includesGeometry: Bool = true,
         priority: EditPriority = .normal,
-        dryRun: Bool = false,
+        isDryRun: Bool = false,
         client: String = "",
         transaction: String? = nil
     ) {
@@ -41,9 +41,9 @@ public struct CopyEdits: Request {
         self.to = to
         self.fetch = fetch
         self.mode = mode
-        self.geometry = geometry
+        self.includesGeometry = includesGeometry
         self.priority = priority
-        self.dryRun = dryRun
+        self.isDryRun = isDryRun
         self.client = client
         self.transaction = transaction
     }
@@ -56,9 +56,15 @@ public struct CopyEdits: Request {
             .defaulted("to", \.to, .list(of: .id(.asset), limit: ApplyEdits.maxAssets), "The targets.", default: []),
             .optional("fetch", \.fetch, .fetch(), "Instead of to: the assets of a fetch."),
             .defaulted("mode", \.mode, .name(AdjustmentMode.self), "As in edits.apply.", default: .replace),
-            .defaulted("geometry", \.geometry, .flag, "Also copy crop, rotation and other geometry.", default: true),
+            .defaulted(
+                "geometry",
+                \.includesGeometry,
+                .flag,
+                "Also copy crop, rotation and other geometry.",
+                default: true
+            ),
             .priority(\.priority),
-            .dryRun(\.dryRun),
+            .dryRun(\.isDryRun),
             .networkAccess(\.isNetworkAccessAllowed),
             .client(\.client),
             .optional("transaction", \.transaction, .text(maxBytes: 96), "As in edits.apply."),

@@ -39,6 +39,7 @@ public struct CreateTransient: Request {
         ]
     )
 
+    /// A transient collection or list.
     public struct Result: JSONTabled {
         /// Its id, for "in" of this identity's fetches until handle_expired.
         public var id: ObjectID

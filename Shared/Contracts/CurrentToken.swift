@@ -7,6 +7,7 @@ public struct CurrentToken: Request {
     public init() {}
     public static let table = parameters("The newest token of the library.", blank: CurrentToken())
 
+    /// The newest and the oldest token of the library.
     public struct Result: JSONTabled {
         /// The newest token.
         public var token: ChangeToken

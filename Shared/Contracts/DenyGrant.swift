@@ -4,7 +4,7 @@ import PhotoModel
 /// `grants.deny`: refuses an identity access, or declines one transaction.
 public struct DenyGrant: Request {
     public static let method = "grants.deny"
-    /// The identity; nil to answer a question.
+    /// The identity; nil to answer a question about consent.
     public var identity: String?
     /// The question about consent; nil to decide about an identity.
     public var question: String?

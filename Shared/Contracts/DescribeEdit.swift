@@ -58,6 +58,7 @@ public struct DescribeEdit: Request {
         ]
     )
 
+    /// The description of the attached file.
     public struct Result: JSONTabled {
         /// Media type of the bytes.
         public var mimeType: String

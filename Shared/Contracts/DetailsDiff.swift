@@ -13,11 +13,11 @@ public struct DetailsDiff: Request {
     public var from: ResultReference
     /// The after result.
     public var to: ResultReference
-    /// The objects that count as changed; nil: those that differ between the moments of the results.
+    /// The objects that count as changed; nil: those that differ between the tokens of the results.
     public var changedIds: [ObjectID]?
     /// Form of the details.
     public var form: DetailsForm
-    /// If false, only whether the results differ.
+    /// False to get only whether the results differ.
     public var wantsIncrementalChangeDetails: Bool
 
     /// The maximum number of `changedIds`.

@@ -6,6 +6,7 @@ public import PhotoModel
 /// Notifications: `resource.progress {progress}` while the bytes are downloaded from remote storage (S-48).
 public struct DownloadResource: Request {
     public static let method = "resource.download"
+    /// The notification about the progress of a download.
     public static let notification = "resource.progress"
     /// The asset.
     public var asset: ObjectID
@@ -44,6 +45,7 @@ public struct DownloadResource: Request {
         ]
     )
 
+    /// A resource whose bytes are on the catalog's machine.
     public struct Result: JSONTabled {
         /// The resource.
         public var resource: AssetResource

@@ -20,6 +20,7 @@ public struct EditHistory: Request {
         [.asset(\.asset), .atLeast(\.atLeast)]
     )
 
+    /// The edits of an asset.
     public struct Result: JSONTabled {
         /// The asset.
         public var asset: ObjectID
@@ -30,6 +31,7 @@ public struct EditHistory: Request {
         /// True if the change record of the asset's creation is still retained.
         public var isComplete: Bool
 
+        /// The maximum number of steps.
         public static let maxSteps = 10_000
 
         public init(asset: ObjectID, contentRevision: Revision, steps: [EditStep], isComplete: Bool) {

@@ -4,8 +4,8 @@ public import PhotoModel
 /// `edits.livePhoto`: renders adjustments of a Live Photo, of its still and of each frame of its video, and commits
 /// both: `saveLivePhoto` of `PHLivePhotoEditingContext` (T-48).
 ///
-/// It cancels the save of the same Live Photo that the same client has running, and its previews of it with a video.
-/// These end with `user_cancelled`.
+/// It cancels the running saves of the same Live Photo by the same client, and that client's previews of it with a
+/// video. These end with `user_cancelled`.
 public struct EditLivePhoto: Request {
     public typealias Result = EditOutcome
     public static let method = "edits.livePhoto"
@@ -13,7 +13,7 @@ public struct EditLivePhoto: Request {
     public var asset: ObjectID
     /// The operations, in order; only those that videos have.
     public var adjustments: AdjustmentList
-    /// The way the operations are combined with the present ones: replacing them, or appended to them.
+    /// The way the operations are combined with the current ones: replacing them, or appended to them.
     public var mode: AdjustmentMode
     /// The volume of the video's sound, 0...1; nil for that of the list, or else 1.
     public var audioVolume: Double?
@@ -72,7 +72,7 @@ public struct EditLivePhoto: Request {
             .optional(
                 "keyFrame",
                 \.keyFrame,
-                .integer(0...LivePhotoAdjustment.lastKeyFrame),
+                .integer(0...LivePhotoAdjustment.maxKeyFrame),
                 "Microseconds of the video at which its frame becomes the still. Default: that of the list, else the"
                     + " still as it was taken."
             ),
@@ -83,7 +83,7 @@ public struct EditLivePhoto: Request {
         ]
     )
 
-    /// The same edit as `edits.apply` makes it.
+    /// The equivalent request for `edits.apply`.
     public var edit: ApplyEdit {
         var list = adjustments
         list.livePhoto = LivePhotoAdjustment(audioVolume: audioVolume, keyFrame: keyFrame).merged(onto: list.livePhoto)

@@ -19,7 +19,7 @@ public struct EditOutcomes: JSONTabled {
     /// Number of assets that failed; see ``results``.
     public var failed: Int
     /// True if this is a preview of the outcomes.
-    public var dryRun: Bool
+    public var isDryRun: Bool
     /// For several assets, in order: {asset, sequence, isChanged} or {asset, error: {name, message}}; of a dry run
     /// {asset, dryRun, contentRevision, source, adjustments, engine} in place of the first.
     public var results: [JSON]
@@ -30,7 +30,7 @@ public struct EditOutcomes: JSONTabled {
         isChanged: Bool = false,
         done: Int = 0,
         failed: Int = 0,
-        dryRun: Bool = false,
+        isDryRun: Bool = false,
         results: [JSON] = []
     ) {
         self.asset = asset
@@ -39,7 +39,7 @@ public struct EditOutcomes: JSONTabled {
         self.isChanged = isChanged
         self.done = done
         self.failed = failed
-        self.dryRun = dryRun
+        self.isDryRun = isDryRun
         self.results = results
     }
 
@@ -56,7 +56,7 @@ public struct EditOutcomes: JSONTabled {
             .defaulted("dropsGainMap", \.dropsGainMap, .flag, "True if a gain map was lost.", default: false),
             .defaulted("done", \.done, .count(0...Int.max), "Number of assets edited.", default: 0),
             .defaulted("failed", \.failed, .count(0...Int.max), "Number that failed; see results.", default: 0),
-            .defaulted("dryRun", \.dryRun, .flag, "True if this is a preview of the outcomes.", default: false),
+            .defaulted("dryRun", \.isDryRun, .flag, "True if this is a preview of the outcomes.", default: false),
             .defaulted(
                 "results",
                 \.results,

@@ -3,6 +3,7 @@ import PhotoModel
 
 /// A step of an asset's edit history.
 public struct EditStep: JSONTabled, Hashable {
+    /// The kinds of steps.
     public enum Kind: String, Sendable, CaseIterable {
         case edit, revert
     }

@@ -30,7 +30,7 @@ public enum EditorRequest: ServiceRequest {
         .method(
             preview,
             access: .view,
-            attachments: "Response: the image; behind it the video of a Live Photo, if the result has one.",
+            attachments: "Response: the image, then the video of a Live Photo, if the result has one.",
             notifications: [.resourceProgress],
             limits: .large
         ),

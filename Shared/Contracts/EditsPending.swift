@@ -5,7 +5,7 @@ import PhotoModel
 /// `edits.pending` of the catalog: accepted edits that are not finished, oldest first; for services.
 public struct EditsPending: Request {
     public static let method = "edits.pending"
-    /// The last sequence of the previous page; nil for the first page.
+    /// Only edits accepted after this sequence: ``Result/next`` of the previous page; nil for the first page.
     public var after: Int64?
     /// Maximum number of edits.
     public var limit: Int
@@ -45,6 +45,7 @@ public struct EditsPending: Request {
         ]
     )
 
+    /// A page of accepted edits that are not finished.
     public struct Result: JSONTabled {
         /// Oldest first.
         public var edits: [PendingEdit]

@@ -13,6 +13,7 @@ public struct EditsStatus: Request {
     /// Time in milliseconds to wait until the state of one of the edits changes.
     public var wait: Int
 
+    /// The maximum number of ids in one request.
     public static let maxIDs = 1000
 
     public init(ids: [String], onBehalfOf: String? = nil, wait: Int = 0) {
@@ -25,7 +26,7 @@ public struct EditsStatus: Request {
         "The states of edits that this identity has published.",
         blank: EditsStatus(ids: []),
         [
-            .required("ids", \.ids, .list(of: .editName, limit: maxIDs), "Ids of the edits."),
+            .required("ids", \.ids, .list(of: .publishedEditID, limit: maxIDs), "Ids of the edits."),
             .optional("onBehalfOf", \.onBehalfOf, .text(maxBytes: 256), "The publisher; for services only."),
             .defaulted(
                 "wait",
@@ -37,6 +38,7 @@ public struct EditsStatus: Request {
         ]
     )
 
+    /// The states of published edits.
     public struct Result: JSONTabled {
         /// The known edits, in the order of the request.
         public var edits: [EditStatus]
@@ -58,7 +60,7 @@ public struct EditsStatus: Request {
                 .required(
                     "unknown",
                     \.unknown,
-                    .list(of: .text(maxBytes: PublishedEdit.maxNameBytes), limit: maxIDs),
+                    .list(of: .text(maxBytes: PublishedEdit.maxIDBytes), limit: maxIDs),
                     "Ids that never arrived, or that finished before the retained history: publish them again."
                 ),
             ]

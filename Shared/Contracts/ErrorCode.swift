@@ -62,6 +62,7 @@ public enum ErrorCode: String, Sendable, CaseIterable {
     case notDetermined = "not_determined"
     case missingPurpose = "missing_purpose"
 
+    /// The number of the error on the wire.
     public var code: Int {
         switch self {
         case .parseError: -32700

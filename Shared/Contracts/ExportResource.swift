@@ -47,6 +47,7 @@ public struct ExportResource: Request {
         ]
     )
 
+    /// The exported resource.
     public struct Result: JSONTabled {
         /// The resource, with its size and digest.
         public var resource: AssetResource

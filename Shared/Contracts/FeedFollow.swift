@@ -35,26 +35,7 @@ public struct FeedFollow: Request {
     )
 }
 
-/// `changes.follow` of the catalog: the records after a token, then each new record, until cancelled.
-///
-/// Notifications: `changes.records {records, token}`, with several records if they are available.
-public struct ChangesFollow: Request {
-    public typealias Result = FollowEnd
-    public static let method = "changes.follow"
-    public static let notification = "changes.records"
-    /// The last token seen; nil: new records only.
-    public var token: ChangeToken?
-
-    public init(token: ChangeToken?) { self.token = token }
-
-    public static let table = parameters(
-        "Streams the records after a token, then each new record, until cancelled. Send it with credit.",
-        blank: ChangesFollow(token: nil),
-        [.optional("token", \.token, .token, "The last token seen; absent: new records only.")]
-    )
-}
-
-/// The result of a stream of records, which ends only when it is cancelled or fails.
+/// The result of ``FeedFollow`` and ``ChangesFollow``, streams that end only when they are cancelled or fail.
 public struct FollowEnd: JSONTabled {
     /// The last token sent.
     public var token: ChangeToken

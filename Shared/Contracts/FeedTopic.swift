@@ -3,7 +3,9 @@ public import PhotoModel
 
 /// The topics of the live feed.
 public enum FeedTopic {
+    /// Every transaction.
     public static let changes = "changes"
+    /// The newest and the oldest sequence, once a second (``FeedHead``).
     public static let head = "head"
     /// Grants that were asked for or decided, and questions about consent.
     public static let grants = Grant.topic
@@ -11,6 +13,7 @@ public enum FeedTopic {
     public static let availability = "availability"
     /// Uploads and downloads whose state has changed, or whose transfer proceeds (``UploadJobPage``).
     public static let jobs = "jobs"
+    /// The maximum length of a topic, in UTF-8 bytes.
     public static let maxBytes = 64
 
     /// Returns the topic of an asset, a collection or a list.
@@ -48,13 +51,13 @@ public struct FeedTopicFilter: Sendable, Hashable {
     /// True if the filter includes every record.
     public var isEverything: Bool { topics.isEmpty }
 
-    /// Returns whether the filter includes a record that carries some topics.
+    /// Returns true if the filter includes a record that carries some topics.
     public func includes(_ carried: some Sequence<String>) -> Bool {
         isEverything || carried.contains(where: topics.contains)
     }
 
     /// The prefixes of the topics that records carry; an identifier follows.
-    private static let families = [
+    private static let prefixes = [
         ChangeRecord.TopicPrefix.asset, ChangeRecord.TopicPrefix.collection, ChangeRecord.TopicPrefix.list,
         ChangeRecord.TopicPrefix.edit,
     ]
@@ -75,9 +78,9 @@ public struct FeedTopicFilter: Sendable, Hashable {
         if topic.hasPrefix(FeedTopic.fetch("")) {
             return "the change log cannot be filtered by an observed fetch: call fetch.details"
         }
-        let isOfFamily = families.contains { topic.hasPrefix($0) && topic.utf8.count > $0.utf8.count }
+        let isOfEntity = prefixes.contains { topic.hasPrefix($0) && topic.utf8.count > $0.utf8.count }
         // PostgreSQL has no texts with a zero byte, and no topic has one.
-        guard isOfFamily, !topic.utf8.contains(0) else {
+        guard isOfEntity, !topic.utf8.contains(0) else {
             return "\"\(topic.prefix(FeedTopic.maxBytes))\" is not a topic of the change log: use changes, asset.<id>, "
                 + "collection.<id>, list.<id>, edit.<id> or grants"
         }
@@ -95,7 +98,7 @@ public struct FeedTopicFilter: Sendable, Hashable {
 }
 
 extension JSONType where Value == [String] {
-    /// Topics to filter the change log by.
+    /// The type of topics by which the change log can be filtered.
     static var feedTopics: JSONType {
         .list(of: .feedTopic, limit: ChangesSince.maxTopics)
     }

@@ -15,6 +15,7 @@ public struct FetchCan: Request {
         [.required("ids", \.ids, .list(of: .id(), limit: FetchAssets.maxPage), "The entities.")]
     )
 
+    /// The allowed operations.
     public struct Result: JSONTabled {
         /// Token at which they were read.
         public var token: ChangeToken

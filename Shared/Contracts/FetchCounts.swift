@@ -9,22 +9,23 @@ public struct FetchCounts: Request {
     /// Token of the results; nil: the newest.
     public var token: ChangeToken?
     /// True to count also each media type.
-    public var byMediaType: Bool
+    public var countsMediaTypes: Bool
     /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
 
     public init(
         fetches: [FetchDescription],
         token: ChangeToken? = nil,
-        byMediaType: Bool = false,
+        countsMediaTypes: Bool = false,
         atLeast: ChangeToken? = nil
     ) {
         self.fetches = fetches
         self.token = token
-        self.byMediaType = byMediaType
+        self.countsMediaTypes = countsMediaTypes
         self.atLeast = atLeast
     }
 
+    /// The maximum number of fetches in one request.
     public static let maxFetches = 1000
 
     public static let table = parameters(
@@ -38,11 +39,12 @@ public struct FetchCounts: Request {
                 "The fetches to count."
             ),
             .optional("token", \.token, .token, "Token of the results; absent: the newest."),
-            .defaulted("byMediaType", \.byMediaType, .flag, "Also count each media type.", default: false),
+            .defaulted("byMediaType", \.countsMediaTypes, .flag, "Also count each media type.", default: false),
             .atLeast(\.atLeast),
         ]
     )
 
+    /// The number of objects of each fetch.
     public struct Result: JSONTabled {
         /// Token of the results.
         public var token: ChangeToken

@@ -3,6 +3,7 @@ public import PhotoModel
 
 /// The changes of a fetch result between two tokens (S-65 to S-70).
 public struct FetchDetailsResult: JSONTabled {
+    /// Id of the observation.
     public var observation: String
     /// The token of the before list; nil if the request named none.
     public var from: ChangeToken?
@@ -19,6 +20,7 @@ public struct FetchDetailsResult: JSONTabled {
     /// True if the album, moment or folder of the fetch is deleted; then the after list is empty.
     public var objectWasDeleted = false
 
+    /// The maximum number of objects in ``ids``.
     public static let maxIDs = 10_000
 
     public init(observation: String, token: ChangeToken, count: Int) {
@@ -56,6 +58,7 @@ public struct FetchDetailsResult: JSONTabled {
 
 /// A result that contains the members of ``FetchDetailsResult``.
 protocol DetailsCarrying {
+    /// These members.
     var carried: FetchDetailsResult { get set }
 }
 

@@ -3,7 +3,7 @@ public import PhotoModel
 
 /// `fetch.duplicates`: assets whose files have the same image data, and differ in their metadata at most.
 ///
-/// It is about the library as it is now; assets in the trash are left out.
+/// It examines the current state of the library, without the assets in the trash.
 public struct FetchDuplicates: Request {
     public static let method = "fetch.duplicates"
     /// The position of the page: `next` of the page before; nil for the first page.
@@ -19,17 +19,18 @@ public struct FetchDuplicates: Request {
         self.atLeast = atLeast
     }
 
+    /// The maximum of ``limit``.
     public static let maxLimit = 1000
-    /// The most assets of a group that are listed.
+    /// The maximum number of assets that are listed for a group.
     public static let maxAssets = 1000
 
     public static let table = parameters(
-        "Lists assets with the same picture: files whose image data are equal, also if other programs have written metadata "
+        "Lists assets with the same image: files whose image data are equal, also if other programs have written metadata "
             + "into them.",
         blank: FetchDuplicates(),
         [
             .optional("after", \.after, .text(maxBytes: 64), "Position of the page: next of the page before."),
-            .defaulted("limit", \.limit, .count(1...maxLimit), "Most groups of the page.", default: 100),
+            .defaulted("limit", \.limit, .count(1...maxLimit), "Maximum number of groups in the page.", default: 100),
             .atLeast(\.atLeast),
         ]
     )
@@ -48,7 +49,7 @@ public struct FetchDuplicates: Request {
 
         public static let table = JSONTable(
             "DuplicateGroup",
-            "Assets with the same picture.",
+            "Assets with the same image.",
             unknown: .ignored,
             blank: Group(imageDigest: "", assets: []),
             [
@@ -57,12 +58,13 @@ public struct FetchDuplicates: Request {
                     "assets",
                     \.assets,
                     .list(of: .id(.asset), limit: maxAssets),
-                    "The one imported first leads."
+                    "In the order of their import."
                 ),
             ]
         )
     }
 
+    /// A page of groups of assets with the same image.
     public struct Result: JSONTabled {
         /// Token of the result.
         public var token: ChangeToken
@@ -79,7 +81,7 @@ public struct FetchDuplicates: Request {
 
         public static let table = JSONTable(
             "Duplicates",
-            "Groups of assets with the same picture.",
+            "Groups of assets with the same image.",
             unknown: .ignored,
             blank: Result(token: .none),
             [

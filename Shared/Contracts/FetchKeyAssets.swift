@@ -29,6 +29,7 @@ public struct FetchKeyAssets: Request {
         ]
     )
 
+    /// The cover assets of a collection.
     public struct Result: JSONTabled {
         /// Token at which they were read.
         public var token: ChangeToken

@@ -10,6 +10,7 @@ public import PhotoModel
 /// PhotoModel) the second attachment has the assets of the list that are in a moment (`MomentMember.bytes(of:)`).
 public struct FetchKeys: Request {
     public static let method = "fetch.keys"
+    /// The notification with a part of the keys.
     public static let notification = "fetch.keys"
     /// The maximum number of collections on which a result may depend.
     public static let maxScope = 100_000
@@ -53,7 +54,7 @@ public struct FetchKeys: Request {
                 "A result with more keys is refused with limit_exceeded.",
                 default: Int(Int32.max)
             ),
-            .optional("token", \.token, .token, "The moment of the keys; absent: the newest."),
+            .optional("token", \.token, .token, "The token of the keys; absent: the newest."),
             .optional(
                 "since",
                 \.since,
@@ -65,6 +66,7 @@ public struct FetchKeys: Request {
         ]
     )
 
+    /// The token and the number of the keys that were sent.
     public struct Result: JSONTabled {
         /// Token of the keys.
         public var token: ChangeToken

@@ -11,7 +11,7 @@ public struct FetchObserve: Request {
     public var fetch: FetchDescription
     /// The token of the client's result; nil if it has none.
     public var token: ChangeToken?
-    /// If false, only whether the result changed, and the after list.
+    /// False to get only whether the result changed, and the after list.
     public var isIncremental: Bool
     /// Form of the change details.
     public var form: DetailsForm
@@ -39,7 +39,9 @@ public struct FetchObserve: Request {
         ]
     )
 
+    /// An observed fetch result.
     public struct Result: JSONTabled {
+        /// The changes of the result since the token of the request.
         public var details: FetchDetailsResult
         /// Topic of its changes.
         public var topic: String
@@ -76,7 +78,7 @@ extension FetchObserve.Result: DetailsCarrying {
     }
 }
 
-/// `fetch.unobserve`: ends what a connection observes (S-64).
+/// `fetch.unobserve`: ends an observation of the connection (S-64).
 public struct FetchUnobserve: Request {
     public typealias Result = EmptyResult
     public static let method = "fetch.unobserve"

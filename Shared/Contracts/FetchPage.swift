@@ -2,19 +2,24 @@ public import JSONValue
 public import PhotoModel
 
 /// A request for a page of a fetch result; the page type determines which entities are fetched.
+///
+/// It is ``FetchAssets``, ``FetchCollections`` and ``FetchLists``, each for its type of page.
 public struct FetchPage<Page: ResultPage>: Request, ProjectedRequest {
     public typealias Result = Page
     public static var method: String { Page.method }
     public static var table: JSONTable<Self> { Page.request }
-    /// The most objects of a page that has more than their identifiers.
+    /// The maximum number of objects in a page that has more than their identifiers.
     public static var maxPage: Int { 1000 }
 
+    /// The objects to fetch and their order.
     public var fetch: FetchDescription
     /// The token of the result; nil for the newest state.
     public var token: ChangeToken?
     /// Index of the first object of the page.
     public var from: Int
+    /// The maximum number of objects of the page: at most ``maxPage``, or ``Projection/maxIDs`` identifiers.
     public var count: Int
+    /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
     /// The projection of the objects of the page.
     public var projection = Projection()
@@ -37,19 +42,19 @@ public struct FetchPage<Page: ResultPage>: Request, ProjectedRequest {
     ///
     /// - Parameters:
     ///   - kind: the entities that are fetched if the request has no fetch
-    ///   - what: the name of the entities in descriptions
+    ///   - noun: the name of the entities in descriptions
     ///   - members: the names of their members
     static func parameters(
         _ summary: String,
         of kind: FetchDescription.Kind,
-        _ what: String,
+        _ noun: String,
         members: [String]
     ) -> JSONTable<Self> {
         parameters(
             summary,
             blank: Self(fetch: FetchDescription(kind)),
             [
-                .fetch(\.fetch, "The \(what) to fetch and their order.", of: kind, defaultKind: kind),
+                .fetch(\.fetch, "The \(noun) to fetch and their order.", of: kind, defaultKind: kind),
                 .optional("token", \.token, .token, "Token of the result, from its first page; absent: the newest."),
                 .defaulted(
                     "from",
@@ -95,10 +100,12 @@ public typealias FetchLists = FetchPage<ListPage>
 public protocol ResultPage: JSONTabled {
     /// The method name of the request for it.
     static var method: String { get }
+    /// The table of the request for it.
     static var request: JSONTable<FetchPage<Self>> { get }
 
     /// The token of the result.
     var token: ChangeToken { get set }
+    /// The sequence of ``token``.
     var sequence: Int64 { get set }
     /// Number of objects in the whole result, after offset and limit.
     var count: Int { get set }
@@ -106,7 +113,7 @@ public protocol ResultPage: JSONTabled {
 
 extension ResultPage {
     /// The fields that every page has about its result.
-    static var ofResult: [JSONField<Self>] {
+    static var resultFields: [JSONField<Self>] {
         [
             .required("token", \.token, .token, "Token of the result."),
             .sequence(\.sequence),
@@ -188,7 +195,7 @@ public struct AssetPage: ResultPage {
         "A page of assets.",
         unknown: .ignored,
         blank: AssetPage(token: .none, count: 0, assets: []),
-        ofResult + [
+        resultFields + [
             .required("assets", \.assets, .list(of: .object(Asset.self), limit: Projection.maxIDs), "The assets."),
             .defaulted(
                 "missing",
@@ -258,7 +265,7 @@ public struct CollectionPage: ResultPage {
         "A page of collections.",
         unknown: .ignored,
         blank: CollectionPage(token: .none, count: 0, collections: []),
-        ofResult + [
+        resultFields + [
             .required(
                 "collections",
                 \.collections,
@@ -311,7 +318,7 @@ public struct ListPage: ResultPage {
         "A page of lists.",
         unknown: .ignored,
         blank: ListPage(token: .none, count: 0, lists: []),
-        ofResult + [
+        resultFields + [
             .required("lists", \.lists, .list(of: .object(CollectionList.self), limit: Projection.maxIDs), "Lists.")
         ]
     )

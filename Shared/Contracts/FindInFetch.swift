@@ -46,6 +46,7 @@ public struct FindInFetch: Request {
         ]
     )
 
+    /// The indexes of the objects.
     public struct Result: JSONTabled {
         /// Token of the result.
         public var token: ChangeToken

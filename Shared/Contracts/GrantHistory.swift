@@ -4,10 +4,11 @@ public import PhotoModel
 /// `grants.history`: the decisions of the retained history.
 public struct GrantHistory: Request {
     public static let method = "grants.history"
+    /// The maximum number of entries in one request.
     public static let maxEntries = 1000
     /// Only decisions about this identity; nil for all.
     public var identity: String?
-    /// Maximum number of entries, the latest.
+    /// The maximum number of entries; the latest are returned.
     public var count: Int
 
     public init(identity: String? = nil, count: Int = 100) {
@@ -29,6 +30,7 @@ public struct GrantHistory: Request {
         ]
     )
 
+    /// The decisions of the owner, the latest first.
     public struct Result: JSONTabled {
         /// The records, each with only its grants and questions.
         public var records: [ChangeRecord]

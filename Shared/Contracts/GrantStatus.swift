@@ -4,6 +4,7 @@ public import PhotoModel
 /// `grants.status`: the permission of an identity; for services.
 public struct GrantStatus: Request {
     public static let method = "grants.status"
+    /// The identity, `key:NAME` or `uid:N`.
     public var identity: String
     /// Assets to check; the result names those that the identity does not see.
     public var assets: [ObjectID]
@@ -33,14 +34,14 @@ public struct GrantStatus: Request {
                 "assets",
                 \.assets,
                 .list(of: .id(.asset), limit: 1000),
-                "Assets about which it is asked whether the identity sees them.",
+                "Assets to check; the result names those that the identity does not see.",
                 default: []
             ),
             .defaulted(
                 "wantsList",
                 \.wantsList,
                 .flag,
-                "True if the whole list of a limited grant is wanted.",
+                "True to receive the whole list of a limited grant.",
                 default: false
             ),
             .optional(
@@ -52,15 +53,19 @@ public struct GrantStatus: Request {
         ]
     )
 
+    /// The access of an identity.
     public struct Result: JSONTabled {
+        /// The role.
         public var role: Permission.Role
+        /// The changes that the owner is asked about.
         public var consent: ConsentPolicy
         /// The requested assets that the identity does not see, if it may see a list of assets only.
         public var hidden: [ObjectID] = []
         /// The public key of the identity; nil for one without a key.
         public var key: String?
-        /// The list of a limited grant and its token, if the list was requested.
+        /// The list of a limited grant; nil unless it was requested.
         public var list: [ObjectID]?
+        /// The token of ``list``.
         public var token: ChangeToken?
 
         public init(_ permission: Permission) {
@@ -68,6 +73,7 @@ public struct GrantStatus: Request {
             consent = permission.consent
         }
 
+        /// The role and the consent.
         public var permission: Permission { Permission(role, consent: consent) }
 
         public static let table = JSONTable(
@@ -95,7 +101,7 @@ public struct GrantStatus: Request {
                     "list",
                     \.list,
                     .list(of: .id(.asset), limit: Grant.maxAssets),
-                    "The list of a limited grant, if it was asked for."
+                    "The list of a limited grant, if it was requested."
                 ),
                 .optional("token", \.token, .token, "The token of that list."),
             ]
@@ -104,13 +110,13 @@ public struct GrantStatus: Request {
 }
 
 extension JSONType where Value == Permission.Role {
-    /// The name of a role.
+    /// The type of a role, which is its name.
     fileprivate static var role: JSONType {
         let roles = Permission.Role.allCases
         return JSONType(
             schema: ["type": "string", "enum": JSON(roles.map { "\($0)" })],
             decode: { (json: JSON) throws(JSONProblem) in
-                // The role of a newer catalog, which this service does not know.
+                // A role that this service does not know, because the catalog is newer, allows nothing.
                 roles.first { json == .string("\($0)") } ?? .denied
             },
             encode: { .string("\($0)") }

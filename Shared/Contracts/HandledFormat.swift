@@ -37,7 +37,7 @@ public struct HandledFormat: Sendable, Hashable, JSONTabled {
         ]
     )
 
-    /// Returns whether adjustment data of a format and version is included.
+    /// Returns true if adjustment data of a format and version can be read.
     public func includes(_ identifier: String, _ version: String) -> Bool {
         guard identifier == formatIdentifier else { return false }
         if let formatVersion { return formatVersion == version }
@@ -46,7 +46,8 @@ public struct HandledFormat: Sendable, Hashable, JSONTabled {
         return true
     }
 
-    /// Compares versions component by component: numbers by value, others by their bytes. A missing component is 0.
+    /// Returns true if a version is below another one. Versions are compared component by component: numbers by value,
+    /// others by their bytes. A missing component is 0.
     static func isBelow(_ left: String, _ right: String) -> Bool {
         let (lefts, rights) = (left.split(separator: "."), right.split(separator: "."))
         for index in 0..<max(lefts.count, rights.count) {

@@ -1,11 +1,12 @@
 public import JSONValue
 
-/// `health`: whether the service is working.
+/// `health`: the state of the service.
 public struct Health: Request {
     public static let method = "health"
     public init() {}
     public static let table = parameters("The state of the service.", blank: Health())
 
+    /// The health of a service.
     public struct Result: JSONTabled {
         /// Name of the service.
         public var service: String
@@ -19,7 +20,7 @@ public struct Health: Request {
         public var sequence: Int64
         /// The role of a catalog; nil for another service.
         public var role: CatalogRole?
-        /// The number of the present writer, for several catalogs; each takeover raises it.
+        /// The number of the current writer, for several catalogs; each takeover raises it.
         public var epoch: Int64?
 
         public init(service: String, version: String, isHealthy: Bool, problems: [String], sequence: Int64) {

@@ -34,7 +34,7 @@ public struct CloudMappings: JSONTabled {
 
     /// The maximum number of identifiers in one request.
     public static let maxCount = 1000
-    /// The maximum number of candidates that an ambiguous identifier is reported with.
+    /// The maximum number of candidates that are reported for an ambiguous identifier.
     public static let maxCandidates = 100
 
     public static let table = JSONTable(
@@ -57,7 +57,7 @@ public struct CloudMappings: JSONTabled {
     /// Returns the entry of an identifier that was mapped.
     public static func found(_ id: String) -> JSON { ["id": .string(id)] }
 
-    /// Returns the entry of an identifier that was not.
+    /// Returns the entry of an identifier that was not mapped.
     public static func failed(_ code: ErrorCode, candidates: [ObjectID] = []) -> JSON {
         var entry: JSONObject = ["error": .string(code.rawValue), "code": JSON(code.code)]
         if !candidates.isEmpty { entry["candidates"] = JSON(candidates.map(\.text)) }

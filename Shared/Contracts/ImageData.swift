@@ -39,6 +39,7 @@ public struct ImageData: Request {
         ]
     )
 
+    /// The description of the attached bytes.
     public struct Result: JSONTabled {
         /// The asset.
         public var asset: ObjectID
@@ -114,7 +115,14 @@ public struct ImageData: Request {
                 .required("orientation", \.orientation, .count(1...8), "EXIF orientation of the file."),
                 .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Pixels as displayed; 0 if unknown."),
                 .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Pixels as displayed; 0 if unknown."),
-                .defaulted("isInCloud", \.isInCloud, .flag, "It is elsewhere.", default: false, isWritten: true),
+                .defaulted(
+                    "isInCloud",
+                    \.isInCloud,
+                    .flag,
+                    "The original is in remote storage, and network access was not allowed.",
+                    default: false,
+                    isWritten: true
+                ),
             ]
         )
     }

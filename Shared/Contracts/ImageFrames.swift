@@ -11,13 +11,12 @@ public struct ImageFrames: Request {
     public static let maxFrames = 60
     /// The video.
     public var asset: ObjectID
-    /// Microseconds; empty to use `count`.
+    /// The times of the frames in microseconds; empty to use `count`.
     public var times: [Int64]
-    /// The number of frames at equal distances, in the middle of each part; nil to use `times`.
+    /// The number of frames at equal distances, each in the middle of its part of the video; nil to use `times`.
     public var count: Int?
     /// A key frame at most this many microseconds before a requested time may be shown instead, because it is decoded
-    /// faster.
-    /// Nil for half the distance between the frames with `count`, else 0.
+    /// faster. Nil for half the distance between the frames with `count`, else 0.
     public var tolerance: Int64?
     /// Size in pixels, or the maximum.
     public var targetSize: TargetSize
@@ -117,14 +116,17 @@ public struct ImageFrames: Request {
     public struct Frame: JSONTabled {
         /// The requested time, in microseconds.
         public var time: Int64
-        /// The time of the frame in the response, in microseconds.
+        /// The time of the frame in the response, in microseconds; nil if there is no image.
         public var frameTime: Int64?
+        /// Width in pixels; 0 if there is no image.
         public var pixelWidth = 0
+        /// Height in pixels; 0 if there is no image.
         public var pixelHeight = 0
-        /// Bytes.
+        /// Size of the image in bytes.
         public var size = 0
+        /// True if the frame was cached.
         public var isCacheHit = false
-        /// Why there is no image: `name` and `message`; nil if there is one.
+        /// The reason why there is no image: `name` and `message`; nil if there is one.
         public var error: JSONObject?
 
         public init(time: Int64) { self.time = time }
@@ -146,6 +148,7 @@ public struct ImageFrames: Request {
         )
     }
 
+    /// The description of the attached frames.
     public struct Result: JSONTabled {
         /// The video.
         public var asset: ObjectID

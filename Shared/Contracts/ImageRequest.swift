@@ -162,6 +162,7 @@ public struct ImageRequest: Request {
         ]
     )
 
+    /// The description of the attached image.
     public struct Result: JSONTabled {
         /// The asset.
         public var asset: ObjectID
@@ -292,9 +293,10 @@ public enum ImageDelivery {
     /// The notification with a part of an image that is too large for the response: `offset`, and the bytes as an
     /// attachment. Parts are sent in order.
     public static let chunk = "image.chunk"
+    /// The maximum size of a part in a notification, in bytes.
     public static let chunkBytes = 1 << 20
     /// Images of at most this many bytes are attached to the response, in parts of at most 8 MiB to be joined in order.
-    public static let inReply = 15 << 20
+    public static let maxAttachedBytes = 15 << 20
 }
 
 /// The source of an image, or the reason it was not cached (P-11).

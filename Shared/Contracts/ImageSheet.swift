@@ -4,6 +4,7 @@ public import PhotoModel
 /// `image.sheet`: a contact sheet, several assets in one image.
 public struct ImageSheet: Request {
     public static let method = "image.sheet"
+    /// The maximum number of assets on a sheet.
     public static let maxAssets = 400
 
     /// The arrangement of the images.
@@ -77,6 +78,7 @@ public struct ImageSheet: Request {
         ]
     )
 
+    /// The description of the attached image.
     public struct Result: JSONTabled {
         /// Media type of the bytes.
         public var mimeType: String

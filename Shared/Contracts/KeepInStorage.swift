@@ -17,8 +17,8 @@ public struct KeepInStorage: Request {
     }
 
     public static let table = parameters(
-        "Downloads the resources of a fetch's assets and keeps them on this machine; with keep false gives up the local "
-            + "files that the remote store has.",
+        "Downloads the resources of a fetch's assets and keeps them on this machine; with keep false, releases the "
+            + "local files whose bytes are in remote storage.",
         blank: KeepInStorage(fetch: FetchDescription(.assets)),
         [
             .fetch(\.fetch, "The assets.", of: .assets, defaultKind: .assets),
@@ -26,23 +26,25 @@ public struct KeepInStorage: Request {
         ]
     )
 
+    /// The files that were downloaded, or released.
     public struct Result: JSONTabled {
         /// Number of assets.
         public var assets = 0
-        /// Files and bytes that were downloaded, or released.
+        /// Number of files that were downloaded, or released.
         public var count = 0
+        /// Their bytes.
         public var bytes: Int64 = 0
 
         public init() {}
 
         public static let table = JSONTable(
             "StorageKept",
-            "Files that were downloaded, or given up.",
+            "Files that were downloaded, or released.",
             unknown: .ignored,
             blank: Result(),
             [
                 .required("assets", \.assets, .count(0...Int.max), "Number of assets."),
-                .required("count", \.count, .count(0...Int.max), "Number of files that were downloaded or given up."),
+                .required("count", \.count, .count(0...Int.max), "Number of files that were downloaded or released."),
                 .required("bytes", \.bytes, .integer(0...Int64.max), "Their bytes."),
             ]
         )

@@ -1,7 +1,7 @@
 public import JSONValue
 
-/// `library.status`: whether the library can be read and written, and the reasons if not (T-42, PhotoKit's
-/// `unavailabilityReason`).
+/// `library.status`: the state of the library for reads and changes, and the reasons if one of them is not possible
+/// (T-42, PhotoKit's `unavailabilityReason`).
 public struct LibraryStatus: Request {
     public static let method = "library.status"
     /// The ``Result/since`` of a known status: the request waits for another one, at most until its deadline.
@@ -37,7 +37,7 @@ public struct LibraryStatus: Request {
         public var problems: [Problem]
         /// The role of the catalog that answers.
         public var role: CatalogRole?
-        /// The number of the present writer, for several catalogs; each takeover raises it.
+        /// The number of the current writer, for several catalogs; each takeover raises it.
         public var epoch: Int64?
 
         public init(since: Int64, problems: [Problem] = []) {
@@ -83,11 +83,13 @@ public struct LibraryStatus: Request {
 
     /// A problem that restricts the use of the library.
     public struct Problem: JSONTabled, Hashable {
+        /// The state that the problem causes.
         public var state: AvailabilityState
-        /// The name and the number of the error that affected requests have.
+        /// The name of the error that affected requests have.
         public var name: String
+        /// The number of that error.
         public var code: Int64
-        /// The problem, and its remedy.
+        /// The problem, and its remedy, for people.
         public var message: String
 
         public init(_ state: AvailabilityState, _ message: String) {

@@ -5,12 +5,16 @@ public import PhotoModel
 public struct LimitGrant: Request {
     /// The change of the list.
     public enum Action: String, Sendable, CaseIterable {
+        /// The assets become the list, or are added to it, or removed from it.
         case set, add, remove
     }
 
     public static let method = "grants.limit"
+    /// The identity, `key:NAME` or `uid:N`.
     public var identity: String
+    /// The assets, at most ``Grant/maxAssets``.
     public var assets: [ObjectID]
+    /// The change of the list.
     public var action: Action
 
     public init(identity: String, assets: [ObjectID], action: Action = .set) {

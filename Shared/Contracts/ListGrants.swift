@@ -4,10 +4,11 @@ public import PhotoModel
 /// `grants.list`: the access of each identity.
 public struct ListGrants: Request {
     public static let method = "grants.list"
+    /// The maximum number of grants of a page.
     public static let maxPage = 1000
     /// Index of the first grant of the page.
     public var from: Int
-    /// Maximum grants of the page.
+    /// The maximum number of grants in the page.
     public var count: Int
 
     public init(from: Int = 0, count: Int = 100) {
@@ -25,9 +26,11 @@ public struct ListGrants: Request {
         ]
     )
 
+    /// A page of grants.
     public struct Result: JSONTabled {
         /// Number of grants in all.
         public var count: Int
+        /// The page.
         public var grants: [Grant]
 
         public init(count: Int, grants: [Grant]) {

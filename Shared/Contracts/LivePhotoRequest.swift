@@ -107,6 +107,7 @@ public struct LivePhotoRequest: Request {
         return still
     }
 
+    /// A Live Photo: the attached still, and the facts that a player of its video needs.
     public struct Result: JSONTabled {
         /// Description of the attached still.
         public var still: ImageRequest.Result

@@ -18,30 +18,30 @@ enum MethodOwners {
     ///
     /// - Parameter methods: the methods of the service
     static func methodNotFound(_ method: String, methods: [String]) -> RPCError {
-        let asked = String(method.prefix(64))
+        let name = String(method.prefix(64))
         var data: JSONObject = ["methods": JSON(methods)]
         let owners = owners(of: method)
         guard owners.isEmpty else {
             data["services"] = JSON(owners)
             let sockets = owners.map { "the \($0) (\($0).sock)" }.joined(separator: " or ")
             return ErrorCode.methodNotFound.error(
-                "this service has no method \(asked); send it to \(sockets)",
+                "this service has no method \(name); send it to \(sockets)",
                 data
             )
         }
         if method == PublishEdit.method {
             return ErrorCode.methodNotFound.error(
-                "\(asked) is a notification: push it to the editor's endpoint for edits (edits.sock)",
+                "\(name) is a notification: push it to the editor's endpoint for edits (edits.sock)",
                 data
             )
         }
         let similar = services.flatMap(\.methods).filter { candidate in
-            candidate.hasPrefix(method) || method.hasPrefix(candidate) || isSimilar(candidate, asked)
+            candidate.hasPrefix(method) || method.hasPrefix(candidate) || isSimilar(candidate, name)
         }
         let names = Set(similar).sorted()
         if !names.isEmpty { data["similar"] = JSON(names) }
         return ErrorCode.methodNotFound.error(
-            "no service has a method \(asked)"
+            "no service has a method \(name)"
                 + (names.isEmpty ? "" : "; did you mean \(names.joined(separator: " or "))?")
                 + "; rpc.discover lists the methods of this service",
             data
@@ -49,7 +49,7 @@ enum MethodOwners {
     }
 
     /// Returns true if at most two insertions, deletions or replacements of a character lead from one name to the
-    /// other, whatever their case.
+    /// other, ignoring case.
     private static func isSimilar(_ name: String, _ other: String) -> Bool {
         let (name, other) = (Array(name.lowercased().utf8), Array(other.lowercased().utf8))
         guard abs(name.count - other.count) <= 2 else { return false }

@@ -3,7 +3,9 @@ import PhotoModel
 
 /// The description of a notification that a request may send before its response.
 public struct NotificationDescription: Sendable {
+    /// The method name on the wire.
     public let name: String
+    /// The description in words.
     public let summary: String
     /// The JSON Schema of its params without `id`, which every notification has: the id of the request.
     public let params: JSON

@@ -25,6 +25,7 @@ public struct OpenCache: Request {
         ]
     )
 
+    /// A caching manager.
     public struct Result: JSONTabled {
         /// Id of the caching manager.
         public var cache: String

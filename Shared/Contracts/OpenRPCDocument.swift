@@ -3,6 +3,7 @@ import PhotoModel
 
 /// Parameters that every request accepts in addition to its own.
 public enum CommonParameters {
+    /// The JSON Schema of each parameter, by name.
     public static let schema: JSON = [
         "deadlineMs": [
             "type": "integer", "minimum": 1, "maximum": 600_000,
@@ -18,8 +19,8 @@ public enum CommonParameters {
 /// Returns the OpenRPC document of a service, generated from its method descriptions.
 public func openRPCDocument(service: String, version: String, methods: [MethodDescription]) -> JSON {
     let described = (methods + TransportRequests.methods).sorted { $0.name < $1.name }.map(\.document)
-    let errors = ErrorCode.allCases.map { refusal -> JSON in
-        ["code": JSON(refusal.code), "message": .string(refusal.rawValue), "data": .string(refusal.summary)]
+    let errors = ErrorCode.allCases.map { error -> JSON in
+        ["code": JSON(error.code), "message": .string(error.rawValue), "data": .string(error.summary)]
     }
     var schemas = JSONObject()
     for (name, schema) in Predicate.schemas + FeedMessageSchemas.schemas { schemas[name] = schema }

@@ -1,13 +1,14 @@
 public import JSONValue
 public import PhotoModel
 
-/// `session.open`: asks for access to the library, PhotoKit's `requestAuthorization` (S-10).
+/// `session.open`: requests access to the library, PhotoKit's `requestAuthorization` (S-10).
 public struct OpenSession: Request {
     public static let method = "session.open"
     /// Name of the client program.
     public var client: String
-    /// The reason for which the client wants access; shown to the owner. The request is refused without it (S-12).
+    /// The purpose of the access, which is shown to the owner. The request is refused without it (S-12).
     public var purpose: String
+    /// The requested access.
     public var access: AccessLevel
 
     public init(client: String = "", purpose: String, access: AccessLevel = .readWrite) {
@@ -39,13 +40,17 @@ public struct OpenSession: Request {
         ]
     )
 
+    /// The access of an identity.
     public struct Result: JSONTabled {
         /// The identity of the connection.
         public var identity: String
+        /// The decision of the owner.
         public var status: AuthorizationStatus
         /// The granted access, or the requested one if nothing is decided.
         public var access: AccessLevel
+        /// The part of the library that the identity sees.
         public var scope: GrantScope
+        /// The changes that the owner is asked about.
         public var consent: ConsentPolicy
         /// True for the owner of the library, who needs no grant.
         public var isOwner: Bool

@@ -1,7 +1,7 @@
 public import JSONValue
 public import PhotoModel
 
-/// `grants.pending`: the questions that wait for the owner of the library.
+/// `grants.pending`: the access requests and the questions about consent that wait for the owner of the library.
 public struct PendingGrants: Request {
     public static let method = "grants.pending"
     public init() {}
@@ -11,8 +11,11 @@ public struct PendingGrants: Request {
         blank: PendingGrants()
     )
 
+    /// The access requests and questions that wait for the owner of the library, the oldest first.
     public struct Result: JSONTabled {
+        /// Requests for access.
         public var grants: [Grant]
+        /// Transactions that need consent.
         public var questions: [ConsentQuestion]
 
         public init(grants: [Grant], questions: [ConsentQuestion]) {

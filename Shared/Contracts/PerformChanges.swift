@@ -20,7 +20,7 @@ public struct PerformChanges: Request {
     /// True to return only the outcome of the committed transaction with this id, performing nothing. Without
     /// requests and digest the outcome is returned whatever the transaction was. The error is `identifier_not_found` if
     /// none was committed and `id_reused` if it had other requests or another digest. The library is not changed.
-    public var recall: Bool
+    public var recalls: Bool
 
     public init(
         requests: [ChangeRequest],
@@ -28,14 +28,14 @@ public struct PerformChanges: Request {
         transaction: String? = nil,
         onBehalfOf: String? = nil,
         requestDigest: String? = nil,
-        recall: Bool = false
+        recalls: Bool = false
     ) {
         self.requests = requests
         self.client = client
         self.transaction = transaction
         self.onBehalfOf = onBehalfOf
         self.requestDigest = requestDigest
-        self.recall = recall
+        self.recalls = recalls
     }
 
     public static let table = parameters(
@@ -59,7 +59,7 @@ public struct PerformChanges: Request {
             ),
             .defaulted(
                 "recall",
-                \.recall,
+                \.recalls,
                 .flag,
                 "Perform nothing; return the outcome of the transaction if it was committed. An empty list of requests "
                     + "recalls it whatever it was; other requests must be those that it had, with their attachments.",
@@ -125,7 +125,7 @@ public struct PerformChanges: Request {
         /// Assets with the same image, in the order of their import.
         public var assets: [ObjectID]
 
-        /// The most assets that are listed.
+        /// The maximum number of assets that are listed.
         public static let maxAssets = 8
 
         public init(request: Int, ref: String? = nil, assets: [ObjectID]) {
@@ -136,7 +136,7 @@ public struct PerformChanges: Request {
 
         public static let table = JSONTable(
             "SameImage",
-            "A new asset whose picture the library had already, in a file with other metadata.",
+            "A new asset whose image the library had already, in a file with other metadata.",
             unknown: .ignored,
             blank: SameImage(request: 0, assets: []),
             [
@@ -146,12 +146,13 @@ public struct PerformChanges: Request {
                     "assets",
                     \.assets,
                     .list(of: .id(.asset), limit: maxAssets),
-                    "Assets with the same picture."
+                    "Assets with the same image."
                 ),
             ]
         )
     }
 
+    /// The outcome of a transaction.
     public struct Result: JSONTabled {
         /// Token of the transaction.
         public var token: ChangeToken
@@ -250,7 +251,7 @@ public struct PerformChanges: Request {
                     "sameImage",
                     \.sameImage,
                     .list(of: .object(SameImage.self), limit: 1000),
-                    "New assets whose picture the library had already, in a file with other metadata.",
+                    "New assets whose image the library had already, in a file with other metadata.",
                     default: []
                 ),
                 .defaulted(

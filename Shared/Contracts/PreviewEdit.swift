@@ -8,7 +8,7 @@ public struct PreviewEdit: Request {
     public var asset: ObjectID
     /// The operations, in order.
     public var adjustments: AdjustmentList
-    /// Options of ImageMagick's `convert`, which become operations behind `adjustments`; nil for none.
+    /// Options of ImageMagick's `convert`, which become operations after `adjustments`; nil for none.
     public var magick: MagickOptions?
     /// The longer side of the preview, in pixels.
     public var maximumSide: Int
@@ -68,6 +68,7 @@ public struct PreviewEdit: Request {
         ]
     )
 
+    /// The description of the attached image.
     public struct Result: JSONTabled {
         /// Media type of the bytes.
         public var mimeType: String
@@ -109,8 +110,11 @@ public struct PreviewEdit: Request {
 
     /// The edited video of a Live Photo.
     public struct PairedVideo: JSONTabled {
+        /// Media type of the bytes.
         public var mimeType: String
+        /// Width in pixels.
         public var pixelWidth: Int
+        /// Height in pixels.
         public var pixelHeight: Int
 
         public init(mimeType: String, pixelWidth: Int, pixelHeight: Int) {

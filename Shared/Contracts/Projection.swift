@@ -1,13 +1,14 @@
 public import JSONValue
 public import PhotoModel
 
-/// A projection of the objects of a reply: which members they have, and how dates are written.
+/// A projection of the objects of a reply: the members that they have, and the form of their dates.
 public struct Projection: Sendable, Hashable {
     /// The members of each object; nil for all of them.
     public var members: [String]?
+    /// The form in which dates are written.
     public var dates: DateForm
 
-    /// The most objects of a page that has identifiers only: its reply has 3.6 MB.
+    /// The maximum number of objects in a page of identifiers only: its reply has 3.6 MB.
     public static let maxIDs = 100_000
 
     public init(members: [String]? = nil, dates: DateForm = .microseconds) {
@@ -39,22 +40,22 @@ public struct Projection: Sendable, Hashable {
     /// Returns a reply whose objects have this projection.
     public func applied(to reply: JSON) -> JSON {
         guard members != nil || dates != .microseconds, case .object(let object) = reply else { return reply }
-        let wanted = members.map { Set($0) }
+        let names = members.map { Set($0) }
         return .object(
             JSONObject(
                 distinct: object.members.map { name, value in
                     guard let objects = value.arrayValue else { return (name, value) }
-                    let selected = Self.lists.contains(name) ? wanted : nil
-                    return (name, .array(objects.map { formed($0, selected) }))
+                    let selected = Self.lists.contains(name) ? names : nil
+                    return (name, .array(objects.map { projected($0, selected) }))
                 }
             )
         )
     }
 
-    private func formed(_ json: JSON, _ wanted: Set<String>?) -> JSON {
-        guard case .object(let object) = json, wanted != nil || dates != .microseconds else { return json }
+    private func projected(_ json: JSON, _ names: Set<String>?) -> JSON {
+        guard case .object(let object) = json, names != nil || dates != .microseconds else { return json }
         var members: [(name: String, value: JSON)] = []
-        for (name, value) in object.members where wanted?.contains(name) ?? true {
+        for (name, value) in object.members where names?.contains(name) ?? true {
             guard dates == .rfc3339, Self.dateNames.contains(name), let date = value.intValue else {
                 members.append((name, value))
                 continue
@@ -75,11 +76,12 @@ public enum DateForm: String, Sendable, CaseIterable {
 
 /// A request whose reply contains objects with a projection that the client chooses.
 public protocol ProjectedRequest {
+    /// The projection of the objects.
     var projection: Projection { get set }
 }
 
 extension JSONField where Root: ProjectedRequest {
-    /// `members` and `dates` of a request.
+    /// Returns the fields `members` and `dates` of a request.
     ///
     /// - Parameter names: the members that the objects have
     static func projection(_ names: [String]) -> [JSONField] {

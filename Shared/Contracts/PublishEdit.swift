@@ -14,23 +14,24 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
     public var asset: ObjectID
     /// The operations, in order. Give exactly one of adjustments, from, revert and step; none is needed with enhance.
     public var adjustments: AdjustmentList
-    /// Options of ImageMagick's `convert`, which become operations behind `adjustments`; nil for none.
+    /// Options of ImageMagick's `convert`, which become operations after `adjustments`; nil for none.
     public var magick: MagickOptions?
     /// Id of the publisher's previous edit of the asset, after which this one is applied; nil for none.
     public var predecessor: String?
-    /// The way the operations are combined with the present ones: replacing them, or appended to them.
+    /// The way the operations are combined with the current ones: replacing them, or appended to them.
     public var mode: AdjustmentMode
     /// The engine that renders the pixels; nil for the engine that the adjustments name, or else the editor's setting.
     public var engine: RenderEngine?
-    /// Fails with conflict if the asset has another content revision.
+    /// Content revision that the asset must have, else the edit fails with conflict; nil to accept any.
     public var ifContentRevision: Revision?
-    /// The asset whose operations are used instead of `adjustments`, read when this edit is applied.
+    /// The asset whose operations are used instead of `adjustments`, read when this edit is applied; nil for none.
     public var source: ObjectID?
     /// True if the operations that `edits.suggest` returns are inserted before `adjustments`.
-    public var enhance = false
+    public var enhances = false
     /// True if the edit reverts the asset to its original instead of applying `adjustments`.
-    public var revert = false
-    /// The step of the asset's edit history that is restored instead of applying `adjustments`; 0 is the original.
+    public var reverts = false
+    /// The step of the asset's edit history that is restored instead of applying `adjustments`; 0 is the original, nil
+    /// for none.
     public var step: Int?
     /// True if an original that is in remote storage may be downloaded first. If not, the edit fails with
     /// `network_access_required`.
@@ -58,7 +59,7 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
         unknown: .refused,
         blank: PublishEdit(id: "", asset: .none, adjustments: AdjustmentList()),
         [
-            .required("id", \.id, .editName, "Id of the edit, unique among the publisher's edits."),
+            .required("id", \.id, .publishedEditID, "Id of the edit, unique among the publisher's edits."),
             .asset(\.asset),
             .defaulted(
                 "adjustments",
@@ -71,10 +72,10 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
             ),
             .magick(\.magick),
             .optional("from", \.source, .id(.asset), "Use the operations of this asset, as edits.copy does."),
-            .defaulted("enhance", \.enhance, .flag, "Insert the result of edits.suggest before them.", default: false),
-            .defaulted("revert", \.revert, .flag, "Discard all edits, as edits.revert does.", default: false),
+            .defaulted("enhance", \.enhances, .flag, "Insert the result of edits.suggest before them.", default: false),
+            .defaulted("revert", \.reverts, .flag, "Discard all edits, as edits.revert does.", default: false),
             .optional("step", \.step, .count(0...Int.max), "Restore this step of the history, as edits.undo does."),
-            .optional("after", \.predecessor, .editName, "Id of the publisher's edit to apply this one after."),
+            .optional("after", \.predecessor, .publishedEditID, "Id of the publisher's edit to apply this one after."),
             .mode(\.mode),
             .engine(\.engine),
             .optional(
@@ -92,11 +93,11 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
     /// - Throws: the problem, with the path of the member
     public static func read(_ params: JSON) throws(JSONProblem) -> PublishEdit {
         let edit = try PublishEdit(json: params)
-        let places = [edit.source != nil, edit.revert, edit.step != nil].count(where: { $0 })
-        guard places > 0 || edit.enhance || edit.magick != nil || params["adjustments"]?.isNull == false else {
+        let count = [edit.source != nil, edit.reverts, edit.step != nil].count(where: { $0 })
+        guard count > 0 || edit.enhances || edit.magick != nil || params["adjustments"]?.isNull == false else {
             throw JSONProblem("missing; give adjustments, magick, from, revert, step or enhance", path: ["adjustments"])
         }
-        guard places == 0 || places == 1 && edit.adjustments.operations.isEmpty && edit.magick == nil && !edit.enhance
+        guard count == 0 || count == 1 && edit.adjustments.operations.isEmpty && edit.magick == nil && !edit.enhances
         else {
             throw JSONProblem("give only one of adjustments, from, revert and step", path: ["adjustments"])
         }

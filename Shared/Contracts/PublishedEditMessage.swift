@@ -6,17 +6,22 @@ public import PhotoModel
 public enum PublishedEditMessage: Sendable {
     /// An edit, with its parameters as received.
     case edit(PublishEdit, params: JSON)
-    /// An invalid edit that has an id and an asset; it is recorded as failed.
-    case broken(MalformedEdit)
+    /// A malformed edit that has an id and an asset; it is recorded as failed.
+    case malformed(MalformedEdit)
     /// A message without a valid id and asset; its publisher cannot be informed.
     case unreadable(RPCError)
 
-    /// An invalid edit whose error can be recorded for its publisher.
+    /// A malformed edit whose error can be recorded for its publisher.
     public struct MalformedEdit: Sendable {
+        /// Id of the edit.
         public let id: String
+        /// The asset.
         public let asset: ObjectID
+        /// Id of the edit that this one was to be applied after; nil if it names none.
         public let predecessor: String?
+        /// The parameters as received.
         public let params: JSON
+        /// The reason why it cannot be applied.
         public let error: RPCError
     }
 
@@ -40,7 +45,7 @@ public enum PublishedEditMessage: Sendable {
                 throw ErrorCode.invalidParams.error("\(PublishEdit.method): \(error.description)")
             }
         } catch {
-            self = Self.broken(params, error)
+            self = Self.malformed(params, error)
         }
     }
 
@@ -67,11 +72,11 @@ public enum PublishedEditMessage: Sendable {
         }
     }
 
-    private static func broken(_ params: JSON, _ error: RPCError) -> PublishedEditMessage {
-        guard let name = params["id"], let id = try? JSONType.editName.decode(name),
+    private static func malformed(_ params: JSON, _ error: RPCError) -> PublishedEditMessage {
+        guard let name = params["id"], let id = try? JSONType.publishedEditID.decode(name),
             let asset = params["asset"]?.stringValue.flatMap({ ObjectID($0) }), asset.kind == .asset
         else { return .unreadable(error) }
-        let predecessor = params["after"].flatMap { try? JSONType.editName.decode($0) }
-        return .broken(MalformedEdit(id: id, asset: asset, predecessor: predecessor, params: params, error: error))
+        let predecessor = params["after"].flatMap { try? JSONType.publishedEditID.decode($0) }
+        return .malformed(MalformedEdit(id: id, asset: asset, predecessor: predecessor, params: params, error: error))
     }
 }

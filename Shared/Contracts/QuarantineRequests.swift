@@ -1,13 +1,13 @@
 public import JSONValue
-public import PhotoModel
 
 /// `quarantine.list`: the quarantined bytes, the latest first.
 public struct ListQuarantine: Request {
     public static let method = "quarantine.list"
+    /// The maximum number of entries of a page.
     public static let maxPage = 1000
     /// Index of the first entry of the page.
     public var from: Int
-    /// Maximum entries of the page.
+    /// The maximum number of entries in the page.
     public var count: Int
 
     public init(from: Int = 0, count: Int = 100) {
@@ -24,6 +24,7 @@ public struct ListQuarantine: Request {
         ]
     )
 
+    /// A page of quarantined bytes.
     public struct Result: JSONTabled {
         /// Number of entries in all.
         public var count: Int
@@ -67,6 +68,7 @@ public struct LiftQuarantine: Request {
         [.optional("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes; absent: all entries.")]
     )
 
+    /// The number of entries that were removed.
     public struct Result: JSONTabled {
         /// Number of bytes that were quarantined.
         public var lifted: Int
@@ -84,6 +86,7 @@ public struct LiftQuarantine: Request {
 /// `quarantine.report`: reports that a worker crashed or hung while reading stored bytes; for services.
 public struct ReportWorkerFault: Request {
     public static let method = "quarantine.report"
+    /// The maximum length of ``reason``, in UTF-8 bytes.
     public static let maxReasonBytes = 1024
     /// SHA-256 of the bytes.
     public var digest: String
@@ -116,104 +119,26 @@ public struct ReportWorkerFault: Request {
         ]
     )
 
+    /// The state of the reported bytes.
     public struct Result: JSONTabled {
         /// Number of failures so far.
         public var failures: Int
         /// True if they are quarantined.
-        public var isSetAside: Bool
+        public var isQuarantined: Bool
 
-        public init(failures: Int, isSetAside: Bool) {
+        public init(failures: Int, isQuarantined: Bool) {
             self.failures = failures
-            self.isSetAside = isSetAside
+            self.isQuarantined = isQuarantined
         }
 
         public static let table = JSONTable(
             "WorkerFaultReported",
             "The state of the reported bytes.",
             unknown: .ignored,
-            blank: Result(failures: 0, isSetAside: false),
+            blank: Result(failures: 0, isQuarantined: false),
             [
                 .required("failures", \.failures, .count(0...Int.max), "Number of failures so far."),
-                .required("isSetAside", \.isSetAside, .flag, "True if they are quarantined."),
-            ]
-        )
-    }
-}
-
-/// Stored bytes that are no longer opened because workers crashed or hung while reading them.
-public struct QuarantinedResource: JSONTabled, Equatable {
-    /// SHA-256 of the bytes.
-    public var digest: String
-    /// Name of the latest error: `worker_crashed` or `worker_timeout`.
-    public var name: String
-    /// Message of the latest error.
-    public var reason: String
-    /// Name of the service whose worker failed.
-    public var service: String
-    /// Number of failures.
-    public var failures: Int
-    /// Date of the latest failure, in microseconds since 1970.
-    public var date: Int64
-    /// The first ``mostAssets`` assets that have the bytes; only in `quarantine.list`.
-    public var assets: [ObjectID]
-
-    public static let mostAssets = 8
-
-    public init(
-        digest: String,
-        name: String,
-        reason: String,
-        service: String,
-        failures: Int,
-        date: Int64,
-        assets: [ObjectID] = []
-    ) {
-        self.digest = digest
-        self.name = name
-        self.reason = reason
-        self.service = service
-        self.failures = failures
-        self.date = date
-        self.assets = assets
-    }
-
-    public static let table = JSONTable(
-        "QuarantinedResource",
-        "Quarantined bytes, and why.",
-        unknown: .ignored,
-        blank: QuarantinedResource(digest: "", name: "", reason: "", service: "", failures: 0, date: 0),
-        [
-            .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes."),
-            .required("name", \.name, .text(maxBytes: 64), "worker_crashed or worker_timeout."),
-            .required(
-                "reason",
-                \.reason,
-                .text(maxBytes: ReportWorkerFault.maxReasonBytes),
-                "The latest error message."
-            ),
-            .required("service", \.service, .text(maxBytes: 64), "The service whose worker failed."),
-            .required("failures", \.failures, .count(0...Int.max), "Number of failures."),
-            .required("date", \.date, .date(), "The latest failure, microseconds since 1970."),
-            .defaulted(
-                "assets",
-                \.assets,
-                .list(of: .id(.asset), limit: mostAssets),
-                "Assets that have the bytes; only in quarantine.list.",
-                default: []
-            ),
-        ]
-    )
-
-    /// Returns the error for requests that would open the bytes.
-    ///
-    /// - Parameter file: a name of the bytes that the client knows
-    public func rpcError(of file: String) -> RPCError {
-        ErrorCode.quarantined.error(
-            "\(file) is quarantined: \(reason) (\(service), \(failures == 1 ? "once" : "\(failures) times")). "
-                + "To try it again, run `safelight quarantine lift \(digest)`",
-            [
-                "digest": .string(digest), "name": .string(name), "reason": .string(reason),
-                "service": .string(service), "failures": JSON(failures), "date": .int(date),
+                .required("isSetAside", \.isQuarantined, .flag, "True if they are quarantined."),
             ]
         )
     }

@@ -8,9 +8,11 @@ public import PhotoModel
 /// credit: then `resource.chunk {offset}` notifications with an attachment each precede the response.
 public struct ReadResource: Request {
     public static let method = "resource.read"
+    /// The notification with a part of the bytes.
     public static let notification = "resource.chunk"
-    /// The most bytes of a response without credit.
+    /// The maximum number of bytes in a response without credit.
     public static let maxReplyBytes = 8 << 20
+    /// The maximum size of a part in a notification, in bytes.
     public static let chunkBytes = 1 << 20
     /// The asset.
     public var asset: ObjectID
@@ -66,6 +68,7 @@ public struct ReadResource: Request {
         ]
     )
 
+    /// The delivered range of a resource.
     public struct Result: JSONTabled {
         /// The resource, with its digest.
         public var resource: AssetResource

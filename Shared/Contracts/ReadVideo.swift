@@ -43,6 +43,7 @@ public struct ReadVideo: Request {
         ]
     )
 
+    /// The delivered range of a stream.
     public struct Result: JSONTabled {
         /// Offset of the first byte delivered.
         public var offset: Int64

@@ -3,6 +3,7 @@ public import Messaging
 
 /// A request of a service: a method with its parameters, declared once as a table, and its result type.
 public protocol Request: JSONTabled {
+    /// The type of the result.
     associatedtype Result: JSONTabled
     /// The method name on the wire, for example `fetch.assets`.
     static var method: String { get }
@@ -42,6 +43,7 @@ public struct EmptyResult: JSONTabled {
 
 /// An object with arbitrary members that are documented elsewhere.
 public struct FreeForm: JSONTabled {
+    /// The members.
     public var members: JSONObject
 
     public init(_ members: JSONObject = [:]) { self.members = members }
@@ -98,6 +100,8 @@ public struct MethodTable<Requests: Sendable>: Sendable {
         let limits: MethodLimits
         let read: Reader
 
+        /// Returns the row of a method.
+        ///
         /// - Parameters:
         ///   - make: the case of the method's request
         ///   - access: the access that an identity needs
@@ -167,6 +171,7 @@ extension MethodLimits {
 
 /// The description of a method in the documentation (OpenRPC 1.3).
 public struct MethodDescription: Sendable {
+    /// The method name on the wire.
     public let name: String
     /// The description in words.
     public var summary: String { describe().summary }
@@ -181,13 +186,14 @@ public struct MethodDescription: Sendable {
     /// The endpoint that a notification is pushed to; it has no response. Nil for a request.
     public let pushedTo: String?
     /// The notifications that it may send before its response.
-    public var notifications: [NotificationDescription] { notificationsOf() }
+    public var notifications: [NotificationDescription] { describeNotifications() }
 
-    /// Makes the texts and schemas from the tables, which takes a service longer than everything else of its start and
-    /// is needed for `rpc.discover` only.
+    /// Creates the texts and schemas from the tables. It takes longer than the rest of a service's start, and only
+    /// `rpc.discover` needs it.
     private let describe: @Sendable () -> (summary: String, params: JSON, result: JSON)
-    private let notificationsOf: @Sendable () -> [NotificationDescription]
+    private let describeNotifications: @Sendable () -> [NotificationDescription]
 
+    /// Describes the method of a request.
     public init<R: Request>(
         _: R.Type,
         access: MethodAccess,
@@ -198,7 +204,7 @@ public struct MethodDescription: Sendable {
         self.access = access
         self.describe = { (R.table.summary, R.table.schema, R.Result.table.schema) }
         self.attachments = attachments
-        self.notificationsOf = notifications
+        self.describeNotifications = notifications
         self.pushedTo = nil
     }
 
@@ -208,7 +214,7 @@ public struct MethodDescription: Sendable {
         self.access = access
         self.describe = { (N.table.summary, N.table.schema, [:]) }
         self.attachments = ""
-        self.notificationsOf = { [] }
+        self.describeNotifications = { [] }
         self.pushedTo = endpoint
     }
 }

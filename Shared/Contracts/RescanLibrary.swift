@@ -43,6 +43,8 @@ public struct RescanLibrary: Request {
         )
     }
 
+    /// The differences between the referenced files and the disk. Each list has at most ``maxPaths`` paths; the numbers
+    /// are complete.
     public struct Result: JSONTabled {
         /// Referenced files without changes.
         public var unchanged: Int = 0

@@ -12,6 +12,7 @@ public struct RetryStorage: Request {
         []
     )
 
+    /// The uploads that are tried again.
     public struct Result: JSONTabled {
         /// Number of uploads that are tried again.
         public var count: Int

@@ -9,6 +9,8 @@ public struct RevertEdit: Request {
     public var asset: ObjectID
     /// Content revision that the asset must have, else the request is refused with conflict; nil to accept any.
     public var ifContentRevision: Revision?
+    /// The original that the asset shows afterwards, if it has a RAW and a compressed one; nil for the one that it
+    /// shows now.
     public var base: OriginalChoice?
     /// Name of the client program.
     public var client: String

@@ -4,6 +4,7 @@ import PhotoModel
 /// `grants.revoke`: takes access away from an identity.
 public struct RevokeGrant: Request {
     public static let method = "grants.revoke"
+    /// The identity, `key:NAME` or `uid:N`.
     public var identity: String
 
     public init(identity: String) { self.identity = identity }

@@ -4,7 +4,7 @@ public import PhotoModel
 ///
 /// Clients choose the instance by the asset, so that its cache has the asset's images.
 public protocol RoutedRequest: Request {
-    /// The asset by which the instance is chosen; nil if any will do.
+    /// The asset by which the instance is chosen; nil if any instance can be chosen.
     var routingAsset: ObjectID? { get }
     /// True if the request may be sent to another instance when its connection was lost: the second
     /// execution has no effect.
@@ -41,7 +41,7 @@ extension EditHistory: RoutedRequest { public var routingAsset: ObjectID? { asse
 extension DescribeEdit: RoutedRequest { public var routingAsset: ObjectID? { asset } }
 extension BeginEditing: RoutedRequest { public var routingAsset: ObjectID? { asset } }
 
-// The following commit changes: whoever sends one decides whether to repeat it, with the same transaction.
+// The following requests commit changes. Their sender decides whether to repeat one, with the same transaction.
 
 extension ApplyEdit: RoutedRequest {
     public var routingAsset: ObjectID? { asset }

@@ -13,36 +13,47 @@ public struct StorageStatus: Request {
         []
     )
 
+    /// The numbers of files and bytes, and the current problem of the remote store.
     public struct Result: JSONTabled {
         /// The remote store, for example `s3://bucket/prefix`; nil if there is none.
         public var store: String?
         /// `all` or `optimize`.
         public var policy: String?
-        /// The bytes that local files may have under `optimize`.
+        /// The bytes that local files may have under `optimize`; nil for `all`.
         public var budget: Int64?
-        /// Files and bytes on this machine.
+        /// Number of files on this machine.
         public var localCount = 0
+        /// Bytes of the files on this machine.
         public var localBytes: Int64 = 0
-        /// Files and bytes that the remote store has confirmed.
+        /// Number of files that the remote store has confirmed.
         public var remoteCount = 0
+        /// Bytes of the files that the remote store has confirmed.
         public var remoteBytes: Int64 = 0
-        /// Files that wait for their upload, that failed, that are kept on this machine, and that are being deleted.
+        /// Number of files that wait for their upload.
         public var waitingCount = 0
+        /// Number of files whose upload has failed.
         public var failedCount = 0
+        /// Number of files that are kept on this machine.
         public var keptCount = 0
+        /// Number of files that are being deleted at the remote store.
         public var deletingCount = 0
-        /// Jobs of clients that wait, and whose transfers run.
+        /// Number of jobs of clients that wait.
         public var waitingJobCount = 0
+        /// Number of jobs of clients whose transfers run.
         public var runningJobCount = 0
         /// Bytes per second of the latest uploads.
         public var uploadRate: Int64 = 0
-        /// Since the start of the catalog.
+        /// Bytes that were uploaded since the start of the catalog.
         public var uploadedBytes: Int64 = 0
+        /// Bytes that were downloaded since the start of the catalog.
         public var downloadedBytes: Int64 = 0
+        /// Bytes of the local files that were released since the start of the catalog.
         public var releasedBytes: Int64 = 0
-        /// The name, description and date of the present problem; nil if there is none.
+        /// Name of the current problem; nil if there is none.
         public var problem: String?
+        /// The problem, and its remedy; nil if there is none.
         public var message: String?
+        /// The time at which the problem began, in microseconds since 1970; nil if there is none.
         public var since: Int64?
 
         public init() {}
@@ -83,9 +94,9 @@ public struct StorageStatus: Request {
                     "releasedBytes",
                     \.releasedBytes,
                     .integer(0...Int64.max),
-                    "Bytes of local files that were given up since the start."
+                    "Bytes of local files that were released since the start."
                 ),
-                .optional("problem", \.problem, .text(maxBytes: 64), "Name of the present problem."),
+                .optional("problem", \.problem, .text(maxBytes: 64), "Name of the current problem."),
                 .optional("message", \.message, .text(maxBytes: 2048), "The problem, and its remedy."),
                 .optional("since", \.since, .date(), "When it began, in microseconds since 1970."),
             ]

@@ -22,6 +22,7 @@ public struct SuggestEdit: Request {
         [.asset(\.asset), .networkAccess(\.isNetworkAccessAllowed), .atLeast(\.atLeast)]
     )
 
+    /// The suggested operations.
     public struct Result: JSONTabled {
         /// The operations, in order.
         public var adjustments: AdjustmentList

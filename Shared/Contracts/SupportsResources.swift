@@ -15,6 +15,7 @@ public struct SupportsResources: Request {
         [.required("types", \.types, .list(of: .name(ResourceType.self), limit: 64), "One type for each file.")]
     )
 
+    /// The result of the check.
     public struct Result: JSONTabled {
         /// True if an asset can be created from them.
         public var isSupported: Bool

@@ -29,8 +29,8 @@ public enum ThumbnailerRequest: ServiceRequest {
         .method(
             image,
             access: .view,
-            attachments: "Response, image.degraded: the image, in one or more frames; above \(ImageDelivery.inReply) "
-                + "bytes it is sent in image.chunk notifications before the response.",
+            attachments: "Response, image.degraded: the image, in one or more frames; above "
+                + "\(ImageDelivery.maxAttachedBytes) bytes it is sent in image.chunk notifications before the response.",
             notifications: [.imageDegraded, .imageChunk, .resourceProgress]
         ),
         .method(

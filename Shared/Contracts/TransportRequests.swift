@@ -8,7 +8,7 @@ enum TransportRequests {
 }
 
 extension JSONType where Value == JSON {
-    /// The id of a request.
+    /// The type of the id of a request.
     static var requestID: JSONType {
         JSONType(
             schema: ["anyOf": [["type": "integer"], ["type": "string", "maxLength": 128]]],

@@ -4,8 +4,9 @@ public import PhotoModel
 /// `jobs.create`: registers uploads or downloads of the resources of assets, all of them or none (T-34).
 public struct CreateUploadJobs: Request {
     public static let method = "jobs.create"
-    /// The assets; one job is made for each.
+    /// The assets; one job is registered for each.
     public var assets: [ObjectID]
+    /// Upload, or download only.
     public var kind: UploadJob.Kind
     /// Type of the resource; a video's original is used for `photo` if it has no photo.
     public var resourceType: ResourceType
@@ -17,7 +18,7 @@ public struct CreateUploadJobs: Request {
     }
 
     public static let table = parameters(
-        "Registers uploads of resources to remote storage, or downloads from there; they go on after a restart.",
+        "Registers uploads of resources to remote storage, or downloads from there; they continue after a restart.",
         blank: CreateUploadJobs(assets: []),
         [
             .required(
@@ -94,10 +95,11 @@ public struct ListUploadJobs: Request {
 
 /// Jobs, the oldest first, at most ``UploadJob/limit``.
 public struct UploadJobPage: JSONTabled {
+    /// The jobs.
     public var jobs: [UploadJob]
     /// The number of further jobs that can be created.
     public var capacity: Int
-    /// Grows with each change of a state; for `changedAfter`.
+    /// Increases with each change of a state; for `changedAfter`.
     public var version: Int64
     /// Number of the last job, if there are more; for `after`.
     public var next: Int64?
@@ -131,7 +133,9 @@ public struct UploadJobPage: JSONTabled {
 /// `jobs.update`: acknowledges, retries or cancels jobs, all of them or none (T-34).
 public struct UpdateUploadJobs: Request {
     public static let method = "jobs.update"
+    /// The numbers of the jobs.
     public var jobs: [Int64]
+    /// The action on them.
     public var action: UploadJob.Action
 
     public init(jobs: [Int64], action: UploadJob.Action) {

@@ -7,6 +7,7 @@ public struct BeginUpload: Request {
     /// The size of the file in bytes, nil if unknown. A size above the quota is refused at once.
     public var size: Int64?
 
+    /// The maximum number of bytes of an append.
     public static let chunkBytes = 1 << 20
 
     public init(size: Int64? = nil) { self.size = size }
@@ -24,10 +25,11 @@ public struct BeginUpload: Request {
         ]
     )
 
+    /// An open upload.
     public struct Result: JSONTabled {
         /// Id of the upload.
         public var upload: String
-        /// Maximum bytes per append.
+        /// The maximum number of bytes of an append.
         public var chunkBytes: Int
 
         public init(upload: String, chunkBytes: Int = BeginUpload.chunkBytes) {
@@ -75,6 +77,7 @@ public struct AppendUpload: Request {
         ]
     )
 
+    /// The bytes received so far.
     public struct Result: JSONTabled {
         /// Bytes received so far.
         public var size: Int64
@@ -121,8 +124,9 @@ public struct FinishUpload: Request {
         ]
     )
 
+    /// A complete upload.
     public struct Result: JSONTabled {
-        /// Its name.
+        /// Id of the upload.
         public var upload: String
         /// SHA-256 of the bytes.
         public var digest: String

@@ -7,7 +7,7 @@ public struct VerifyStorage: Request {
     public static let method = "storage.verify"
     /// The number of objects; nil for all.
     public var count: Int?
-    /// True if the bytes are downloaded and compared with their SHA-256; else sizes and the store's checksums are.
+    /// True to download the bytes and compare them with their SHA-256; false to compare only sizes and checksums.
     public var readsBytes: Bool
 
     public init(count: Int? = nil, readsBytes: Bool = false) {
@@ -25,16 +25,18 @@ public struct VerifyStorage: Request {
         ]
     )
 
+    /// The state of the objects at the remote store.
     public struct Result: JSONTabled {
         /// Number of objects that were compared.
         public var checked = 0
-        /// Digests of the first objects that the store does not have any more, and of those with other bytes.
+        /// SHA-256 of the first ``maxDigests`` objects that the store does not have any more.
         public var missing: [String] = []
+        /// SHA-256 of the first ``maxDigests`` objects with other bytes.
         public var damaged: [String] = []
         /// Number of lost or damaged objects that are uploaded again.
         public var repaired = 0
-        /// The most digests of each list.
-        public static let mostDigests = 100
+        /// The maximum number of digests in each list.
+        public static let maxDigests = 100
 
         public init() {}
 
@@ -48,14 +50,14 @@ public struct VerifyStorage: Request {
                 .defaulted(
                     "missing",
                     \.missing,
-                    .list(of: .text(maxBytes: 64), limit: mostDigests),
+                    .list(of: .text(maxBytes: 64), limit: maxDigests),
                     "SHA-256 of the first objects that the store does not have any more.",
                     default: []
                 ),
                 .defaulted(
                     "damaged",
                     \.damaged,
-                    .list(of: .text(maxBytes: 64), limit: mostDigests),
+                    .list(of: .text(maxBytes: 64), limit: maxDigests),
                     "SHA-256 of the first objects with other bytes.",
                     default: []
                 ),

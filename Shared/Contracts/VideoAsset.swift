@@ -41,13 +41,15 @@ public struct VideoAsset: Request {
 
     /// A part of a source that is shown at a time.
     public struct Segment: JSONTabled {
-        /// Microseconds of what is shown.
+        /// The time at which it is shown, in microseconds.
         public var start: Int64
+        /// The time for which it is shown, in microseconds.
         public var duration: Int64
-        /// Microseconds of the source; nil for a gap.
+        /// The time at which it begins in the source, in microseconds; nil for a gap.
         public var sourceStart: Int64?
+        /// Its length in the source, in microseconds.
         public var sourceDuration: Int64
-        /// Times as fast as the source.
+        /// The speed, as a multiple of that of the source.
         public var rate: Double
 
         public init(start: Int64, duration: Int64, sourceStart: Int64?, sourceDuration: Int64, rate: Double) {
@@ -84,12 +86,13 @@ public struct VideoAsset: Request {
         public var id: Int64 = 0
         /// Codec and size.
         public var media = VideoPlayback.Track()
-        /// True if this is the video track that is shown, or the sound that is heard.
+        /// True if this is the video track that is shown, or the audio track that is played.
         public var isShown = false
         /// False if the file says that players leave it out.
         public var isEnabled = true
-        /// Microseconds.
+        /// The time at which it begins, in microseconds.
         public var start: Int64 = 0
+        /// Its length in microseconds.
         public var duration: Int64 = 0
         /// Frames or packets by the file's index; 0 if unknown.
         public var frameCount: Int64 = 0
@@ -98,7 +101,7 @@ public struct VideoAsset: Request {
 
         public init() {}
 
-        /// The most segments of a track that are returned.
+        /// The maximum number of segments of a track that are returned.
         public static let maxSegments = 1024
 
         public static let table = JSONTable(
@@ -109,7 +112,12 @@ public struct VideoAsset: Request {
             [
                 .required("id", \.id, .integer(Int64.min...Int64.max), "Its identifier in the file."),
                 .required("media", \.media, .object(VideoPlayback.Track.self), "Codec and size."),
-                .required("isShown", \.isShown, .flag, "True if it is the picture or the sound that players present."),
+                .required(
+                    "isShown",
+                    \.isShown,
+                    .flag,
+                    "True if it is the video or the audio track that players present."
+                ),
                 .required("isEnabled", \.isEnabled, .flag, "True if the file says that players present it."),
                 .required("start", \.start, .integer(Int64.min...Int64.max), "When it begins."),
                 .required("duration", \.duration, .integer(0...Int64.max), "Its length."),
@@ -126,7 +134,7 @@ public struct VideoAsset: Request {
 
     /// A point of the volume's curve. Between points, the volume changes linearly.
     public struct Volume: JSONTabled {
-        /// Microseconds of what is shown.
+        /// The time in the video as it is shown, in microseconds.
         public var time: Int64
         /// 1 is the volume of the source.
         public var volume: Double
@@ -145,6 +153,7 @@ public struct VideoAsset: Request {
         )
     }
 
+    /// The composition of a video.
     public struct Result: JSONTabled {
         /// The asset.
         public var asset: ObjectID
@@ -154,10 +163,11 @@ public struct VideoAsset: Request {
         public var sequence: Int64 = 0
         /// The file that is shown; its tracks are those below.
         public var resource: AssetResource
-        /// Microseconds that the video is shown, by the time map.
+        /// The duration of the video with the speeds of the time map, in microseconds.
         public var duration: Int64 = 0
-        /// The microseconds of the video at which a Live Photo's still was taken; nil if the video does not say it.
+        /// The microseconds of the video at which a Live Photo's still was taken; nil if the video does not contain it.
         public var photoTime: Int64?
+        /// The tracks of ``resource``.
         public var tracks: [Track] = []
         /// The speeds of the source's parts: one segment if it is the same everywhere.
         public var timeMap: [Segment] = []
@@ -166,7 +176,7 @@ public struct VideoAsset: Request {
         /// True if time map and volume are in the file already, which an edit has rendered: its source is the last
         /// file. False if players and exports apply them to the file.
         public var isRendered = false
-        /// The files: the one that is shown and, behind it, the original of an edit.
+        /// The files: the one that is shown, then the original of an edit.
         public var sources: [AssetResource] = []
 
         public init(asset: ObjectID, resource: AssetResource) {
@@ -215,7 +225,7 @@ public struct VideoAsset: Request {
                     "sources",
                     \.sources,
                     .list(of: .object(AssetResource.self), limit: 4),
-                    "The file that is shown and, behind it, the original of an edit."
+                    "The file that is shown, then the original of an edit."
                 ),
             ]
         )

@@ -60,7 +60,7 @@ public struct ExportVideo: Request {
 
 /// The size and encoder of an exported video (`AVAssetExportPreset…`).
 ///
-/// Videos are made smaller to fit into the size, which is turned for upright ones, and are never enlarged.
+/// Videos are scaled down to fit into the size, whose sides are swapped for upright videos. They are never enlarged.
 public enum VideoExportPreset: String, Sendable, Hashable, CaseIterable {
     /// The tracks as they are, in an MPEG-4 file.
     case passthrough
@@ -76,8 +76,8 @@ public enum VideoExportPreset: String, Sendable, Hashable, CaseIterable {
 /// `video.exportStatus`: the progress of an export, at once or when it ends (S-60).
 public struct WaitForVideoExport: Request {
     public static let method = "video.exportStatus"
-    /// The longest `wait` in milliseconds.
-    public static let longestWait = 20_000
+    /// The maximum of `wait`, in milliseconds.
+    public static let maxWait = 20_000
     /// The name of the export.
     public var export: String
     /// Milliseconds to wait for its end.
@@ -89,14 +89,14 @@ public struct WaitForVideoExport: Request {
     }
 
     public static let table = parameters(
-        "How far an export is. Renews its lease.",
+        "The progress of an export. Renews its lease.",
         blank: WaitForVideoExport(export: ""),
         [
             .required("export", \.export, .text(maxBytes: 64), "Name of the export, from video.export."),
             .defaulted(
                 "wait",
                 \.wait,
-                .count(0...longestWait),
+                .count(0...maxWait),
                 "Milliseconds to wait for its end; the response comes earlier if it ends.",
                 default: 0
             ),
@@ -115,7 +115,7 @@ public struct CancelVideoExport: Request {
     public init(export: String) { self.export = export }
 
     public static let table = parameters(
-        "Ends an export, or gives up its finished file.",
+        "Ends an export, or releases its finished file.",
         blank: CancelVideoExport(export: ""),
         [.required("export", \.export, .text(maxBytes: 64), "Name of the export, from video.export.")]
     )
@@ -129,22 +129,25 @@ public struct VideoExportStatus: JSONTabled {
     public var export: String
     /// The video.
     public var asset: ObjectID
+    /// The state of the export.
     public var state: VideoExportState
+    /// The size and the encoder.
     public var preset: VideoExportPreset
-    /// Microseconds of the output that are made.
+    /// Microseconds of the output that are encoded.
     public var done: Int64 = 0
     /// Microseconds of the whole output.
     public var duration: Int64 = 0
-    /// The error for which it failed: name and message.
+    /// The error with which it failed: name and message; nil if it did not.
     public var error: JSONObject?
-    /// The name of the finished file as a stream for `video.read`.
+    /// The name of the finished file as a stream for `video.read`; nil before the end.
     public var stream: String?
     /// Bytes of the finished file.
     public var size: Int64 = 0
     /// Media type of the file.
     public var mimeType = ""
-    /// Pixels of the finished file.
+    /// Width of the finished file in pixels.
     public var pixelWidth = 0
+    /// Height of the finished file in pixels.
     public var pixelHeight = 0
 
     public init(export: String, asset: ObjectID, state: VideoExportState, preset: VideoExportPreset) {
@@ -156,7 +159,7 @@ public struct VideoExportStatus: JSONTabled {
 
     public static let table = JSONTable(
         "VideoExport",
-        "How far an export is.",
+        "The progress of an export.",
         unknown: .ignored,
         blank: VideoExportStatus(export: "", asset: .none, state: .waiting, preset: .highest),
         [
@@ -169,7 +172,7 @@ public struct VideoExportStatus: JSONTabled {
                 "waiting for others, running, done, failed or cancelled."
             ),
             .required("preset", \.preset, .name(VideoExportPreset.self), "Size and encoder of the file."),
-            .required("done", \.done, .integer(0...Int64.max), "Microseconds of the output that are made."),
+            .required("done", \.done, .integer(0...Int64.max), "Microseconds of the output that are encoded."),
             .required("duration", \.duration, .integer(0...Int64.max), "Microseconds of the whole output."),
             .optional("error", \.error, .members, "The cause of its failure: name and message."),
             .optional("stream", \.stream, .text(maxBytes: 128), "Name of the finished file for video.read."),

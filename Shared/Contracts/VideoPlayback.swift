@@ -67,17 +67,27 @@ public struct VideoPlayback: Request {
         public var kind = ""
         /// FFmpeg's name of the codec, for example "h264".
         public var codec = ""
+        /// The codec's profile; nil if unknown.
         public var profile: String?
-        /// The codec's four characters in the container.
+        /// The codec's FourCC in the container.
         public var tag: String?
+        /// True for a still, such as a cover.
         public var isPicture = false
+        /// Bits per second; 0 if unknown, as for all numbers that follow.
         public var bitRate: Int64 = 0
+        /// Width in pixels as stored.
         public var pixelWidth = 0
+        /// Height in pixels as stored.
         public var pixelHeight = 0
+        /// Bits per sample.
         public var bitDepth = 0
+        /// Frames per second.
         public var frameRate = 0.0
+        /// Samples of sound per second.
         public var sampleRate = 0
+        /// Channels of sound.
         public var channels = 0
+        /// ISO 639 code; nil if unknown.
         public var language: String?
 
         public init() {}
@@ -91,12 +101,12 @@ public struct VideoPlayback: Request {
                 .required("kind", \.kind, .text(maxBytes: 16), "video, audio, text or other."),
                 .required("codec", \.codec, .text(maxBytes: 64), "FFmpeg's name, for example h264 or aac."),
                 .optional("profile", \.profile, .text(maxBytes: 128), "The codec's profile."),
-                .optional("tag", \.tag, .text(maxBytes: 8), "The codec's four characters in the container."),
+                .optional("tag", \.tag, .text(maxBytes: 8), "The codec's FourCC in the container."),
                 .defaulted("isPicture", \.isPicture, .flag, "A still such as a cover.", default: false),
                 .defaulted("bitRate", \.bitRate, .integer(0...Int64.max), "Bits per second.", default: 0),
                 .defaulted("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Pixels as stored.", default: 0),
                 .defaulted("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Pixels as stored.", default: 0),
-                .defaulted("bitDepth", \.bitDepth, .count(0...64), "Bits of a sample.", default: 0),
+                .defaulted("bitDepth", \.bitDepth, .count(0...64), "Bits per sample.", default: 0),
                 .defaulted("frameRate", \.frameRate, .number(0...1e9), "Frames per second.", default: 0),
                 .defaulted("sampleRate", \.sampleRate, .count(0...1_000_000_000), "Samples per second.", default: 0),
                 .defaulted("channels", \.channels, .count(0...1024), "Channels of sound.", default: 0),
@@ -105,6 +115,7 @@ public struct VideoPlayback: Request {
         )
     }
 
+    /// The facts that a player of a video needs.
     public struct Result: JSONTabled {
         /// The asset.
         public var asset: ObjectID
@@ -124,20 +135,25 @@ public struct VideoPlayback: Request {
         public var isReordered = false
         /// Media type.
         public var mimeType = ""
-        /// Microseconds.
+        /// Length in microseconds.
         public var duration: Int64 = 0
-        /// Pixels as displayed.
+        /// Width in pixels as displayed.
         public var pixelWidth = 0
+        /// Height in pixels as displayed.
         public var pixelHeight = 0
         /// Degrees clockwise by which players turn the stored frames.
         public var rotation = 0.0
+        /// Frames per second; 0 if unknown.
         public var frameRate = 0.0
         /// True for high dynamic range.
         public var isHDR = false
-        /// FFmpeg's names; "unknown" if the file says nothing.
+        /// FFmpeg's name of the colour primaries; "unknown" if the file does not name them.
         public var primaries = ""
+        /// FFmpeg's name of the transfer function; "unknown" if the file does not name it.
         public var transfer = ""
+        /// FFmpeg's name of the colour matrix; "unknown" if the file does not name it.
         public var matrix = ""
+        /// The tracks of the file.
         public var tracks: [Track] = []
         /// True if the original is in remote storage and network access was not allowed.
         public var isInCloud = false
@@ -173,18 +189,41 @@ public struct VideoPlayback: Request {
                 .required("rotation", \.rotation, .number(0...360), "Degrees clockwise by which players turn frames."),
                 .required("frameRate", \.frameRate, .number(0...1e9), "Frames per second; 0 if unknown."),
                 .required("isHDR", \.isHDR, .flag, "High dynamic range: PQ or HLG."),
-                .required("primaries", \.primaries, .text(maxBytes: 64), "FFmpeg's name; unknown if not said."),
-                .required("transfer", \.transfer, .text(maxBytes: 64), "FFmpeg's name; unknown if not said."),
-                .required("matrix", \.matrix, .text(maxBytes: 64), "FFmpeg's name; unknown if not said."),
+                .required(
+                    "primaries",
+                    \.primaries,
+                    .text(maxBytes: 64),
+                    "FFmpeg's name; \"unknown\" if the file does not name it."
+                ),
+                .required(
+                    "transfer",
+                    \.transfer,
+                    .text(maxBytes: 64),
+                    "FFmpeg's name; \"unknown\" if the file does not name it."
+                ),
+                .required(
+                    "matrix",
+                    \.matrix,
+                    .text(maxBytes: 64),
+                    "FFmpeg's name; \"unknown\" if the file does not name it."
+                ),
                 .required("tracks", \.tracks, .list(of: .object(Track.self), limit: 64), "The tracks."),
-                .defaulted("isInCloud", \.isInCloud, .flag, "It is elsewhere.", default: false, isWritten: true),
+                .defaulted(
+                    "isInCloud",
+                    \.isInCloud,
+                    .flag,
+                    "The original is in remote storage, and network access was not allowed.",
+                    default: false,
+                    isWritten: true
+                ),
             ]
         )
     }
 }
 
-/// `PHVideoRequestOptionsDeliveryMode` (S-62)
+/// PhotoKit's `PHVideoRequestOptionsDeliveryMode` (S-62).
 public enum VideoDeliveryMode: String, NumberedName {
+    /// PhotoKit's modes, all of which deliver the whole file.
     case automatic, highQualityFormat, mediumQualityFormat, fastFormat
 
     public var number: Int {
@@ -197,7 +236,7 @@ public enum VideoDeliveryMode: String, NumberedName {
     }
 }
 
-/// `PHVideoRequestOptionsVersion` (S-62)
+/// PhotoKit's `PHVideoRequestOptionsVersion` (S-62).
 public enum VideoVersion: String, NumberedName {
     case current, original
 

@@ -93,7 +93,7 @@ extension BlockingIOExecutor {
     /// Returns the lane for reading or writing a whole file of a size in bytes.
     public static func lane(forBytes size: Int64) -> Lane { size <= FileHash.stepBytes ? .short : .long }
 
-    /// Returns the digest of a file's present bytes.
+    /// Returns the digest of a file's current bytes.
     public func hash(_ file: ResourceFile, for source: Source = .service) async throws -> ResourceDigest {
         let hash = FileHash(of: file)
         return try await job(Self.lane(forBytes: file.size), for: source) { steps in
@@ -106,7 +106,7 @@ extension BlockingIOExecutor {
 
     /// Reads a whole file and compares its digest.
     ///
-    /// - Parameter fromDisk: whether the file is first dropped from the page cache, so that it is read from the disk.
+    /// - Parameter fromDisk: true to drop the file from the page cache first, so that it is read from the disk
     /// - Throws: ``StorageError/resourceChanged(_:)`` if the bytes are not those that were stored
     public func verify(_ file: ResourceFile, fromDisk: Bool = false, for source: Source = .service) async throws {
         if fromDisk { try await run(for: source) { file.dropFromPageCache() } }
@@ -231,7 +231,7 @@ final class LaneQueue: Sendable {
     func begin(_ source: WorkSource) throws(RPCError) {
         let isFull = state.withLock { state in
             let own = state.jobsBySource[source, default: 0]
-            guard state.jobs < limit || own < WorkSource.reservedPlaces(of: limit) else { return true }
+            guard state.jobs < limit || own < WorkSource.reservedCount(of: limit) else { return true }
             state.jobs += 1
             state.jobsBySource[source] = own + 1
             return false

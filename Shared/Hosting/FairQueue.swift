@@ -26,9 +26,9 @@ public struct FairQueue<Source: Hashable & Sendable, Element> {
         count += 1
     }
 
-    /// Inserts an element before the first one of its source that satisfies a condition, else behind all of them.
+    /// Inserts an element before the first one of its source that satisfies a condition, else after all of them.
     ///
-    /// - Parameter isNext: true if it is the source's turn now; a source without elements comes last otherwise
+    /// - Parameter isNext: true to give the source the next turn; otherwise a source without elements comes last
     public mutating func insert(
         _ element: Element,
         from source: Source,
@@ -40,15 +40,15 @@ public struct FairQueue<Source: Hashable & Sendable, Element> {
         elements[source, default: []].insert(element, at: index)
         count += 1
         if isNext {
-            if !isNew, let place = order.firstIndex(of: source) { order.remove(at: place) }
+            if !isNew, let position = order.firstIndex(of: source) { order.remove(at: position) }
             order.prepend(source)
         } else if isNew {
             order.append(source)
         }
     }
 
-    /// Removes the next elements that satisfy a condition, without a change of turns: afterwards the next element, if
-    /// there is one, does not satisfy it.
+    /// Removes the next elements that satisfy a condition, without changing whose turn it is: afterwards the next
+    /// element, if there is one, does not satisfy it.
     public mutating func skip(while condition: (Element) -> Bool) {
         while let source = order.first {
             while let element = elements[source]?.first, condition(element) {
@@ -75,7 +75,7 @@ public struct FairQueue<Source: Hashable & Sendable, Element> {
         let element = elements[source]?.remove(at: index)
         if elements[source]?.isEmpty == true {
             elements[source] = nil
-            if let place = order.firstIndex(of: source) { order.remove(at: place) }
+            if let position = order.firstIndex(of: source) { order.remove(at: position) }
         }
         count -= 1
         return element

@@ -2,10 +2,10 @@
 struct AV1SequenceHeader {
     /// True if the image has brightness only.
     let isMonochrome: Bool
-    /// True if samples use all values; false for 16...235 of eight bits.
+    /// True if samples use the full range of values; false if eight bits use 16...235.
     let isFullRange: Bool
 
-    /// Parses a box `av1C`, which contains the header; nil for one that is not that of a still picture.
+    /// Parses the header in an `av1C` box; nil if it is not the header of a still picture.
     init?(configuration: ByteReader) {
         // Four bytes of configuration, then the type of the unit, of which 1 is a sequence header, and its size.
         guard let unit = configuration.byte(4), unit >> 3 & 15 == 1, unit & 2 != 0, let size = configuration.byte(5),
@@ -13,11 +13,11 @@ struct AV1SequenceHeader {
         else { return nil }
         var bits = Bits(reader: ByteReader(content))
         let profile = bits.next(3)
-        // The short form of a still picture, with its level.
+        // `still_picture`, `reduced_still_picture_header`, then the level.
         guard bits.next(1) == 1, bits.next(1) == 1 else { return nil }
         bits.skip(5)
         let (width, height) = (bits.next(4) + 1, bits.next(4) + 1)
-        // The sides, three tools of prediction, and three of filtering.
+        // The width, the height, and six flags of coding tools.
         bits.skip(width + height + 6)
         let isDeep = bits.next(1) == 1
         if profile == 2, isDeep { bits.skip(1) }

@@ -11,19 +11,19 @@ enum BMFFStructure {
     private struct Item {
         var type = ""
         var contentType = ""
-        /// The parts of the item, in order.
+        /// The ranges of the item's data, in order.
         var extents: [Range<Int>] = []
 
         /// The index of the last byte of its entry's flags.
         var flags = 0
 
-        /// The range of an item of one part, which EXIF and XMP always are.
+        /// The range of an item with a single extent, as EXIF and XMP items always have.
         var extent: Range<Int>? { extents.count == 1 ? extents[0] : nil }
     }
 
     static func read(_ file: ByteReader, kind: ImageFormat) throws(ImageHeader.Failure) -> ImageHeader {
         let outer = boxes(file)
-        // libheif uses the last of several, and also reads boxes after those that are read here.
+        // libheif uses the last of several `meta` boxes, and also reads boxes after those that are read here.
         let all = boxes(file, withAnyName: true)
         guard all.count < maxBoxes, all.count(where: { $0.name == "meta" }) <= 1 else {
             throw .invalid("a \(kind.rawValue) file with several descriptions or too many boxes")
@@ -43,7 +43,7 @@ enum BMFFStructure {
             throw .invalid("a \(kind.rawValue) file without a primary image")
         }
         let described = associated(properties, with: primary)
-        // Some files have it after the properties that change it.
+        // Some files have the size after the properties that change it.
         var size = described.last { $0.name == "ispe" }.flatMap { property -> (width: Int, height: Int)? in
             guard let width = property.content.big32(4), let height = property.content.big32(8) else { return nil }
             return (width, height)
@@ -71,8 +71,8 @@ enum BMFFStructure {
         header.hasLimitedGrey = hasLimitedGrey(described)
         header.isComplete = outer.allSatisfy(\.isWhole)
         let items = items(information: content("iinf"), locations: content("iloc"), data: content("idat"), file: file)
-        // libheif 1.15 copies the opacity of a tile with the size and the depth of the colours, behind the end of its
-        // memory.
+        // libheif 1.15 copies the alpha plane of a tile with the size and depth of the colour planes, which exceeds the
+        // memory of the alpha plane.
         if hasAuxiliaryOfTile(content("iref"), items) {
             throw .unsupported(found: "an image whose tiles have their own opacity")
         }
@@ -134,9 +134,9 @@ enum BMFFStructure {
         return nil
     }
 
-    /// Returns true if an image that is a part of another one has an auxiliary image.
+    /// Returns true if a tile of another image has an auxiliary image.
     ///
-    /// As libheif reads it, one reference begins where the numbers of the one before end, whatever size the box has.
+    /// As in libheif, a reference begins where the identifiers of the previous one end, whatever the size of its box.
     private static func hasAuxiliaryOfTile(_ references: ByteReader?, _ items: [Int: Item]) -> Bool {
         guard let references, let version = references.byte(0) else { return false }
         let width = version == 0 ? 2 : 4
@@ -151,7 +151,7 @@ enum BMFFStructure {
             if name.elementsEqual("auxl".utf8) { described.formUnion(others) }
             at = start + width + 2 + count * width
         }
-        // These are made of whole images, unless they are tiles themselves.
+        // Items of these types consist of whole images, unless they are tiles themselves.
         var tiles = Set(parts.filter { !["tmap", "iden", "sato"].contains(items[$0.key]?.type) }.values.joined())
         var open = Array(tiles)
         while let tile = open.popLast() {
@@ -162,7 +162,7 @@ enum BMFFStructure {
         return !tiles.isDisjoint(with: described)
     }
 
-    /// The most boxes in a box that are read.
+    /// The maximum number of boxes that are read in a box.
     private static let maxBoxes = 4096
 
     /// Returns the boxes in a box.
@@ -253,7 +253,7 @@ enum BMFFStructure {
                     )
                     if strings.count > 1 { item.contentType = String(decoding: strings[1], as: UTF8.self) }
                 }
-                // Of items with one identifier libheif knows the first.
+                // If several items have the same identifier, libheif uses the first.
                 if items[id] == nil { items[id] = item }
             }
         }

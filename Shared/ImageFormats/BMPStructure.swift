@@ -27,8 +27,8 @@ enum BMPStructure {
         return header
     }
 
-    /// Returns true if all rows are in the file; nil if they are compressed. The size in the header does not count,
-    /// because many programs write a wrong one.
+    /// Returns true if all rows are in the file; nil if they are compressed. The size in the header is ignored, because
+    /// many programs write a wrong one.
     private static func hasAllRows(_ reader: ByteReader, _ header: ImageHeader, _ form: Int, _ depth: Int) -> Bool? {
         guard let start = reader.little32(10), [0, 3].contains(form >= 40 ? reader.little32(30) ?? 0 : 0) else {
             return nil

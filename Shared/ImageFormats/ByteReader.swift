@@ -1,6 +1,7 @@
 import Glibc
 
-/// Reads numbers at byte offsets of untrusted data. Every access is bounds-checked; out of bounds is `nil`.
+/// Reads numbers at byte offsets of untrusted data. Every access is bounds-checked and returns `nil` if it is out of
+/// bounds.
 public struct ByteReader: Sendable {
     public let bytes: ArraySlice<UInt8>
     /// The byte order of ``short(_:)``, ``long(_:)`` and ``long8(_:)``.
@@ -17,7 +18,7 @@ public struct ByteReader: Sendable {
 
     public var count: Int { bytes.count }
 
-    /// Returns the bytes `offset..<offset + length`, or `nil` if they are not all present.
+    /// Returns the bytes `offset..<offset + length`, or `nil` if the data ends before them.
     public func slice(_ offset: Int, _ length: Int) -> ArraySlice<UInt8>? {
         guard offset >= 0, length >= 0, offset <= bytes.count, length <= bytes.count - offset else { return nil }
         let start = bytes.startIndex + offset
@@ -61,7 +62,7 @@ public struct ByteReader: Sendable {
         slice(offset, length).flatMap { String(validating: $0, as: UTF8.self) }
     }
 
-    /// Returns true if a text is at an offset.
+    /// Returns true if the bytes at an offset are the given text.
     public func has(_ text: StaticString, at offset: Int) -> Bool {
         guard let slice = slice(offset, text.utf8CodeUnitCount) else { return false }
         return slice.elementsEqual(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))

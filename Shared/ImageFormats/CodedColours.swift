@@ -12,7 +12,7 @@ public struct CodedColours: Sendable, Hashable {
         }
     }
 
-    /// The colours that the three numbers of a pixel stand for, and that of white.
+    /// The colours of the three components of a pixel, and that of white.
     public struct Primaries: Sendable, Hashable {
         public var red: Chromaticity
         public var green: Chromaticity
@@ -27,10 +27,10 @@ public struct CodedColours: Sendable, Hashable {
         }
     }
 
-    /// The curve between a number and the light.
+    /// The transfer function, which converts a component to linear light.
     public enum Transfer: Sendable, Hashable {
         case sRGB
-        /// The light is the number to this power, more than 0.
+        /// Linear light is the component to this power, which is more than 0.
         case power(Double)
         /// PQ (SMPTE ST 2084): high dynamic range.
         case perceptualQuantizer
@@ -54,8 +54,8 @@ public struct CodedColours: Sendable, Hashable {
 
     /// Creates the colours for numbers of ITU-T H.273, tables 2 and 3; nil for unknown numbers.
     ///
-    /// Curves of television in standard range count as that of sRGB, as they are displayed. Unspecified numbers (2) are
-    /// those of sRGB.
+    /// The curves of standard-range television are treated as that of sRGB, because they are displayed so. Unspecified
+    /// numbers (2) are those of sRGB.
     public init?(primaries: Int, transfer: Int) {
         guard let primaries = Primaries(code: primaries), let transfer = Transfer(code: transfer) else { return nil }
         self.init(primaries: primaries, transfer: transfer)

@@ -1,7 +1,7 @@
 import CZlib
 
-/// A table that maps colours to colours, as looks are exchanged between programs: a cube of points, or one curve for
-/// each channel. Colours are sRGB-encoded.
+/// A colour look-up table (LUT), the form in which programs exchange looks: a cube of points, or one curve for each
+/// channel. Colours are sRGB-encoded.
 public struct ColourTable: Sendable, Hashable {
     /// The number of points along each side of the cube, or of each curve.
     public let points: Int
@@ -23,8 +23,8 @@ public struct ColourTable: Sendable, Hashable {
         self.values = values
     }
 
-    /// Creates a table from the pixels of a picture: one row is a curve for each channel, else all pixels, row by row,
-    /// are the points of a cube. A HALD CLUT of any level is such a picture.
+    /// Creates a table from the pixels of an image: one row is a curve for each channel, else all pixels, row by row,
+    /// are the points of a cube. A HALD CLUT of any level is such an image.
     public init?(pixels values: [UInt16], width: Int, height: Int) {
         guard width > 0, height > 0, values.count == 3 * width * height else { return nil }
         if height == 1 {
@@ -35,14 +35,15 @@ public struct ColourTable: Sendable, Hashable {
         }
     }
 
-    /// Returns the table as PNG of 16 bits: a HALD CLUT if the number of points is a square, as a cube of 64 points is
-    /// one of level 8; else a picture with one row for each row of the cube.
+    /// The table as a PNG of 16 bits: a HALD CLUT if the number of points is a square (64 points are level 8); else an
+    /// image with one row for each row of the cube.
     public var png: [UInt8] {
         let (width, height) = size
         var raw: [UInt8] = []
         raw.reserveCapacity(height * (6 * width + 1))
         for row in 0..<height {
-            // Each sample less that of the pixel to the left: neighbouring points are similar.
+            // The filter Sub stores the differences from the pixel to the left, because neighbouring points are
+            // similar.
             raw.append(1)
             var before: [UInt8] = [0, 0, 0, 0, 0, 0]
             for at in stride(from: 3 * row * width, to: 3 * (row + 1) * width, by: 3) {
@@ -75,7 +76,7 @@ public struct ColourTable: Sendable, Hashable {
     private static func deflated(_ bytes: [UInt8]) -> [UInt8] {
         var count = compressBound(UInt(bytes.count))
         return [UInt8](unsafeUninitializedCapacity: Int(count)) { buffer, used in
-            // With a buffer of this size it can fail only if memory runs out.
+            // With a buffer of this size, compress2 can fail only if memory runs out.
             let status = compress2(buffer.baseAddress, &count, bytes, UInt(bytes.count), 9)
             used = status == Z_OK ? Int(count) : 0
         }

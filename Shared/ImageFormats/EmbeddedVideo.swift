@@ -1,8 +1,8 @@
 /// The video in the file of a motion photo: a range of its bytes that is a QuickTime or MPEG-4 file of its own.
 ///
-/// Google's cameras and those that follow them write it behind the image and its position into XMP (MicroVideo, and
-/// Motion Photo, in HEIC in a box `mpvd`). Samsung's write a table of blocks at the end of the file, one of which is
-/// the video.
+/// Cameras that use Google's format append it to the image and write its position into XMP (MicroVideo, Motion Photo);
+/// in HEIC it is in a box `mpvd`. Samsung's cameras write a table of blocks at the end of the file, one of which is the
+/// video.
 public struct EmbeddedVideo: Sendable {
     /// The bytes of the video in the file.
     public let range: Range<Int>
@@ -13,12 +13,12 @@ public struct EmbeddedVideo: Sendable {
         guard [.jpeg, .heic, .avif].contains(header.kind) else { return nil }
         let file = ByteReader(bytes)
         let packet = header.xmp.map { XMPText(bytes[$0]) }
-        let places = [
+        let candidates = [
             boxed(file, header.kind), samsung(file),
             packet.flatMap { $0.containerItem("MotionPhoto", size: bytes.count) },
         ]
-        for place in places + [packet.flatMap { atEnd($0, size: bytes.count) }] {
-            guard let place, let video = EmbeddedVideo(file, place) else { continue }
+        for range in candidates + [packet.flatMap { atEnd($0, size: bytes.count) }] {
+            guard let range, let video = EmbeddedVideo(file, range) else { continue }
             return video
         }
         return nil
@@ -47,8 +47,8 @@ public struct EmbeddedVideo: Sendable {
         return box.map { $0.content.bytes.startIndex..<$0.content.bytes.endIndex }
     }
 
-    /// The most blocks of Samsung's table that are read.
-    private static let mostBlocks = 64
+    /// The maximum number of blocks of Samsung's table that are read.
+    private static let maxBlocks = 64
 
     /// Returns the block `MotionPhoto_Data` of the table at the end of the file: `SEFH`, a version, the number of
     /// blocks, twelve bytes for each (kind, distance before the table, length), the length of all this, and `SEFT`.
@@ -58,7 +58,7 @@ public struct EmbeddedVideo: Sendable {
             file.has("SEFH", at: end - length), let count = file.little32(end - length + 8)
         else { return nil }
         let table = end - length
-        for entry in 0..<min(count, mostBlocks) {
+        for entry in 0..<min(count, maxBlocks) {
             let at = table + 12 + entry * 12
             guard let distance = file.little32(at + 4), let size = file.little32(at + 8), distance <= table,
                 size <= distance
@@ -73,8 +73,8 @@ public struct EmbeddedVideo: Sendable {
         return nil
     }
 
-    /// Returns the bytes behind the position that an earlier version of Google's format names, as a distance from the
-    /// end.
+    /// Returns the range of the video in the earlier version of Google's format, which states its distance from the end
+    /// of the file.
     private static func atEnd(_ packet: XMPText, size: Int) -> Range<Int>? {
         guard let distance = packet.number(":MicroVideoOffset"), (1..<size).contains(distance) else { return nil }
         return size - distance..<size

@@ -19,7 +19,7 @@ enum GIFStructure {
                 guard across > 0, down > 0, left + across <= 0xFFFF, top + down <= 0xFFFF else {
                     throw .invalid("a GIF frame without area, or outside any canvas")
                 }
-                // A code begins one bit longer than this and has at most 12 bits (GIF89a, appendix F).
+                // Codes begin one bit longer than this and have at most 12 bits (GIF89a, appendix F).
                 guard (1...11).contains(codeSize) else { throw .invalid("a GIF frame with impossible codes") }
                 frames += 1
                 // Some encoders write a canvas that is too small: it is extended to contain the frames.

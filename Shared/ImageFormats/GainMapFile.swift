@@ -2,7 +2,7 @@
     import Glibc
 #endif
 
-/// The gain map in an image file: its place, and the meaning of its values.
+/// The gain map in an image file: its location, and the meaning of its values.
 ///
 /// It is found in a JPEG among the images of its Multi-Picture Format index (CIPA DC-007) or of its XMP list (Ultra
 /// HDR), and in HEIC and AVIF as the second input of an item `tmap` (ISO 21496-1). Apple's maps are further images of a
@@ -10,10 +10,10 @@
 public enum GainMapFile: Sendable, Hashable {
     /// A JPEG of its own: a range of the file's bytes.
     case jpeg(Range<Int>, GainMapMetadata)
-    /// An image item of a HEIC or AVIF, and the index of the byte whose lowest bit hides it from those who list the
+    /// An image item of a HEIC or AVIF, and the index of the byte whose lowest bit hides it from programs that list the
     /// images of the file.
     case item(UInt32, hidingByte: Int, GainMapMetadata)
-    /// The auxiliary image of a HEIC with the type ``appleType``. The XMP packet of the map may name another headroom.
+    /// The auxiliary image of a HEIC with the type ``appleType``. The XMP packet of the map may state another headroom.
     case auxiliary(GainMapMetadata?)
 
     /// The type of Apple's maps.
@@ -46,7 +46,7 @@ public enum GainMapFile: Sendable, Hashable {
 
     // MARK: JPEG
 
-    /// The name of the segments with the binary form.
+    /// The name of the segments with the binary form of the metadata.
     static let isoName: StaticString = "urn:iso:std:iso:ts:21496:-1\0"
 
     /// Returns the ranges of the further images of a JPEG.

@@ -76,13 +76,13 @@ public enum GainMapJPEG {
         return (head, Array(image[offset...]))
     }
 
-    /// The most bytes of a segment's content.
+    /// The maximum size of a segment's content, in bytes.
     private static let longestSegment = 65_533
 
     /// The length of the index's segment.
     private static let indexLength = 4 + 4 + 82
 
-    /// The index of two images (CIPA DC-007): a directory of three entries, and 16 bytes for each image.
+    /// Returns the index of two images (CIPA DC-007): a directory of three entries, and 16 bytes for each image.
     private static func index(image: Int, map: Int, offset: Int) -> [UInt8] {
         func big(_ value: Int, _ count: Int = 4) -> [UInt8] {
             (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * (count - 1 - $0))) }

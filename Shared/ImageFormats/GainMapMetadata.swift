@@ -38,7 +38,7 @@ public struct GainMapMetadata: Sendable, Hashable {
     /// to base 2. A headroom is the luminance of the brightest white over that of white in standard range.
     public var baseHeadroom = 0.0
     public var alternateHeadroom: Double
-    /// True if values are encoded as Apple's cameras do: a share of the headroom, with the curve of BT.709.
+    /// True if values are encoded as by Apple's cameras: a fraction of the headroom, with the curve of BT.709.
     public var isApple = false
 
     /// Creates metadata of the logarithmic form.
@@ -135,7 +135,7 @@ public struct GainMapMetadata: Sendable, Hashable {
         return log2(1 + (headroom - 1) * linear)
     }
 
-    /// Returns the share of the gain that a display shows, 0...1.
+    /// Returns the fraction of the gain that a display shows, 0...1.
     ///
     /// - Parameter display: its headroom, at least 1
     public func weight(display: Double) -> Double {
@@ -160,7 +160,7 @@ public struct GainMapMetadata: Sendable, Hashable {
     /// The binary form of ISO 21496-1.
     var isoBytes: [UInt8] {
         func big(_ value: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) } }
-        /// A denominator with which every number of its range fits.
+        /// Writes a number with a denominator for which every valid number fits into 32 bits.
         func fraction(_ value: Double) -> [UInt8] {
             big(UInt32(bitPattern: Int32((value * 1_000_000).rounded()))) + big(1_000_000)
         }

@@ -1,11 +1,12 @@
 import Glibc
 
-/// The parts of an image file that are its image: samples, compressed or not, and what their decoder needs.
+/// The parts of an image file that are its image: samples, compressed or not, and the data that their decoder needs.
 ///
 /// Metadata, previews in them, color profiles and the orientation are left out, so that a file has the same image data
-/// after a program has written keywords, dates or a rating into it. ExifTool's `ImageDataHash` is about the same bytes.
+/// after a program has written keywords, dates or a rating into it. ExifTool's `ImageDataHash` covers nearly the same
+/// bytes.
 public enum ImageData {
-    /// The most parts of a file.
+    /// The maximum number of parts of a file.
     static let maxParts = 65_536
 
     /// Returns the ranges of the image data of a file, in the order of the format.
@@ -27,7 +28,7 @@ public enum ImageData {
         return found
     }
 
-    /// The tables and the frame header, and everything from the first scan to the end marker (ITU-T T.81, B.2).
+    /// Returns the tables and the frame header, and everything from the first scan to the end marker (ITU-T T.81, B.2).
     private static func jpeg(_ reader: ByteReader) -> [Range<Int>]? {
         var ranges: [Range<Int>] = []
         var offset = 2
@@ -42,7 +43,8 @@ public enum ImageData {
             case 0xDA:
                 guard let last = endMarker(reader, from: end) else { return nil }
                 return ranges + [offset..<last]
-            // Application data and comments; Adobe's says how the components are to be converted.
+            // Application data and comments are left out, except Adobe's segment (0xEE): it states how to convert the
+            // components.
             case 0xE0...0xED, 0xEF, 0xFE: break
             default: ranges.append(offset..<end)
             }
@@ -65,7 +67,7 @@ public enum ImageData {
         }
     }
 
-    /// The chunks that decoders need (PNG, third edition, 11.2 and 11.3.1), and those of animations.
+    /// Returns the chunks that decoders need (PNG, third edition, 11.2 and 11.3.1), and those of animations.
     private static func png(_ reader: ByteReader) -> [Range<Int>]? {
         var ranges: [Range<Int>] = []
         var offset = 8
@@ -81,7 +83,7 @@ public enum ImageData {
         return nil
     }
 
-    /// The chunks with pixels (RFC 9649, section 2).
+    /// Returns the chunks with pixels (RFC 9649, section 2).
     private static func webp(_ reader: ByteReader) -> [Range<Int>]? {
         var ranges: [Range<Int>] = []
         var offset = 12

@@ -8,8 +8,8 @@ public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
     public static func sniff(_ bytes: some Collection<UInt8>) -> ImageFormat? {
         let head = Array(bytes.prefix(512))
         func has(_ text: StaticString, at offset: Int = 0) -> Bool {
-            let wanted = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
-            return head.dropFirst(offset).starts(with: wanted)
+            let expected = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+            return head.dropFirst(offset).starts(with: expected)
         }
         if head.starts(with: [0xFF, 0xD8, 0xFF]) { return .jpeg }
         if head.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) { return .png }
@@ -22,7 +22,7 @@ public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
         if has("8BPS") { return .psd }
         if head.starts(with: ICOStructure.magic) { return .ico }
         if PNMStructure.sniff(head) { return .pnm }
-        // The last, because it has no magic number.
+        // TGA is tested last, because it has no magic number.
         return TGAStructure(ByteReader(head)) == nil ? nil : .tga
     }
 
@@ -50,7 +50,7 @@ public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
     /// Image formats that are recognized but not opened.
     private static let unsupportedMagic: [(name: String, magic: [UInt8])] =
         [
-            // A trial with OpenJPEG 2.5.0 ended the process at an assertion in a damaged file; the cause is not known.
+            // OpenJPEG 2.5.0 ended the process with a failed assertion on a damaged file; the cause is not known.
             ("JPEG 2000", [0, 0, 0, 0x0C, 0x6A, 0x50, 0x20, 0x20]), ("JPEG 2000", [0xFF, 0x4F, 0xFF, 0x51]),
             ("OpenEXR", [0x76, 0x2F, 0x31, 0x01]), ("JPEG XR", [0x49, 0x49, 0xBC]),
             ("Radiance HDR", Array("#?RADIANCE".utf8)), ("DirectDraw surface", Array("DDS ".utf8)),
@@ -82,7 +82,7 @@ public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
     public static let supportedNames: [String] = allCases.filter { $0 != .raw }.map(\.rawValue)
 
     /// True if decoders apply the file's own orientation, in which case the EXIF orientation is informational.
-    public var turnsItself: Bool { self == .heic || self == .avif || self == .jxl }
+    public var isOrientedByDecoder: Bool { self == .heic || self == .avif || self == .jxl }
 
     /// The media type, for example "image/jpeg".
     public var mimeType: String {

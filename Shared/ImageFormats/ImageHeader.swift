@@ -14,7 +14,7 @@ public struct ImageHeader: Sendable, Hashable {
     /// The EXIF orientation 1...8 as stored; 1 if it is missing or invalid.
     public var orientation = 1
     /// True if `orientation` has to be applied to the decoded pixels.
-    public var obeysOrientation: Bool { !kind.turnsItself }
+    public var obeysOrientation: Bool { !kind.isOrientedByDecoder }
     /// The number of frames of a GIF, WebP or APNG; at least 1.
     public var frameCount = 1
     /// True if the file may contain transparency.
@@ -49,21 +49,21 @@ public struct ImageHeader: Sendable, Hashable {
         self.storedHeight = storedHeight
     }
 
-    private var isTurned: Bool { obeysOrientation && orientation >= 5 }
+    private var swapsSides: Bool { obeysOrientation && orientation >= 5 }
     /// The width in pixels as displayed.
-    public var pixelWidth: Int { isTurned ? storedHeight : storedWidth }
+    public var pixelWidth: Int { swapsSides ? storedHeight : storedWidth }
     /// The height in pixels as displayed.
-    public var pixelHeight: Int { isTurned ? storedWidth : storedHeight }
+    public var pixelHeight: Int { swapsSides ? storedWidth : storedHeight }
 
     /// The reason why the image is not shown; nil if it is within the bounds.
     public var problem: String? {
         ImageBounds.problem(kind, width: pixelWidth, height: pixelHeight, frames: frameCount)
     }
 
-    /// The longest side of an image that can be imported, in pixels; images with far shorter ones are not shown.
+    /// The maximum side of an image that can be imported, in pixels. The limits of ``ImageBounds`` are much smaller.
     private static let longestSide = Int(Int32.max)
 
-    /// The reason that a header could not be read.
+    /// The reason why a header could not be read.
     public enum Failure: Error, Sendable, Hashable {
         case unsupported(found: String)
         /// The file ends inside its header.
@@ -97,7 +97,7 @@ public struct ImageHeader: Sendable, Hashable {
             throw .invalid("an image of \(header.storedWidth) by \(header.storedHeight) pixels")
         }
         guard max(header.storedWidth, header.storedHeight) <= longestSide else {
-            throw .invalid("an image of \(header.storedWidth) by \(header.storedHeight) pixels, more than any has")
+            throw .invalid("an image of \(header.storedWidth) by \(header.storedHeight) pixels, more than is supported")
         }
         let exif = header.exif.map { bytes[$0] } ?? header.texts.exif?[...]
         let xmp = header.xmp.map { bytes[$0] } ?? header.texts.xmp?[...]

@@ -70,14 +70,14 @@ public enum JPEGStructure {
         segment(ByteReader(bytes), marker: 0xE2, name: "ICC_PROFILE\0") != nil
     }
 
-    /// Returns the content behind the name of the first such segment before the image data, as indices of the reader's
-    /// bytes.
-    static func segment(_ reader: ByteReader, marker wanted: Int, name: StaticString) -> Range<Int>? {
+    /// Returns the content, without the name, of the first segment with this marker and name before the image data, as
+    /// indices of the reader's bytes.
+    static func segment(_ reader: ByteReader, marker expected: Int, name: StaticString) -> Range<Int>? {
         var offset = 2
         while reader.byte(offset) == 0xFF, let marker = reader.byte(offset + 1), marker != 0xDA,
             let length = reader.big16(offset + 2), length >= 2, let content = reader.slice(offset + 4, length - 2)
         {
-            if marker == wanted, reader.has(name, at: offset + 4), content.count >= name.utf8CodeUnitCount {
+            if marker == expected, reader.has(name, at: offset + 4), content.count >= name.utf8CodeUnitCount {
                 return content.startIndex + name.utf8CodeUnitCount..<content.endIndex
             }
             offset += 2 + length

@@ -34,9 +34,9 @@ enum JPEGXLStructure {
     private static func codestream(_ reader: ByteReader) throws(ImageHeader.Failure) -> ImageHeader {
         guard reader.byte(0) == 0xFF, reader.byte(1) == 0x0A else { throw .invalid("a jxl file without a codestream") }
         var bits = Bits(reader, from: 2)
-        guard let size = bits.size(), let isUsual = bits.flag() else { throw .truncated }
+        guard let size = bits.size(), let isDefault = bits.flag() else { throw .truncated }
         var header = ImageHeader(kind: .jxl, storedWidth: size.width, storedHeight: size.height)
-        guard !isUsual, bits.flag() == true else { return header }
+        guard !isDefault, bits.flag() == true else { return header }
         guard let turn = bits.number(3), let hasOwnSize = bits.flag() else { throw .truncated }
         // Orientations from five on swap width and height. Decoders apply the codestream's orientation and ignore that
         // of EXIF.

@@ -53,7 +53,7 @@ extension MovieHeader {
         }
     }
 
-    /// Returns the first text of a list of a length, a language and a text each.
+    /// Returns the first text of a list whose entries are a length, a language and a text.
     private static func internationalText(_ content: ByteReader) -> String? {
         guard let length = content.big16(0), length <= content.count - 4 else { return nil }
         return content.text(4, length).map(trimmed)
@@ -81,7 +81,7 @@ extension MovieHeader {
         return at <= content.count ? (content.text(start, at - start), at + 1) : nil
     }
 
-    /// Returns 3GPP's keywords, each with its length, separated by commas.
+    /// Returns 3GPP's keywords, which are stored with their lengths, as one text separated by commas.
     private static func keywords(_ content: ByteReader) -> String? {
         guard let count = content.byte(6) else { return nil }
         var words: [String] = []

@@ -1,7 +1,7 @@
 /// The contents of a video's container header: QuickTime and MPEG-4 files, detected by their first bytes.
 ///
 /// Only the `moov` box is read, which may be at either end of a file of any size, and the headers of fragments if
-/// `moov` does not have their duration. Nothing is decoded.
+/// `moov` does not have their duration. No samples are decoded.
 public struct MovieHeader: Sendable, Hashable {
     /// The uniform type identifier.
     public var contentType: String
@@ -16,9 +16,9 @@ public struct MovieHeader: Sendable, Hashable {
     /// never set.
     public var created: Int64?
     /// Apple's `com.apple.quicktime.` values by the rest of their key: `content.identifier`, `creationdate`, … Values
-    /// that other programs write in other places have the same keys.
+    /// that other programs write into other boxes have the same keys.
     public var values: [String: String] = [:]
-    /// The frames per second at which the camera recorded, as Android writes it; nil if the file does not say it.
+    /// The frames per second at which the camera recorded, as Android writes it; nil if the file does not state it.
     public var captureRate: Double?
     /// The XMP packet; nil if there is none.
     public var xmp: [UInt8]?
@@ -44,8 +44,8 @@ public struct MovieHeader: Sendable, Hashable {
         return known.contains(brand) ? "public.mpeg-4" : nil
     }
 
-    /// The most boxes of a file that are examined; a fragmented video has two for each fragment.
-    private static let mostBoxes = 65_536
+    /// The maximum number of boxes of a file that are examined; a fragmented video has two for each fragment.
+    private static let maxBoxes = 65_536
 
     /// Finds and parses the `moov` box of a file.
     ///
@@ -64,7 +64,7 @@ public struct MovieHeader: Sendable, Hashable {
         var xmp: [UInt8]?
         var fragments: MovieFragments?
         var hasContent = false
-        for _ in 0..<mostBoxes where offset < size {
+        for _ in 0..<maxBoxes where offset < size {
             let head = ByteReader(try read(offset, 16))
             let name = head.text(4, 4)
             let isContent = name == "mdat" || name == "moof"
@@ -72,7 +72,7 @@ public struct MovieHeader: Sendable, Hashable {
             do {
                 extent = try Self.extent(of: head, upTo: size - offset)
             } catch {
-                // Some cameras append bytes that are no boxes to a complete video. Players ignore them.
+                // Some cameras append bytes that are not boxes to a complete video. Players ignore them.
                 if found != nil, hasContent, !isContent { break }
                 throw error
             }
@@ -157,11 +157,11 @@ public struct MovieHeader: Sendable, Hashable {
             default: continue
             }
         }
-        // Last, because the keys above are more exact.
+        // User data is read last, because the keys above are more exact.
         for box in Self.boxes(moov) where box.name == "udta" { readUserData(box.content) }
     }
 
-    /// Reads the duration of a fragmented file, whose header says zero.
+    /// Reads the duration of a fragmented file whose `mvhd` has a duration of zero.
     private mutating func readFragmentedDuration(_ box: ByteReader, scale: Int) {
         guard duration == 0, scale > 0,
             let header = Self.boxes(box).first(where: { $0.name == "mehd" })?.content,
@@ -178,14 +178,14 @@ public struct MovieHeader: Sendable, Hashable {
 
     private mutating func readTimes(_ box: ByteReader) {
         let isLong = box.byte(0) == 1
-        guard let made = isLong ? box.big(4, 8) : box.big32(4), let scale = box.big32(isLong ? 20 : 12), scale > 0,
+        guard let creation = isLong ? box.big(4, 8) : box.big32(4), let scale = box.big32(isLong ? 20 : 12), scale > 0,
             let length = isLong ? box.big(24, 8) : box.big32(16)
         else { return }
         let seconds = Double(length) / Double(scale)
         if length != 0xFFFF_FFFF, seconds < 10_000_000 { duration = Int64(seconds * 1_000_000) }
         // Some programs count from 1970. Counted from 1904, their numbers would be dates before 1970.
-        let countsFrom1970 = (Self.earliest..<Self.epoch).contains(Int64(made))
-        let date = Int64(made) - (countsFrom1970 ? 0 : Self.epoch)
+        let countsFrom1970 = (Self.earliest..<Self.epoch).contains(Int64(creation))
+        let date = Int64(creation) - (countsFrom1970 ? 0 : Self.epoch)
         // Cameras whose clock was never set write 1904, and some programs write 1970.
         if date > 0, date < 253_402_300_799 { created = date * 1_000_000 }
     }
@@ -208,7 +208,7 @@ public struct MovieHeader: Sendable, Hashable {
         guard (1...65_535).contains(size.0), (1...65_535).contains(size.1) else { return }
         (pixelWidth, pixelHeight) = first == 0 ? (size.1, size.0) : size
         readRate(media)
-        // iPhones write the lens beside the track, all else beside the video.
+        // iPhones write the lens into the metadata of the track, and all other values into that of the video.
         if let meta = parts.first(where: { $0.name == "meta" })?.content {
             var track = MovieHeader(contentType: contentType)
             track.readValues(meta)

@@ -6,7 +6,7 @@ public struct MovieTrack: Sendable, Hashable {
         public var duration: Int64
         /// The microseconds of the track's media at which it begins; nil for a gap.
         public var mediaStart: Int64?
-        /// The speed of the media: 1 is the usual one, and 0 holds one moment.
+        /// The speed of the media: 1 is the normal one, and 0 holds one frame.
         public var rate: Double
     }
 
@@ -21,12 +21,12 @@ public struct MovieTrack: Sendable, Hashable {
     public var mediaDuration: Int64
     /// Empty without an edit list: all of the media is shown. Ends before the first entry that is damaged.
     public var edits: [Edit]
-    /// True for the track with the moment of a Live Photo's still.
+    /// True for the track with the time of a Live Photo's still.
     public var hasStillTime: Bool
 
-    /// The most tracks that are read, and the most entries of an edit list.
-    private static let mostTracks = 64
-    private static let mostEdits = 1024
+    /// The maximum number of tracks that are read, and of entries of an edit list.
+    private static let maxTracks = 64
+    private static let maxEdits = 1024
 
     /// Finds and parses the tracks of a file; empty for other containers, damaged files, and ones in fragments.
     ///
@@ -48,7 +48,8 @@ public struct MovieTrack: Sendable, Hashable {
         return []
     }
 
-    /// The microseconds of the video at which a Live Photo's still was taken, by Apple's track for it; nil without one.
+    /// Returns the microseconds of the video at which a Live Photo's still was taken, by Apple's track for it; nil
+    /// without one.
     public static func stillTime(_ tracks: [MovieTrack]) -> Int64? {
         guard let track = tracks.first(where: \.hasStillTime) else { return nil }
         var time: Int64 = 0
@@ -63,7 +64,7 @@ public struct MovieTrack: Sendable, Hashable {
         let parts = MovieHeader.boxes(moov)
         let header = parts.first { $0.name == "mvhd" }?.content
         guard let scale = header.flatMap({ $0.big32($0.byte(0) == 1 ? 20 : 12) }), scale > 0 else { return [] }
-        return parts.filter { $0.name == "trak" }.prefix(mostTracks).compactMap { track($0.content, scale) }
+        return parts.filter { $0.name == "trak" }.prefix(maxTracks).compactMap { track($0.content, scale) }
     }
 
     private static func track(_ box: ByteReader, _ movieScale: Int) -> MovieTrack? {
@@ -96,7 +97,7 @@ public struct MovieTrack: Sendable, Hashable {
         let isLong = list.byte(0) == 1
         let width = isLong ? 8 : 4
         var edits: [Edit] = []
-        for index in 0..<min(mostEdits, list.big32(4) ?? 0) {
+        for index in 0..<min(maxEdits, list.big32(4) ?? 0) {
             let at = 8 + index * (2 * width + 4)
             guard let raw = list.slice(at + width, width), let rate = list.big32(at + 2 * width),
                 let duration = list.big(at, width).flatMap({ microseconds($0, movieScale) })
@@ -126,7 +127,7 @@ public struct MovieTrack: Sendable, Hashable {
         return String(decoding: samples.bytes, as: UTF8.self).contains("com.apple.quicktime.still-image-time")
     }
 
-    /// Returns a time in microseconds; nil above 30 years, so that sums of times stay numbers.
+    /// Returns a time in microseconds; nil above 30 years, so that sums of times do not overflow.
     private static func microseconds(_ value: Int, _ scale: Int) -> Int64? {
         let seconds = Double(value) / Double(scale)
         return seconds < 1e9 ? Int64((seconds * 1e6).rounded()) : nil

@@ -17,14 +17,15 @@ public struct PNGTextChunks: Sendable, Hashable {
     /// The maximum size of a text after decompression, in bytes.
     private static let longest = 16 << 20
 
-    /// Bytes of all texts after decompression. One that cannot be decompressed counts as the longest.
+    /// Bytes of all texts after decompression. A text that cannot be decompressed counts as ``longest``.
     private var expanded = 0
 
     /// Creates a value without metadata.
     public init() {}
 
-    /// Reads a chunk; other chunks than those with metadata are ignored. The first of each kind counts. No further text
-    /// is read after more than two of the longest, because they may have a thousand times the bytes of the file.
+    /// Reads a chunk. Chunks without metadata are ignored, and of several of a kind all but the first. No further text
+    /// is read once their total exceeds twice ``longest``: decompressed, they may have a thousand times the bytes of
+    /// the file.
     mutating func add(_ name: String, _ content: ArraySlice<UInt8>) {
         if name == "tIME" {
             modificationTime = modificationTime ?? Self.time(ByteReader(content))
@@ -57,7 +58,7 @@ public struct PNGTextChunks: Sendable, Hashable {
         }
     }
 
-    /// Returns true if a text can have metadata of a kind that is not there yet.
+    /// Returns true if a text can have metadata of a kind that was not found yet.
     private func isUsed(_ keyword: String) -> Bool {
         switch keyword {
         case "creation time": creationTime == nil

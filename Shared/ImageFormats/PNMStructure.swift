@@ -18,7 +18,7 @@ public struct PNMStructure: Sendable, Hashable {
     /// True if a set sample is black.
     public var isInk: Bool { variant == 1 || variant == 4 }
 
-    /// Headers are shorter, unless they have very long comments.
+    /// The maximum length of a header with its comments, in bytes.
     private static let longestHeader = 65_536
 
     /// Returns true if the bytes begin a portable map.
@@ -35,12 +35,12 @@ public struct PNMStructure: Sendable, Hashable {
         let map = try PNMStructure(reader)
         var header = ImageHeader(kind: .pnm, storedWidth: map.width, storedHeight: map.height)
         header.hasAlpha = map.hasAlpha
-        header.isComplete = map.leastBytes.map { $0 <= reader.count - map.start } ?? false
+        header.isComplete = map.minBytes.map { $0 <= reader.count - map.start } ?? false
         return header
     }
 
-    /// The least bytes that the samples take; nil if their number overflows.
-    private var leastBytes: Int? {
+    /// The minimum number of bytes of the samples; nil if it overflows.
+    private var minBytes: Int? {
         let (pixels, isTooMuch) = width.multipliedReportingOverflow(by: height)
         guard !isTooMuch, pixels <= 1 << 50 else { return nil }
         return switch variant {

@@ -103,18 +103,18 @@ public struct PSDStructure: Sendable, Hashable {
     }
 
     /// Returns true if the number of layers is negative, which means that the flattened image has opacity. With 16 bits
-    /// the layers are in a block behind their usual place, which is empty then.
+    /// per sample the layers are in a block after their normal position, which is empty.
     private static func hasOpacity(_ reader: ByteReader, _ layers: Range<Int>, isLarge: Bool) -> Bool {
         func isNegative(_ offset: Int) -> Bool { (reader.big16(offset) ?? 0) >= 0x8000 }
         let size = isLarge ? 8 : 4
-        guard layers.count > 8, let usual = reader.big(layers.lowerBound, size) else { return false }
-        guard usual == 0 else { return isNegative(layers.lowerBound + size) }
+        guard layers.count > 8, let layerBytes = reader.big(layers.lowerBound, size) else { return false }
+        guard layerBytes == 0 else { return isNegative(layers.lowerBound + size) }
         guard let mask = reader.big32(layers.lowerBound + size) else { return false }
         var offset = layers.lowerBound + size + 4 + mask
         while offset < layers.upperBound, reader.has("8BIM", at: offset) || reader.has("8B64", at: offset),
             let key = reader.text(offset + 4, 4)
         {
-            // "Mt16" has no content: it says that there is opacity.
+            // "Mt16" has no content: it indicates opacity.
             if key == "Mt16" { return true }
             let size = isLarge && longBlocks.contains(key) ? 8 : 4
             let start = offset + 8 + size
@@ -150,7 +150,7 @@ public struct PSDStructure: Sendable, Hashable {
         }
     }
 
-    /// The lengths of the compressed rows in the order of the file; nil if they are not all there.
+    /// Returns the lengths of the compressed rows in the order of the file; nil if the file ends before them.
     public func rowLengths(_ reader: ByteReader) -> [Int]? {
         let size = isLarge ? 4 : 2
         let rows = channels * height

@@ -2,7 +2,7 @@
 public enum RawFileType {
     /// Returns the uniform type identifier of a raw file, or nil for anything else.
     ///
-    /// The type is detected by the bytes. The file extension is used only to tell apart the formats that are based on
+    /// The type is detected by the bytes. The file extension is used only to distinguish the formats that are based on
     /// TIFF.
     ///
     /// - Parameters:

@@ -18,7 +18,7 @@ public struct TGAStructure: Sendable, Hashable {
     public let isMirrored: Bool
     /// The number of the palette's first colour.
     public let paletteFirst: Int
-    /// The colours of the palette in the file, and bits of each.
+    /// The range of the palette in the file, and the bits of each of its colours.
     public let palette: Range<Int>
     public let paletteDepth: Int
     /// The offset of the first pixel.
@@ -75,10 +75,10 @@ public struct TGAStructure: Sendable, Hashable {
 
     /// Returns true if all pixels are in the file.
     private func isComplete(_ reader: ByteReader) -> Bool {
-        let wanted = width * height
-        guard isCompressed else { return reader.count - start >= wanted * pixelBytes }
+        let total = width * height
+        guard isCompressed else { return reader.count - start >= total * pixelBytes }
         var (offset, pixels) = (start, 0)
-        while pixels < wanted {
+        while pixels < total {
             guard let packet = reader.byte(offset) else { return false }
             let count = packet & 0x7F + 1
             offset += 1 + (packet & 0x80 != 0 ? 1 : count) * pixelBytes

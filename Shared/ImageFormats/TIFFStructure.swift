@@ -1,6 +1,7 @@
 /// Parses the first directory of a TIFF structure: of a TIFF or BigTIFF file or of an EXIF block.
 public enum TIFFStructure {
-    private static let longest = 4096
+    /// The maximum number of entries of a directory.
+    private static let maxEntries = 4096
 
     static func read(_ file: ByteReader) throws(ImageHeader.Failure) -> ImageHeader {
         guard let first = Directory(file, at: nil) else { throw .truncated }
@@ -46,24 +47,26 @@ public enum TIFFStructure {
     /// Returns true if an error of libtiff means that pixels are missing: for a strip that cannot be decoded,
     /// ImageMagick returns the earlier content of its memory, which may come from other files.
     ///
-    /// Errors in directories, such as that of EXIF, leave the pixels alone, and the decoder of fax clears the rows that
-    /// it cannot read. The text ends with the name of the function.
-    public static func isOfPixels(_ error: String) -> Bool {
+    /// Errors in directories, such as that of EXIF, do not concern the pixels, and the fax decoder clears the rows that
+    /// it cannot read. The error's text ends with the name of libtiff's function.
+    public static func meansMissingPixels(_ error: String) -> Bool {
         !["Directory", "FetchNormalTag", "SetField", "Fax"].contains(where: error.contains)
     }
 
-    /// Returns the file with usual values in place of those that TIFF does not define, for which libtiff refuses it:
-    /// the orientation 1 and the resolution in inches; nil if the values are valid or missing.
-    public static func upright(_ bytes: [UInt8]) -> [UInt8]? {
+    /// Returns the file with default values for an orientation (1) or a resolution unit (inches) that TIFF does not
+    /// define, because libtiff refuses such a file; nil if both values are valid or missing.
+    public static func corrected(_ bytes: [UInt8]) -> [UInt8]? {
         guard let directory = Directory(ByteReader(bytes), at: nil) else { return nil }
         var result: [UInt8]?
-        for (tag, allowed, usual) in [(0x0112, 1...8, UInt8(1)), (0x0128, 1...3, 2)] {
-            guard let value = directory.number(tag), !allowed.contains(value), let place = directory.place(tag) else {
+        for (tag, allowed, fallback) in [(0x0112, 1...8, UInt8(1)), (0x0128, 1...3, 2)] {
+            guard let value = directory.number(tag), !allowed.contains(value),
+                let range = directory.valueRange(tag)
+            else {
                 continue
             }
             var changed = result ?? bytes
-            for index in place { changed[index] = 0 }
-            changed[directory.reader.isLittle ? place.lowerBound : place.upperBound - 1] = usual
+            for index in range { changed[index] = 0 }
+            changed[directory.reader.isLittle ? range.lowerBound : range.upperBound - 1] = fallback
             result = changed
         }
         return result
@@ -90,9 +93,9 @@ public enum TIFFStructure {
         var next = Directory(file, at: nil)
         var (found, seen): ([Range<Int>], Set<Int>) = ([], [])
         while let directory = next, seen.count < maxDirectories, seen.insert(directory.start).inserted {
-            for one in directories(file, directory) {
+            for image in directories(file, directory) {
                 for (offsets, lengths) in [(0x0111, 0x0117), (0x0144, 0x0145)] {
-                    let parts = zip(one.numbers(offsets), one.numbers(lengths))
+                    let parts = zip(image.numbers(offsets), image.numbers(lengths))
                     for (offset, length) in parts where found.count < ImageData.maxParts {
                         guard let content = file.slice(offset, length) else { return nil }
                         found.append(content.startIndex..<content.endIndex)
@@ -104,11 +107,11 @@ public enum TIFFStructure {
         return found
     }
 
-    /// The most directories that follow each other.
+    /// The maximum number of directories that follow each other.
     private static let maxDirectories = 64
 
     private static func directories(_ file: ByteReader, _ first: Directory) -> [Directory] {
-        [first] + first.places(directoriesTag).compactMap { Directory(file, at: $0) }
+        [first] + first.offsets(directoriesTag).compactMap { Directory(file, at: $0) }
     }
 
     private static func holdsSensorData(_ directory: Directory) -> Bool {
@@ -155,7 +158,7 @@ public enum TIFFStructure {
 
     /// Returns the maker note of an EXIF block.
     static func makerNote(_ block: ByteReader) -> ByteReader? {
-        guard let first = Directory(block, at: nil), let start = first.places(0x8769).first,
+        guard let first = Directory(block, at: nil), let start = first.offsets(0x8769).first,
             let exif = Directory(block, at: start), let range = exif.bytes(0x927C)
         else { return nil }
         return ByteReader(block.bytes[range])
@@ -181,7 +184,7 @@ public enum TIFFStructure {
             default: return nil
             }
             guard let start = offset ?? (isBig ? reader.long8(8) : reader.long(4)),
-                let count = isBig ? reader.long8(start) : reader.short(start), count <= TIFFStructure.longest
+                let count = isBig ? reader.long8(start) : reader.short(start), count <= TIFFStructure.maxEntries
             else { return nil }
             self.start = start
             self.count = count
@@ -211,7 +214,8 @@ public enum TIFFStructure {
                 else { return nil }
                 let values = entry + 4 + wordSize
                 guard count > wordSize / size else { return Field(type: type, count: count, offset: values) }
-                // Behind the end nothing is read, and the offsets of the values that follow do not overflow.
+                // Offsets are limited to the size of the data, so that the offsets of further values do not overflow.
+                // No value is read there.
                 return word(values).map { Field(type: type, count: count, offset: min($0, reader.count)) }
             }
             return nil
@@ -234,12 +238,12 @@ public enum TIFFStructure {
         /// first half of a compressed one: some programs write sizes of compressed strips that are too large.
         var hasAllData: Bool {
             for (offsets, sizes) in [(0x0111, 0x0117), (0x0144, 0x0145)] {
-                guard let places = field(offsets) else { continue }
+                guard let positions = field(offsets) else { continue }
                 let (lengths, isCompressed) = (field(sizes), number(0x0103) ?? 1 != 1)
-                for index in 0..<min(places.count, 1_000_000) {
-                    guard let offset = value(places, index) else { return false }
+                for index in 0..<min(positions.count, 1_000_000) {
+                    guard let offset = value(positions, index) else { return false }
                     let length = lengths.flatMap { index < $0.count ? value($0, index) : nil } ?? 1
-                    // Empty ones are written as zero.
+                    // An empty strip or tile has the offset or the length zero.
                     guard offset > 0, length > 0 else { continue }
                     let needed = isCompressed ? length / 2 + length % 2 : length
                     guard reader.slice(offset, needed) != nil else { return false }
@@ -255,21 +259,21 @@ public enum TIFFStructure {
         }
 
         /// Returns the range of the bytes of the first value of a field.
-        func place(_ tag: Int) -> Range<Int>? {
+        func valueRange(_ tag: Int) -> Range<Int>? {
             guard let field = field(tag), let size = Self.sizes[field.type],
                 let content = reader.slice(field.offset, size)
             else { return nil }
             return content.startIndex..<content.endIndex
         }
 
-        /// Returns the values of a field of type byte, short, long or long8, as many as a file has parts at most.
+        /// Returns the values of a field of type byte, short, long or long8, at most ``ImageData/maxParts``.
         func numbers(_ tag: Int) -> [Int] {
             guard let field = field(tag), [1, 3, 4, 16].contains(field.type) else { return [] }
             return (0..<min(field.count, ImageData.maxParts)).compactMap { value(field, $0) }
         }
 
         /// Returns the values of a field of offsets, at most eight.
-        func places(_ tag: Int) -> [Int] {
+        func offsets(_ tag: Int) -> [Int] {
             guard let field = field(tag), [4, 13, 16, 18].contains(field.type) else { return [] }
             return (0..<min(field.count, 8)).compactMap { value(field, $0) }
         }

@@ -1,8 +1,8 @@
 extension VideoFileType {
     /// Returns false if the end of the file is missing, by the lengths that its container states.
     ///
-    /// Only of AVI, Matroska and WebM. A program that records into a file states the lengths when it ends, so that one
-    /// may have none. Streams of MPEG never have any; the boxes of QuickTime and MPEG-4 are read by ``MovieHeader``.
+    /// Only AVI, Matroska and WebM are examined. A program writes the lengths when a recording ends, so a file may have
+    /// none. MPEG streams never have any; the boxes of QuickTime and MPEG-4 are read by ``MovieHeader``.
     ///
     /// - Parameters:
     ///   - size: the size of the file in bytes
@@ -15,7 +15,7 @@ extension VideoFileType {
         }
     }
 
-    /// The largest number of chunks that are looked at; a file has a handful for each gigabyte.
+    /// The maximum number of chunks that are examined; a file has a few for each gigabyte.
     private static let maxChunks = 4096
 
     /// Follows the chunks of a RIFF file, and of those behind it that continue a long one. The length of the file
@@ -30,7 +30,7 @@ extension VideoFileType {
                 continue
             }
             let isList = head.has("LIST", at: 0)
-            // Behind the last chunk there may be anything.
+            // Any bytes may follow the last chunk.
             guard let length = head.little32(4), isList || head.has("idx1", at: 0) || head.has("JUNK", at: 0),
                 length != 0xFFFF_FFFF, length > 0 || !isList
             else { break }
@@ -41,7 +41,7 @@ extension VideoFileType {
         return true
     }
 
-    /// Compares the length of the segment, which contains everything but the first header.
+    /// Compares the size of the file with the length of the segment, which contains everything but the first header.
     private static func isWholeMatroska(_ size: Int, _ head: ByteReader) -> Bool {
         guard head.big32(0) == 0x1A45_DFA3, let header = ebmlLength(head, at: 4), let headerLength = header.length,
             header.end + headerLength <= head.count, head.big32(header.end + headerLength) == 0x1853_8067,
@@ -50,8 +50,8 @@ extension VideoFileType {
         return length <= size - segment.end
     }
 
-    /// Reads the length of an element: the zeros before the first bit say how many bytes it has. All ones, returned as
-    /// nil, stand for an unknown length.
+    /// Reads the length of an element: the leading zeros determine how many bytes it has. All ones mean an unknown
+    /// length, which is returned as nil.
     private static func ebmlLength(_ head: ByteReader, at offset: Int) -> (length: Int?, end: Int)? {
         guard let first = head.byte(offset), first > 0 else { return nil }
         let count = UInt8(first).leadingZeroBitCount + 1

@@ -2,7 +2,7 @@
 public struct VideoFileType: Sendable, Hashable {
     /// The structure of a container, which determines its reader.
     public enum Structure: String, Sendable, Hashable, CaseIterable {
-        /// QuickTime, MPEG-4, 3GPP and their kin.
+        /// QuickTime, MPEG-4, 3GPP and the formats that are based on them.
         case isoMedia
         /// Matroska and WebM.
         case matroska
@@ -22,10 +22,10 @@ public struct VideoFileType: Sendable, Hashable {
         self.contentType = contentType
     }
 
-    /// How many bytes ``sniff(_:)`` examines.
+    /// The number of bytes that ``sniff(_:)`` examines.
     public static let sniffedBytes = 512
 
-    /// Returns the container of these bytes, or nil if they begin none.
+    /// Returns the container of these bytes, or nil if they do not begin a supported one.
     public static func sniff(_ bytes: some Collection<UInt8>) -> VideoFileType? {
         let head = Array(bytes.prefix(sniffedBytes))
         if let contentType = MovieHeader.sniff(head) { return VideoFileType(.isoMedia, contentType) }

@@ -62,14 +62,14 @@ struct XMPText {
     /// The longest list of numbers that is read, in bytes.
     private static let longestList = 512
 
-    /// The most items of a container's list that are read.
-    private static let mostItems = 64
+    /// The maximum number of items of a container's list that are read.
+    private static let maxItems = 64
 
     /// Returns the range of an item of Google's container list: the items follow each other, and the last ends with the
     /// file.
     func containerItem(_ semantic: String, size: Int) -> Range<Int>? {
         var end = size
-        for item in parts("<rdf:li", limit: Self.mostItems).reversed() {
+        for item in parts("<rdf:li", limit: Self.maxItems).reversed() {
             guard let found = item.value(":Semantic") else { continue }
             let length = item.number(":Length") ?? 0
             let padding = item.number(":Padding") ?? 0
@@ -81,7 +81,7 @@ struct XMPText {
         return nil
     }
 
-    /// Returns what begins with each occurrence of a text and ends before the next one.
+    /// Returns the parts of the packet that begin with an occurrence of a text and end before the next one.
     func parts(_ name: StaticString, limit: Int) -> [XMPText] {
         var starts: [Int] = []
         var next = 0

@@ -1,6 +1,6 @@
 import ImageFormats
 
-/// The primaries of a colour space as profiles have them: X, Y and Z of each with white at D50.
+/// The primaries of a colour space in the form of ICC profiles: X, Y and Z of each, with white at D50.
 struct Colorants {
     typealias All = (red: ICCProfile.Colorant, green: ICCProfile.Colorant, blue: ICCProfile.Colorant)
 
@@ -16,12 +16,12 @@ struct Colorants {
         let columns = Matrix(columns: [primaries.red, primaries.green, primaries.blue].map(light))
         let white = light(primaries.white)
         guard let inverse = columns.inverse, let back = Self.bradford.inverse else { return nil }
-        // The amount of each primary that together gives white.
-        let shares = inverse * white
+        // The weights of the primaries whose sum is white.
+        let weights = inverse * white
         let (from, to) = (Self.bradford * white, Self.bradford * Self.d50)
-        guard shares.allSatisfy({ $0 > 0 }), from.allSatisfy({ $0 > 0 }) else { return nil }
+        guard weights.allSatisfy({ $0 > 0 }), from.allSatisfy({ $0 > 0 }) else { return nil }
         let adapted = (0..<3).map { index -> ICCProfile.Colorant in
-            let cone = Self.bradford * columns.column(index).map { $0 * shares[index] }
+            let cone = Self.bradford * columns.column(index).map { $0 * weights[index] }
             let value = back * zip(cone, zip(to, from)).map { $0 * $1.0 / $1.1 }
             return (value[0], value[1], value[2])
         }
@@ -46,7 +46,7 @@ struct Colorants {
             matrix.rows.map { zip($0, vector).map(*).reduce(0, +) }
         }
 
-        /// The inverse by cofactors; nil if there is none.
+        /// The inverse, by cofactors; nil for a singular matrix.
         var inverse: Matrix? {
             func cofactor(_ row: Int, _ column: Int) -> Double {
                 let (r1, r2, c1, c2) = ((row + 1) % 3, (row + 2) % 3, (column + 1) % 3, (column + 2) % 3)

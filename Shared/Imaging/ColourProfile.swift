@@ -1,4 +1,5 @@
 import CMagickWand
+import CPixels
 import ImageFormats
 
 /// ICC profiles and the conversion to sRGB.
@@ -6,20 +7,34 @@ enum ColourProfile {
     /// sRGB (IEC 61966-2-1) as a version 4 matrix profile, built here so that no file is needed.
     static let sRGB = matrix(name: "sRGB", colorantsOfSRGB, sRGBCurve)
 
-    /// Display P3 as such a profile.
+    /// Display P3 as a version 4 matrix profile.
     static let displayP3 = matrix(name: "Display P3", colorantsOfDisplayP3, sRGBCurve)
 
-    /// Gives an image the colours that its file specifies by numbers: their profile, or if they have high dynamic
-    /// range, their values in sRGB.
+    /// Applies the colours that a file specifies by numbers: sets a profile, or converts high dynamic range to sRGB.
     static func apply(_ colours: CodedColours, to wand: borrowing Wand) throws(ImagingError) {
         remove(from: wand)
         if colours.isHighDynamicRange {
-            try ToneMapping.convertToSRGB(wand, from: colours)
+            try mapTones(wand, from: colours)
         } else if colours != .sRGB {
-            // The profile is for RGB, also where the pixels are grey.
+            // The profile is for RGB, even if the pixels are grey.
             MagickSetImageColorspace(wand.pointer, sRGBColorspace)
             wand.setProfile(profile(of: colours))
         }
+    }
+
+    /// Maps pixels in high dynamic range to sRGB, like those of videos (ITU-R BT.2390), from 1,000 cd/m² to reference
+    /// white.
+    ///
+    /// - Parameter colours: PQ or HLG; primaries other than those of BT.709 and P3 are treated as those of BT.2020
+    private static func mapTones(_ wand: borrowing Wand, from colours: CodedColours) throws(ImagingError) {
+        let transfer: Int32 = colours.transfer == .hybridLogGamma ? 2 : 1
+        let primaries: Int32 =
+            switch colours.primaries {
+            case .bt709: 0
+            case .p3: 2
+            default: 1
+            }
+        try wand.withPixels { safelight_map_tones($0, $1, transfer, primaries) }
     }
 
     /// Undoes ImageMagick's handling of `gAMA` in a PNG: for some values it sets another colour space without a
@@ -44,10 +59,10 @@ enum ColourProfile {
 
     /// Converts the image to sRGB and removes its profile.
     ///
-    /// A broken profile is not an error: the colours count as sRGB then.
+    /// A damaged profile is not an error: the colours are then treated as sRGB.
     ///
-    /// - Parameter isOfRequest: true for a picture that came with the request, or is a second one, so that its faults
-    ///   are not attributed to the job's bytes
+    /// - Parameter isOfRequest: true for an image of the request, or a second image, whose errors are not attributed to
+    ///   the bytes of the job
     static func convertToSRGB(_ wand: borrowing Wand, isOfRequest: Bool = false) throws(ImagingError) {
         if let profile = profile(of: wand), !isSRGB(profile) {
             if !isOfRequest { ImagingLibrary.enter(.reading) }
@@ -67,8 +82,8 @@ enum ColourProfile {
         if let removed = MagickRemoveImageProfile(wand.pointer, "icc", &length) { MagickRelinquishMemory(removed) }
     }
 
-    /// Returns the profile of the image's colours; nil if it has none, or a broken one: ImageMagick would apply a
-    /// profile for values of another colour space to some of the channels.
+    /// Returns the profile of the image's colours; nil if it has none, or an unsuitable one: ImageMagick would apply a
+    /// profile for another colour space to some of the channels.
     static func profile(of wand: borrowing Wand) -> [UInt8]? {
         guard let bytes = wand.profile("icc"), let profile = ICCProfile(bytes) else { return nil }
         let space = MagickGetImageColorspace(wand.pointer)
@@ -83,7 +98,7 @@ enum ColourProfile {
         return isSuitable ? bytes : nil
     }
 
-    /// Converts the image's colours from its profile to another one, which becomes its profile. A broken profile is
+    /// Converts the image's colours from its profile to another one, which becomes its profile. A damaged profile is
     /// replaced without a conversion.
     static func convert(_ wand: borrowing Wand, to profile: [UInt8]) throws(ImagingError) {
         ImagingLibrary.enter(.reading)
@@ -126,10 +141,10 @@ enum ColourProfile {
             table += text(tag) + big(start + body.count) + big(content.count)
             body += content + [UInt8](repeating: 0, count: -content.count & 3)
         }
-        var head = big(start + body.count) + big(0) + [4, 0x20, 0, 0] + text("mntr") + text("RGB ") + text("XYZ ")
-        head += [0x07, 0xE8, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0] + text("acsp") + [UInt8](repeating: 0, count: 28)
-        head += [0.9642, 1, 0.8249].flatMap(fixed) + [UInt8](repeating: 0, count: 48)
-        return head + table + body
+        var header = big(start + body.count) + big(0) + [4, 0x20, 0, 0] + text("mntr") + text("RGB ") + text("XYZ ")
+        header += [0x07, 0xE8, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0] + text("acsp") + [UInt8](repeating: 0, count: 28)
+        header += [0.9642, 1, 0.8249].flatMap(fixed) + [UInt8](repeating: 0, count: 48)
+        return header + table + body
     }
 
     private static func text(_ text: String) -> [UInt8] { Array(text.utf8) }

@@ -1,7 +1,7 @@
 import Foundation
 import ImageFormats
 
-/// The parts of an ICC profile (ICC.1:2022) by which the usual colour spaces are recognized. Its name is not used.
+/// The parts of an ICC profile (ICC.1:2022) by which common colour spaces are recognized. Its name is not used.
 struct ICCProfile {
     /// The colour space of the values to which the profile applies: four characters, such as "RGB " or "GRAY".
     let colourSpace: String
@@ -25,7 +25,7 @@ struct ICCProfile {
         self.tags = tags
     }
 
-    /// X, Y and Z of a colour, relative to the white D50.
+    /// X, Y and Z of a colour, relative to white point D50.
     typealias Colorant = (x: Double, y: Double, z: Double)
 
     /// Returns true if the profile has these primaries and the tone curve of sRGB, and no tables, which would take
@@ -53,7 +53,7 @@ struct ICCProfile {
         return (x, y, z)
     }
 
-    /// Reads a signed number with 16 bits after the point.
+    /// Reads a signed fixed-point number with 16 fractional bits.
     private static func fixed(_ content: ByteReader, _ offset: Int) -> Double? {
         content.big32(offset).map { Double(Int32(truncatingIfNeeded: $0)) / 65_536 }
     }
@@ -90,9 +90,9 @@ struct ICCProfile {
         guard let count = curve.big32(8) else { return nil }
         if count == 0 { return value }
         if count == 1 { return curve.big16(12).map { pow(value, Double($0) / 256) } }
-        let place = value * Double(count - 1)
-        let index = min(count - 2, Int(place))
+        let position = value * Double(count - 1)
+        let index = min(count - 2, Int(position))
         guard let first = curve.big16(12 + 2 * index), let second = curve.big16(14 + 2 * index) else { return nil }
-        return (Double(first) + (place - Double(index)) * Double(second - first)) / 65_535
+        return (Double(first) + (position - Double(index)) * Double(second - first)) / 65_535
     }
 }

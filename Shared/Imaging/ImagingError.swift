@@ -1,4 +1,6 @@
-/// The reason that an image could not be decoded or rendered.
+import ImageFormats
+
+/// The reason why an image could not be decoded or rendered.
 public enum ImagingError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The bytes are not a supported format.
     case unsupportedFormat(found: String, supported: [String])
@@ -8,14 +10,14 @@ public enum ImagingError: Error, Sendable, Hashable, CustomStringConvertible {
     case undecodable(reason: String)
     /// Too many pixels, a side that is too long, or too many frames; `limit` is the limit that was exceeded.
     case tooLarge(width: Int, height: Int, limit: Int)
-    /// The request takes more time or memory than there is.
+    /// The request needs more time or memory than is available.
     case tooMuchWork(String)
     /// The request cannot be carried out.
     case invalidOptions(String)
     /// The encoder failed.
     case encodingFailed(String)
 
-    /// The name of the error on the wire.
+    /// The name of the error in the protocol.
     public var name: String {
         switch self {
         case .unsupportedFormat: "unsupported_format"
@@ -26,7 +28,7 @@ public enum ImagingError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The problem and its remedy. Contains nothing of the file's content.
+    /// The problem and its remedy, without anything of the file's content.
     public var message: String {
         switch self {
         case .unsupportedFormat(let found, let supported):
@@ -34,11 +36,23 @@ public enum ImagingError: Error, Sendable, Hashable, CustomStringConvertible {
         case .truncated: "the image file is truncated; copy it again from its source"
         case .undecodable(let reason): "the image cannot be decoded: \(reason)"
         case .tooLarge(let width, let height, let limit):
-            "the picture of \(width) by \(height) pixels passes the limit of \(limit); give a smaller one"
+            "the image of \(width) by \(height) pixels exceeds the limit of \(limit); give a smaller one"
         case .invalidOptions(let reason), .tooMuchWork(let reason): reason
-        case .encodingFailed(let reason): "the picture cannot be encoded: \(reason)"
+        case .encodingFailed(let reason): "the image cannot be encoded: \(reason)"
         }
     }
 
     public var description: String { message }
+}
+
+extension ImagingError {
+    /// Returns the error for a header that could not be read.
+    init(_ failure: ImageHeader.Failure) {
+        self =
+            switch failure {
+            case .unsupported(let found): .unsupportedFormat(found: found, supported: ImageFormat.readableNames)
+            case .truncated: .truncated
+            case .invalid(let reason): .undecodable(reason: reason)
+            }
+    }
 }

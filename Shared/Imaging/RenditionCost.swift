@@ -1,8 +1,8 @@
 import ImageFormats
 
-/// An estimate of the processor time that a rendition takes, made before anything is decoded.
+/// An estimate of the processor time of a rendition, before the image is decoded.
 enum RenditionCost {
-    /// Nanoseconds for each pixel that is encoded, on a processor of 2020.
+    /// Returns the nanoseconds per encoded pixel, on a processor of 2020.
     private static func encoding(_ format: ImageFormat) -> Double {
         switch format {
         case .jpeg, .bmp, .gif: 30
@@ -14,12 +14,12 @@ enum RenditionCost {
         }
     }
 
-    /// The seconds of the work after decoding.
+    /// Returns the seconds of the work after decoding.
     static func seconds(pixels: Int, format: ImageFormat) -> Double { Double(pixels) * encoding(format) / 1e9 }
 
     /// Refuses a rendition whose estimated time exceeds the limit.
     ///
-    /// - Throws: ``ImagingError/tooMuchWork(_:)``, naming what would be possible.
+    /// - Throws: ``ImagingError/tooMuchWork(_:)`` with a size and a format that would be possible
     static func check(_ geometry: RenditionGeometry, _ format: ImageFormat, seconds limit: Double) throws(ImagingError)
     {
         let estimate = seconds(pixels: geometry.area, format: format)

@@ -2,19 +2,19 @@ import Basics
 import Foundation
 import Synchronization
 
-/// Bands of rows, which are processed in parallel if the picture is large.
+/// Bands of rows, which are processed in parallel if the image is large.
 ///
-/// It creates its own threads: libdispatch manages its pool through files below /proc, and ends a process that may not
-/// open them.
+/// It creates its own threads, because libdispatch manages its pool with files below /proc, and ends a process that may
+/// not open them.
 enum RowBands {
-    /// The number of pixels for which a thread is started; fewer do not justify it.
-    private static let worthwhile = 500_000
-    /// The most threads for one picture: a service has a worker for each processor, and all may run at once.
+    /// The number of pixels from which several threads are used. For fewer pixels, starting threads takes too long.
+    private static let parallelPixels = 500_000
+    /// The maximum number of threads for one image: a service has a worker for each processor, and all may run at once.
     private static let maxThreads = 8
 
     /// Calls `body` for all bands.
     ///
-    /// - Parameter start: starts a thread; if it cannot, the threads that run already process the bands
+    /// - Parameter start: starts a thread; if it returns false, the running threads process the bands
     static func run(
         _ height: Int,
         pixels: Int,
@@ -22,7 +22,7 @@ enum RowBands {
         start: (@escaping @Sendable () -> Void) -> Bool = DetachedThread.start
     ) {
         let threads = min(maxThreads, ProcessInfo.processInfo.activeProcessorCount)
-        let bands = pixels < worthwhile ? 1 : min(height, 4 * max(1, threads))
+        let bands = pixels < parallelPixels ? 1 : min(height, 4 * max(1, threads))
         guard bands > 1, threads > 1 else { return body(0, height) }
         let next = Atomic(0)
         let ended = DispatchSemaphore(value: 0)

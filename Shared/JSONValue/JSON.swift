@@ -21,7 +21,7 @@ extension JSON {
         return value
     }
 
-    /// The flag; nil for other values.
+    /// The Boolean; nil for other values.
     public var boolValue: Bool? {
         guard case .bool(let value) = self else { return nil }
         return value
@@ -57,6 +57,7 @@ extension JSON {
         return value
     }
 
+    /// True for `null`.
     public var isNull: Bool { self == .null }
 
     /// The value of a member; `nil` if this is not an object or has no such member.

@@ -10,7 +10,7 @@ public struct JSONCursor {
     public private(set) var offset = 0
 
     /// Runs a closure with a cursor over a text.
-    public static func reading<Value>(
+    public static func read<Value>(
         _ text: [UInt8],
         _ body: (inout JSONCursor) throws(JSONError) -> Value
     ) throws(JSONError) -> Value {
@@ -65,7 +65,7 @@ public struct JSONCursor {
             offset += 1
             return nil
         }
-        let name = try string()
+        let name = try parseString()
         try expect(UInt8(ascii: ":"))
         return name
     }
@@ -149,7 +149,7 @@ public struct JSONCursor {
     }
 
     /// Parses a string.
-    public mutating func string() throws(JSONError) -> String {
+    public mutating func parseString() throws(JSONError) -> String {
         guard try peek() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
         let start = offset
         try skipString()
@@ -160,7 +160,7 @@ public struct JSONCursor {
     }
 
     /// Parses a whole number; nil for any other value, which is skipped.
-    public mutating func integer() throws(JSONError) -> Int64? {
+    public mutating func parseInteger() throws(JSONError) -> Int64? {
         let range = try skip()
         return Int64(String(decoding: bytes[range], as: UTF8.self))
     }

@@ -10,6 +10,7 @@ public struct JSONField<Root>: Sendable {
     public let name: String
     /// The description in the schema.
     public let summary: String
+    /// True if the member must be present.
     public let isRequired: Bool
     /// The JSON Schema of the member's values.
     public let schema: @Sendable () -> JSON
@@ -175,7 +176,7 @@ public struct JSONField<Root>: Sendable {
 
 /// A property of a value, accessed directly at its memory offset if it is a stored one.
 ///
-/// Access by key path costs many times as much, and one record has some ninety properties.
+/// Access by key path costs many times as much, and one record has about ninety properties.
 @usableFromInline
 struct JSONProperty<Root, Value>: Sendable {
     @usableFromInline let path: any WritableKeyPath<Root, Value> & Sendable

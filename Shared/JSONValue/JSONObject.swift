@@ -1,11 +1,12 @@
 /// The members of a JSON object, in order.
 ///
-/// Look-up is linear below sixteen members, the size of nearly all messages, and hashed from there on.
+/// Look-up is linear below sixteen members, as in nearly all messages, and uses an index of hashed names from there on.
 public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
+    /// The members, in their order; each name occurs once.
     public private(set) var members: [(name: String, value: JSON)]
     private var index: [String: Int]?
 
-    private static let hashedFrom = 16
+    private static let minIndexedCount = 16
 
     public init() {
         self.members = []
@@ -24,7 +25,9 @@ public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
         self.members = members
     }
 
+    /// The number of members.
     public var count: Int { members.count }
+    /// True if there are no members.
     public var isEmpty: Bool { members.isEmpty }
 
     private func position(of name: String) -> Int? {
@@ -59,7 +62,7 @@ public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     }
 
     private mutating func rebuildIndex() {
-        guard members.count >= Self.hashedFrom else {
+        guard members.count >= Self.minIndexedCount else {
             index = nil
             return
         }

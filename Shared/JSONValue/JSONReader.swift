@@ -1,4 +1,4 @@
-/// The reason that bytes are not valid JSON. `offset` counts bytes from the start of the text.
+/// The reason why bytes are not valid JSON.
 public struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The kind of error, with the text of its description.
     public enum Reason: String, Sendable {
@@ -12,7 +12,9 @@ public struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
         case duplicateName = "duplicate member name"
     }
 
+    /// The kind of error.
     public let reason: Reason
+    /// The position in bytes from the start of the text.
     public let offset: Int
 
     public var description: String { "\(reason.rawValue) at byte \(offset)" }
@@ -43,7 +45,7 @@ extension JSON {
         var result: Result<JSON, JSONError> = .success(.null)
         bytes.withUnsafeBufferPointer { buffer in
             var reader = JSONReader(bytes: buffer, limits: limits)
-            do throws(JSONError) { result = .success(try reader.document()) } catch { result = .failure(error) }
+            do throws(JSONError) { result = .success(try reader.parseDocument()) } catch { result = .failure(error) }
         }
         self = try result.get()
     }
@@ -64,8 +66,8 @@ private struct JSONReader {
         self.limits = limits
     }
 
-    mutating func document() throws(JSONError) -> JSON {
-        let value = try value(depth: 0)
+    mutating func parseDocument() throws(JSONError) -> JSON {
+        let value = try parseValue(depth: 0)
         skipSpace()
         guard offset == bytes.count else { throw failure(.trailingBytes) }
         return value
@@ -82,50 +84,50 @@ private struct JSONReader {
         }
     }
 
-    private mutating func next() throws(JSONError) -> UInt8 {
+    private mutating func peek() throws(JSONError) -> UInt8 {
         guard offset < bytes.count else { throw failure(.unexpectedEnd) }
         return bytes[offset]
     }
 
     private mutating func expect(_ byte: UInt8) throws(JSONError) {
-        guard try next() == byte else { throw failure(.unexpectedByte) }
+        guard try peek() == byte else { throw failure(.unexpectedByte) }
         offset += 1
     }
 
-    private mutating func word(_ text: StaticString, _ value: JSON) throws(JSONError) -> JSON {
+    private mutating func parseWord(_ text: StaticString, _ value: JSON) throws(JSONError) -> JSON {
         for index in 0..<text.utf8CodeUnitCount { try expect(text.utf8Start[index]) }
         return value
     }
 
-    private mutating func value(depth: Int) throws(JSONError) -> JSON {
+    private mutating func parseValue(depth: Int) throws(JSONError) -> JSON {
         guard depth <= limits.depth else { throw failure(.tooDeep) }
         values += 1
         guard values <= limits.values else { throw failure(.tooManyValues) }
         skipSpace()
-        switch try next() {
-        case UInt8(ascii: "{"): return try object(depth: depth)
-        case UInt8(ascii: "["): return try array(depth: depth)
-        case UInt8(ascii: "\""): return .string(try string())
-        case UInt8(ascii: "t"): return try word("true", .bool(true))
-        case UInt8(ascii: "f"): return try word("false", .bool(false))
-        case UInt8(ascii: "n"): return try word("null", .null)
-        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
+        switch try peek() {
+        case UInt8(ascii: "{"): return try parseObject(depth: depth)
+        case UInt8(ascii: "["): return try parseArray(depth: depth)
+        case UInt8(ascii: "\""): return .string(try parseString())
+        case UInt8(ascii: "t"): return try parseWord("true", .bool(true))
+        case UInt8(ascii: "f"): return try parseWord("false", .bool(false))
+        case UInt8(ascii: "n"): return try parseWord("null", .null)
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try parseNumber()
         default: throw failure(.unexpectedByte)
         }
     }
 
-    private mutating func array(depth: Int) throws(JSONError) -> JSON {
+    private mutating func parseArray(depth: Int) throws(JSONError) -> JSON {
         try expect(UInt8(ascii: "["))
         var elements: [JSON] = []
         skipSpace()
-        if try next() == UInt8(ascii: "]") {
+        if try peek() == UInt8(ascii: "]") {
             offset += 1
             return .array(elements)
         }
         while true {
-            elements.append(try value(depth: depth + 1))
+            elements.append(try parseValue(depth: depth + 1))
             skipSpace()
-            if try next() == UInt8(ascii: ",") {
+            if try peek() == UInt8(ascii: ",") {
                 offset += 1
                 continue
             }
@@ -134,29 +136,29 @@ private struct JSONReader {
         }
     }
 
-    private mutating func object(depth: Int) throws(JSONError) -> JSON {
+    private mutating func parseObject(depth: Int) throws(JSONError) -> JSON {
         try expect(UInt8(ascii: "{"))
         var object = JSONObject()
         skipSpace()
-        if try next() == UInt8(ascii: "}") {
+        if try peek() == UInt8(ascii: "}") {
             offset += 1
             return .object(object)
         }
-        // Most objects are small: one allocation in place of three that grow.
+        // Most objects are small: one allocation instead of three growing ones.
         object.reserveCapacity(4)
         while true {
             skipSpace()
-            guard try next() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
-            let name = try string()
+            guard try peek() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
+            let name = try parseString()
             let end = offset
             skipSpace()
             try expect(UInt8(ascii: ":"))
-            let value = try value(depth: depth + 1)
+            let value = try parseValue(depth: depth + 1)
             guard object.append(new: name, value) else {
                 throw JSONError(reason: .duplicateName, offset: end)
             }
             skipSpace()
-            if try next() == UInt8(ascii: ",") {
+            if try peek() == UInt8(ascii: ",") {
                 offset += 1
                 continue
             }
@@ -165,7 +167,7 @@ private struct JSONReader {
         }
     }
 
-    private mutating func digits() throws(JSONError) {
+    private mutating func skipDigits() throws(JSONError) {
         let start = offset
         while offset < bytes.count, bytes[offset] >= UInt8(ascii: "0"), bytes[offset] <= UInt8(ascii: "9") {
             offset += 1
@@ -173,17 +175,17 @@ private struct JSONReader {
         guard offset > start else { throw failure(.badNumber) }
     }
 
-    private mutating func number() throws(JSONError) -> JSON {
+    private mutating func parseNumber() throws(JSONError) -> JSON {
         let start = offset
         if bytes[offset] == UInt8(ascii: "-") { offset += 1 }
         let first = offset
-        try digits()
+        try skipDigits()
         if bytes[first] == UInt8(ascii: "0"), offset > first + 1 { throw failure(.badNumber) }
         var isWhole = true
         if offset < bytes.count, bytes[offset] == UInt8(ascii: ".") {
             isWhole = false
             offset += 1
-            try digits()
+            try skipDigits()
         }
         if offset < bytes.count, bytes[offset] | 0x20 == UInt8(ascii: "e") {
             isWhole = false
@@ -191,7 +193,7 @@ private struct JSONReader {
             if offset < bytes.count, bytes[offset] == UInt8(ascii: "+") || bytes[offset] == UInt8(ascii: "-") {
                 offset += 1
             }
-            try digits()
+            try skipDigits()
         }
         // Eighteen digits cannot overflow.
         if isWhole, offset - first <= 18 {
@@ -205,20 +207,20 @@ private struct JSONReader {
         return .double(number)
     }
 
-    private mutating func string() throws(JSONError) -> String {
+    private mutating func parseString() throws(JSONError) -> String {
         try expect(UInt8(ascii: "\""))
         let start = offset
         var needsUnescaping = false
         var bits: UInt8 = 0
         while true {
-            let byte = try next()
+            let byte = try peek()
             if byte == UInt8(ascii: "\"") { break }
             bits |= byte
             guard byte >= 0x20 else { throw failure(.badString) }
             if byte == UInt8(ascii: "\\") {
                 needsUnescaping = true
                 offset += 1
-                _ = try next()
+                _ = try peek()
             }
             offset += 1
         }

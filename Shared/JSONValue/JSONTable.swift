@@ -14,7 +14,7 @@ public struct JSONProblem: Error, Sendable, Equatable, CustomStringConvertible {
         path.isEmpty ? reason : "\(path.joined(separator: ".")): \(reason)"
     }
 
-    /// Returns the same error as seen from the enclosing value.
+    /// Returns the error with the name of the enclosing member, or its index, in front of the path.
     public func inside(_ name: String) -> JSONProblem { JSONProblem(reason, path: [name] + path) }
 }
 
@@ -56,9 +56,10 @@ public struct JSONTable<Root: Sendable>: Sendable {
     public let fields: [JSONField<Root>]
     /// The treatment of undeclared members.
     public let unknown: Unknown
+    /// The value to which decoding adds the members.
     @usableFromInline let blank: Root
     private let names: Set<String>
-    /// True if a name stands for several members, so that counting the known ones proves nothing.
+    /// True if several fields have the same name; the number of known members then does not show that all are declared.
     @usableFromInline let hasRepeatedNames: Bool
 
     public init(
@@ -99,14 +100,14 @@ public struct JSONTable<Root: Sendable>: Sendable {
         return root
     }
 
-    /// - Throws: an error with the first undeclared member, if they are refused
+    /// Throws an error with the first undeclared member, if undeclared members are refused.
     @usableFromInline
     func checkNames(of object: JSONObject) throws(JSONProblem) {
-        guard case .refused = unknown, let stranger = object.members.first(where: { !names.contains($0.name) }) else {
+        guard case .refused = unknown, let member = object.members.first(where: { !names.contains($0.name) }) else {
             return
         }
         let allowed = fields.map(\.name).joined(separator: ", ")
-        throw JSONProblem("is unknown; allowed: \(allowed.isEmpty ? "nothing" : allowed)", path: [stranger.name])
+        throw JSONProblem("is unknown; allowed: \(allowed.isEmpty ? "nothing" : allowed)", path: [member.name])
     }
 
     /// Encodes a value as an object.
@@ -141,6 +142,7 @@ public struct JSONTable<Root: Sendable>: Sendable {
 
 /// A type whose JSON object is described by a table.
 public protocol JSONTabled: Sendable {
+    /// The table of the object's members.
     static var table: JSONTable<Self> { get }
     /// Decodes a value; by default using its table.
     init(json: JSON) throws(JSONProblem)
@@ -169,7 +171,7 @@ extension JSONType where Value: JSONTabled {
 }
 
 extension JSONType where Value: RawRepresentable & CaseIterable & Sendable, Value.RawValue == String {
-    /// Returns the type of one of the names of an enumeration.
+    /// Returns the type of the names of an enumeration.
     @inlinable
     public static func name(_: Value.Type) -> JSONType {
         let names = Value.allCases.map(\.rawValue)
@@ -282,7 +284,7 @@ extension JSONType where Value == Bool {
 }
 
 extension JSONType where Value == JSON {
-    /// Any value. It is interpreted elsewhere.
+    /// The type of any value, which other code interprets.
     public static var any: JSONType {
         JSONType(schema: [:], decode: { (json: JSON) throws(JSONProblem) in json }, encode: { $0 })
     }

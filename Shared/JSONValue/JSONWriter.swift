@@ -36,11 +36,10 @@ extension JSON {
 /// Writes JSON text into one buffer: whole values, or the parts of an object one after the other without a value for
 /// each.
 ///
-/// The functions for parts write what they are given and check no grammar. Tests compare the text of every type that
-/// is written this way with that of its ``JSONTable``.
+/// The functions for parts do not check the grammar. Tests compare the text of every type that is written this way with
+/// that of its ``JSONTable``.
 ///
-/// The buffer is memory of its own, which only one writer has: an array would check for each part that nobody else
-/// refers to it.
+/// The buffer is not an array, because an array would check for each part that it is uniquely referenced.
 public struct JSONWriter: ~Copyable {
     private var start: UnsafeMutablePointer<UInt8>
     /// The bytes written so far.
@@ -83,7 +82,7 @@ public struct JSONWriter: ~Copyable {
 
     deinit { if ownsBuffer { start.deallocate() } }
 
-    /// The text written so far, a copy.
+    /// A copy of the text written so far.
     public var output: [UInt8] { Array(UnsafeBufferPointer(start: start, count: count)) }
 
     /// Reserves memory for bytes, and returns the position at which they are to be written; they count as written.
@@ -159,7 +158,8 @@ public struct JSONWriter: ~Copyable {
         }
     }
 
-    /// JSON has neither infinity nor NaN: both are written as null, which every decoder refuses for a number.
+    /// Writes a number. JSON has neither infinity nor NaN: both are written as null, which every decoder refuses for a
+    /// number.
     public mutating func write(_ number: Double) {
         guard number.isFinite else { return append("null") }
         if number == number.rounded(), abs(number) < 1e15 {
@@ -183,10 +183,10 @@ public struct JSONWriter: ~Copyable {
             escape(text)
             return append(byte: UInt8(ascii: "\""))
         }
-        let place = advance(text.count + 2)
-        place[0] = UInt8(ascii: "\"")
-        if let source = text.baseAddress { (place + 1).initialize(from: source, count: text.count) }
-        place[text.count + 1] = UInt8(ascii: "\"")
+        let target = advance(text.count + 2)
+        target[0] = UInt8(ascii: "\"")
+        if let source = text.baseAddress { (target + 1).initialize(from: source, count: text.count) }
+        target[text.count + 1] = UInt8(ascii: "\"")
     }
 
     // MARK: Parts
@@ -204,11 +204,11 @@ public struct JSONWriter: ~Copyable {
         value.withUnsafeBufferPointer { append(bytes: $0) }
     }
 
-    /// Appends a part of the text written so far once more.
+    /// Appends a copy of a part of the text written so far.
     public mutating func append(again part: Range<Int>) {
         precondition(part.upperBound <= count, "a part of the text that is not written yet")
-        let place = advance(part.count)
-        place.initialize(from: start + part.lowerBound, count: part.count)
+        let target = advance(part.count)
+        target.initialize(from: start + part.lowerBound, count: part.count)
     }
 
     /// Writes a member, without the comma before it.
@@ -239,8 +239,8 @@ public struct JSONWriter: ~Copyable {
         append(byte: UInt8(ascii: "]"))
     }
 
-    /// Writes a list of some elements, with a closure for the one at each position. For large elements, which a closure
-    /// for the element itself would be given a copy of.
+    /// Writes a list with a closure for each position. For large elements: a closure that takes an element gets a copy
+    /// of it.
     public mutating func writeList(count: Int, _ write: (inout JSONWriter, Int) -> Void) {
         append(byte: UInt8(ascii: "["))
         for position in 0..<count {
@@ -276,7 +276,7 @@ public struct JSONWriter: ~Copyable {
 
     // MARK: Strings
 
-    /// Returns true if a text needs no escapes, as nearly every one does: looks at eight bytes at a time.
+    /// Returns true if a text needs no escapes, as nearly every text. Compares eight bytes at a time.
     private static func isPlain(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
         let (ones, highs): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
         let raw = UnsafeRawBufferPointer(text)

@@ -1,7 +1,7 @@
 /// The part of an error that says whether the request was carried out, for clients that can send it to another
 /// instance.
 extension RPCError {
-    /// Makes a `connection_lost` of a request that was not sent.
+    /// Makes the `connection_lost` of a request that was not sent.
     public static func unsent(to address: String) -> RPCError {
         var error = connectionLost("there is no connection to \(address); the request was not sent")
         error.data["isUnsent"] = true
@@ -20,7 +20,7 @@ extension RPCError {
         interrupted("the service is stopping; send the request again").ofStoppingService
     }
 
-    /// Makes a `connection_lost` of a client that its own program has closed.
+    /// The `connection_lost` of a client that its own program has closed.
     public static var ofClosedClient: RPCError {
         var error = connectionLost("the client is closed")
         error.data["isClosed"] = true
@@ -36,7 +36,7 @@ extension RPCError {
     /// True if the service refused or ended the request because it is stopping.
     public var isOfStoppingService: Bool { data["isStopping"] == true }
 
-    /// True if the instance of the service was lost: another one can be asked.
+    /// True if the instance of the service was lost; another instance may carry out the request.
     public var isOfLostInstance: Bool { name == "connection_lost" || isOfStoppingService }
 
     /// True if it is certain that the request was not carried out: it was not sent, or a service that is stopping

@@ -26,7 +26,7 @@ public struct RPCError: Error, Sendable, Equatable {
 
     /// Parses an `error` member; `nil` if it has no integer `code` or no string `message`.
     ///
-    /// Without `data.name` the name is the one of the code, or `error` for an unknown code.
+    /// Without `data.name` the name is that of the code, or `error` for an unknown code.
     public init?(json: JSON) {
         guard let number = json["code"]?.intValue, let code = Int(exactly: number),
             let message = json["message"]?.stringValue
@@ -107,7 +107,7 @@ extension RPCError {
         RPCError(code: 9003, name: "connection_lost", message: message)
     }
 
-    /// Makes 9004: something exceeds its stated bound.
+    /// Makes 9004: a size or number exceeds its limit.
     public static func limitExceeded(_ message: String) -> RPCError {
         RPCError(code: 9004, name: "limit_exceeded", message: message)
     }

@@ -15,37 +15,40 @@ public struct MessagingLimits: Sendable {
     public var requestsPerConnection = 256
     /// Requests that one server may have open on all connections; it queues further ones.
     public var requests = 4096
-    /// Requests that each connection may have open although the server has as many as it may, so that a few connections
-    /// whose requests wait for long do not keep the others out.
+    /// Requests that each connection may have open even when the server has reached ``requests``, so that a few
+    /// connections with long requests do not keep the others out.
     public var requestsAlways: Int { requests / 512 }
-    /// Requests of one connection that a server queues, as long as all that it has open or queued use at most half of
-    /// ``requestBytes``; further ones are answered with `busy`.
+    /// Requests of one connection that a server queues while at most half of the memory for requests of its key, or of
+    /// all local clients, is in use; further ones are answered with `busy`.
     public var waitingRequestsPerConnection = 16_384
     /// Memory that the requests of one connection may use, from their receipt to the end of their handlers, in bytes:
     /// frames as received, and the JSON values parsed from them.
     ///
     /// At least ``maxMessageBytes``. A message beyond it is dropped and answered with `busy`.
     public var requestBytesPerConnection = 64 << 20
-    /// The same for one service, all its servers together. Clients with keys may use half of it, all other services and
-    /// local clients the rest.
+    /// The same for one service, all its servers together. Clients with keys may use half of it, local clients and
+    /// other services the rest.
     ///
     /// Messages above ``parseInlineBytes`` may use three quarters of it, so that large requests leave memory for small
     /// ones.
     public var requestBytes = 256 << 20
     /// The same for all connections of one key: half of that of all clients with keys.
     var requestBytesPerKey: Int { requestBytes / 4 }
-    /// Bytes queued for one peer.
+    /// Bytes that a server queues for one peer: its outbox.
     ///
     /// Notifications and replies wait for capacity; once as many bytes again are waiting, a reply becomes
     /// `limit_exceeded`.
     public var outboxBytesPerConnection = 32 << 20
-    /// Bytes queued by a publisher for all peers; by the servers of a service for local clients and other services, and
-    /// as many for clients with keys, of which one key may have half. A server's peer with at most 64 KiB on their way
-    /// does not wait for the others. As many bytes again may wait.
+    /// Bytes of the messages that one ``RequestClient`` or ``Pusher`` has not sent yet. A call and a push wait for
+    /// capacity; a stream is refused with `busy`.
+    public var sendQueueBytes = 32 << 20
+    /// Bytes that a publisher queues for all peers, or that the servers of a service queue for local clients and other
+    /// services. The servers queue as many again for clients with keys, of which one key may have half. A server's peer
+    /// with at most 64 KiB in flight does not wait for the others. As many bytes again may wait for capacity.
     public var outboxBytes = 256 << 20
-    /// The time after which a server ends the connection of a peer that has not read a whole message, while at most
-    /// half of ``outboxBytes`` is free. The one with the most bytes is ended, one each second. Within that time a link
-    /// of 1.2 Mbit/s carries the largest message.
+    /// The time after which a server ends the connection of a peer that has not read a whole message, if at most half
+    /// of ``outboxBytes`` is free: each second the one with the most bytes. In this time a link of 1.2 Mbit/s carries
+    /// the largest message.
     public var stallTimeout: Duration = .seconds(120)
     /// Connections of one key from which a server or a publisher receives something; further ones are ended. At most a
     /// quarter of those that ``MessagingContext/limitTCPConnections(to:)`` allows.
@@ -54,12 +57,12 @@ public struct MessagingLimits: Sendable {
     public var pushersPerKey = 16
     /// Messages queued for one peer that does not read; further ones are dropped and counted.
     public var outboxMessagesPerConnection = 65_536
-    /// The deadline of a request without `deadlineMs`, from the time at which it was opened. Also the time for which
-    /// requests of a connection wait although none of them can be opened.
+    /// The deadline of a request without `deadlineMs`, from the time at which it was opened. Also the longest time that
+    /// the requests of a connection wait without any of them being opened.
     public var defaultDeadline: Duration = .seconds(30)
     /// The longest deadline a request may ask for.
     public var maxDeadline: Duration = .seconds(600)
-    /// The most byte credit that a request may have; larger values are clamped.
+    /// Maximum byte credit of a request; larger values are clamped.
     public var maxCredit = 64 << 20
     /// Messages received from one socket before the other sockets are served.
     public var receiveBudget = 64
@@ -68,8 +71,8 @@ public struct MessagingLimits: Sendable {
     /// JSON frames above this size are parsed one after the other on a separate queue, so that large requests block
     /// neither the poll thread nor the cooperative pool.
     public var parseInlineBytes = 64 << 10
-    /// libzmq's send high-water mark of a request socket, in messages to one peer. They also count as outbox bytes
-    /// until they have left libzmq, except for the last 8 KiB of small ones.
+    /// libzmq's send high-water mark of a request socket, in messages to one peer. Those of a server also count as
+    /// outbox bytes until they have left libzmq, except for the last 8 KiB of small ones.
     public var sendHighWaterMark: Int32 = 256
     /// libzmq's receive high-water mark of a client, in responses and notifications from one peer.
     public var receiveHighWaterMark: Int32 = 128
@@ -77,8 +80,8 @@ public struct MessagingLimits: Sendable {
     ///
     /// These messages are in memory before the server has seen them, each up to ``maxMessageBytes``.
     public var requestHighWaterMark: Int32 = 16
-    /// libzmq's receive high-water mark of a puller, in messages from one peer, of which over CURVE the peer's
-    /// credential is one for good (4.3.4).
+    /// libzmq's receive high-water mark of a puller, in messages from one peer. Over CURVE the peer's credential always
+    /// counts as one of them (4.3.4).
     public var pullHighWaterMark: Int32 = 2
     /// libzmq's send high-water mark of a publisher: messages queued for one subscriber before it loses some. With 8
     /// KiB each this is 8 MiB.
@@ -95,15 +98,15 @@ public struct MessagingLimits: Sendable {
     /// Maximum size of one message of a subscriber in bytes, handshake included; libzmq closes a peer that announces a
     /// larger one.
     public var subscriberMessageBytes = 512
-    /// Subscriptions that libzmq queues from one peer. With a longer queue a peer that subscribes without a pause keeps
-    /// one call of libzmq's busy for as long as it sends, because the queue is filled faster than it is emptied. A peer
-    /// that has to wait loses nothing.
+    /// Subscriptions that libzmq queues from one peer. With a longer queue, a peer that subscribes without a pause
+    /// keeps a call of libzmq from returning for as long as it sends, because the queue is filled faster than it is
+    /// emptied. A peer that has to wait loses nothing.
     ///
-    /// Two, not one: over CURVE libzmq's own message with the peer's credential takes one place for good (4.3.4).
+    /// Two, not one: over CURVE the peer's credential always counts as one of them (4.3.4).
     public var subscriptionHighWaterMark: Int32 = 2
     /// Messages waiting in a subscriber, a puller or a stream without credit.
     public var inboxMessages = 16_384
-    /// Bytes queued there.
+    /// Bytes of these messages.
     public var inboxBytes = 64 << 20
     /// Interval of heartbeats. Each wakes both ends of a connection, also of one that nobody uses.
     public var heartbeatInterval: Duration = .seconds(3)

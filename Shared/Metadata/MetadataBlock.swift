@@ -6,7 +6,8 @@ import PhotoModel
 /// The metadata of one image, opened by the metadata library and freed by `deinit`.
 struct MetadataBlock: ~Copyable {
     private let pointer: OpaquePointer
-    /// The names of the fields that have a value. For one without, the library would return the value of the next field.
+    /// The names of the fields that have a value. For one without, the library would return the value of the next
+    /// field.
     private let present: Set<String>
 
     /// Opens the metadata of an image file.
@@ -35,7 +36,7 @@ struct MetadataBlock: ~Copyable {
         present = Self.present(opened)
     }
 
-    /// Adds the fields of the second packet of a JPEG that are read.
+    /// Adds the fields of a JPEG's second XMP packet that ``MetadataFields`` contains.
     private static func extend(_ pointer: OpaquePointer, _ packet: [UInt8]) {
         let fields = Set(MetadataFields.table.flatMap(\.fields).filter { $0.hasPrefix("Xmp.") && !$0.contains("/") })
         withCopies(of: fields.sorted()) { safelight_metadata_extend(pointer, packet, packet.count, $0) }
@@ -50,8 +51,8 @@ struct MetadataBlock: ~Copyable {
 
     /// Opens a stand-alone XMP packet; nil if it cannot be parsed.
     ///
-    /// Only XMP fields are present. Of a file the library would copy some of them to EXIF and IPTC, where a date is
-    /// converted to the time zone of this process and has no offset.
+    /// Only XMP fields are read. If the packet were in a file, the library would copy some of them to EXIF and IPTC,
+    /// converting dates to the time zone of this process and dropping their offsets.
     init?(sidecar bytes: [UInt8]) {
         guard let packet = SidecarText.packet(bytes).map(Self.packet),
             let opened = safelight_metadata_open_xmp(packet, packet.count)
@@ -80,7 +81,8 @@ struct MetadataBlock: ~Copyable {
         return opened
     }
 
-    /// Returns an XMP packet without what follows its end, for which the library would refuse all of it.
+    /// Returns an XMP packet without the bytes after its end, because of which the library would refuse the whole
+    /// packet.
     private static func packet(_ bytes: [UInt8]) -> [UInt8] {
         let text = Array("<?xpacket end".utf8)
         guard let end = bytes.ranges(of: text).last,
@@ -90,7 +92,7 @@ struct MetadataBlock: ~Copyable {
     }
 
     private static func carrier(exif: [UInt8]?, xmp: [UInt8]?, iptc: [UInt8]?) -> [UInt8] {
-        // The library overlooks IPTC in a file that has no scan.
+        // The library does not read IPTC in a file without a scan.
         let file: [UInt8] = [0xFF, 0xD8, 0xFF, 0xDA, 0, 2, 0xFF, 0xD9]
         return JPEGMetadataWriter.replacing(in: file, exif: exif, xmp: xmp, iptc: iptc)
     }
@@ -118,10 +120,10 @@ struct MetadataBlock: ~Copyable {
         }
     }
 
-    /// Returns whether a field with this beginning of its name has a value.
+    /// Returns true if a field whose name begins with a prefix has a value.
     func hasField(startingWith prefix: String) -> Bool { present.contains { $0.hasPrefix(prefix) } }
 
-    /// Returns whether there is a field of XMP, also one without a value.
+    /// Returns true if there is an XMP field, even without a value.
     func hasField(_ tag: String) -> Bool { safelight_metadata_has_field(pointer, tag) != 0 }
 
     /// Returns the raw text of a field without surrounding white space; `nil` if it is missing or empty.
@@ -139,8 +141,7 @@ struct MetadataBlock: ~Copyable {
         return Array(UnsafeBufferPointer(start: bytes, count: count))
     }
 
-    /// Returns the value of a field in words, such as the name of a lens by its number; `nil` if the library knows no
-    /// words for it.
+    /// Returns the value of a field in words, such as the name of a lens for its number; `nil` if the library has none.
     func interpretation(_ tag: String) -> String? {
         guard present.contains(tag), let pointer = safelight_metadata_interpretation(pointer, tag) else { return nil }
         defer { safelight_metadata_free(pointer) }
@@ -206,7 +207,8 @@ struct MetadataBlock: ~Copyable {
         return bytes.isEmpty ? nil : bytes
     }
 
-    /// Returns the value of a byte of Windows-1252: that of Latin-1 but for the range that has control characters there.
+    /// Returns the character of a byte of Windows-1252: that of Latin-1, except in the range in which Latin-1 has
+    /// control characters.
     static func windows1252(_ byte: UInt8) -> Unicode.Scalar {
         guard (0x80...0x9F).contains(byte) else { return Unicode.Scalar(byte) }
         return windows1252[Int(byte) - 0x80]
@@ -216,7 +218,8 @@ struct MetadataBlock: ~Copyable {
         "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8D}Ž\u{8F}\u{90}‘’“”•–—˜™š›œ\u{9D}žŸ".unicodeScalars
     )
 
-    /// Returns the text of a field of Windows, UTF-16 in bytes; `nil` if it is missing or empty.
+    /// Returns the text of one of the fields `XP…` of Windows, which is UTF-16 in bytes; `nil` if it is missing or
+    /// empty.
     func windowsText(_ tag: String) -> String? {
         guard let bytes = bytes(tag) else { return nil }
         let units = stride(from: 0, to: bytes.count - 1, by: 2).map { UInt16(bytes[$0]) | UInt16(bytes[$0 + 1]) << 8 }
@@ -224,13 +227,13 @@ struct MetadataBlock: ~Copyable {
         return text.withCString { Self.clean($0) }
     }
 
-    /// Decodes UTF-8, or Windows-1252, which old cameras and programs write. Control characters and surrounding white space
-    /// are dropped.
+    /// Decodes UTF-8, or Windows-1252, which old cameras and programs write. Control characters and surrounding white
+    /// space are dropped.
     private static func clean(_ pointer: UnsafePointer<CChar>) -> String? {
         let length = strlen(pointer)
         let bytes = UnsafeBufferPointer(start: pointer, count: min(length, 65_536))
         if bytes.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) {
-            // Nearly all texts; no character of them needs to be looked at.
+            // Nearly all texts are printable ASCII and only need to be trimmed.
             guard let first = bytes.firstIndex(where: { $0 != 0x20 }), let last = bytes.lastIndex(where: { $0 != 0x20 })
             else { return nil }
             return String(
@@ -239,7 +242,7 @@ struct MetadataBlock: ~Copyable {
             )
         }
         var raw = bytes.map(UInt8.init(bitPattern:))
-        // A character of UTF-8 that was cut would make all of it invalid.
+        // An incomplete UTF-8 character at the end would make the whole text invalid.
         if length > raw.count, UInt8(bitPattern: pointer[raw.count]) & 0xC0 == 0x80 {
             raw.removeSubrange((raw.lastIndex { $0 & 0xC0 != 0x80 } ?? 0)...)
         }

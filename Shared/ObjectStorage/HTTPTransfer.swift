@@ -22,12 +22,12 @@ final class HTTPTransfer {
         var status = 0
         /// The values by the name in lower case.
         var headers: [String: String] = [:]
-        /// The body, unless the sink received it; at most ``HTTPTransfer/mostBodyBytes``.
+        /// The body, unless the sink received it; at most ``HTTPTransfer/maxBodyBytes``.
         var body: [UInt8] = []
     }
 
     /// The maximum size of a body that is stored, of an error or a list; the rest is discarded.
-    static let mostBodyBytes = 1 << 20
+    static let maxBodyBytes = 1 << 20
 
     var method = "GET"
     var url = ""
@@ -54,7 +54,7 @@ final class HTTPTransfer {
     /// Sends the request on a connection of the handle and waits for the response.
     ///
     /// - Throws: ``ObjectStoreError`` if there is no complete response; errors of the sink
-    func run(on handle: OpaqueHandle) throws -> Response {
+    func run(on handle: CurlHandle) throws -> Response {
         let curl = handle.curl
         curl_easy_reset(curl)
         var list: UnsafeMutablePointer<curl_slist>?
@@ -170,7 +170,7 @@ final class HTTPTransfer {
 
     private func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard let sink, (200..<300).contains(response.status) else {
-            response.body += bytes.prefix(max(0, Self.mostBodyBytes - response.body.count))
+            response.body += bytes.prefix(max(0, Self.maxBodyBytes - response.body.count))
             return bytes.count
         }
         do {
@@ -186,13 +186,13 @@ final class HTTPTransfer {
 
     private func supply(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard let body, position < body.count else { return 0 }
-        let wanted = Int(min(Int64(buffer.count), body.count - position))
-        var count = wanted
+        let length = Int(min(Int64(buffer.count), body.count - position))
+        var count = length
         switch body {
         case .bytes(let bytes):
-            buffer.copyBytes(from: bytes[Int(position)..<Int(position) + wanted])
+            buffer.copyBytes(from: bytes[Int(position)..<Int(position) + length])
         case .file(let descriptor, let range):
-            count = pread(descriptor, buffer.baseAddress, wanted, off_t(range.lowerBound + position))
+            count = pread(descriptor, buffer.baseAddress, length, off_t(range.lowerBound + position))
             guard count > 0 else {
                 failure = ObjectStoreError(
                     .fileDamaged,
@@ -214,8 +214,8 @@ final class HTTPTransfer {
 
 /// An easy handle of libcurl with its connections.
 ///
-/// `@unchecked Sendable`: ``HandlePool`` gives it to one thread at a time.
-final class OpaqueHandle: @unchecked Sendable {
+/// `@unchecked Sendable`: ``CurlHandlePool`` gives it to one thread at a time.
+final class CurlHandle: @unchecked Sendable {
     let curl: UnsafeMutableRawPointer
 
     init?() {
@@ -227,17 +227,17 @@ final class OpaqueHandle: @unchecked Sendable {
 }
 
 /// A pool of libcurl handles, whose connections are reused.
-final class HandlePool: Sendable {
-    private let idle = Mutex<[OpaqueHandle]>([])
-    private static let most = 8
-    private static let start: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+final class CurlHandlePool: Sendable {
+    private let idle = Mutex<[CurlHandle]>([])
+    private static let maxIdle = 8
+    private static let isInitialized: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
-    func withHandle<Value>(_ body: (OpaqueHandle) throws -> Value) throws -> Value {
-        guard Self.start, let handle = idle.withLock({ $0.popLast() }) ?? OpaqueHandle() else {
+    func withHandle<Value>(_ body: (CurlHandle) throws -> Value) throws -> Value {
+        guard Self.isInitialized, let handle = idle.withLock({ $0.popLast() }) ?? CurlHandle() else {
             throw ObjectStoreError(.unreachable, "there is no memory for a transfer")
         }
         defer {
-            idle.withLock { if $0.count < Self.most { $0.append(handle) } }
+            idle.withLock { if $0.count < Self.maxIdle { $0.append(handle) } }
         }
         return try body(handle)
     }

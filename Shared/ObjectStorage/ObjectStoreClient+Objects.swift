@@ -9,7 +9,7 @@ public struct ObjectInfo: Sendable, Equatable {
     /// The SHA-256 that the store reports, in base64; after an upload in parts that of the parts' checksums, with `-`
     /// and the number of parts; nil if it reports none.
     public let checksum: String?
-    /// The store's name for this version of the bytes.
+    /// The ETag: the store's name for this version of the bytes.
     public let tag: String?
 
     /// Returns false if the store's checksum proves that the object does not have the bytes with a SHA-256.
@@ -23,21 +23,22 @@ extension ObjectStoreClient {
     /// Returns the properties of an object; nil if it does not exist.
     public func head(_ key: String) async throws -> ObjectInfo? {
         do {
-            let reply = try await send(Call(method: "HEAD", key: key, headers: [("x-amz-checksum-mode", "ENABLED")]))
-            guard let size = reply.headers["content-length"].flatMap({ Int64($0) }) else {
+            let headers = [("x-amz-checksum-mode", "ENABLED")]
+            let response = try await send(Request(method: "HEAD", key: key, headers: headers))
+            guard let size = response.headers["content-length"].flatMap({ Int64($0) }) else {
                 throw ObjectStoreError(.unexpectedReply, "the object store does not report sizes")
             }
             return ObjectInfo(
                 size: size,
-                checksum: reply.headers["x-amz-checksum-sha256"],
-                tag: reply.headers["etag"]
+                checksum: response.headers["x-amz-checksum-sha256"],
+                tag: response.headers["etag"]
             )
         } catch let error as ObjectStoreError where error.problem == .noObject {
             // A response to HEAD has no body that would name the bucket as the missing resource.
             try await checkBucket()
             return nil
         } catch let error as ObjectStoreError where error.problem == .unexpectedReply {
-            // Nor does it report that temporary credentials have expired.
+            // A response without a body does not name expired temporary credentials as the reason either.
             try await checkBucket()
             throw error
         }
@@ -47,7 +48,7 @@ extension ObjectStoreClient {
     ///
     /// - Throws: ``ObjectStoreError``
     public func checkBucket() async throws {
-        _ = try await send(Call(method: "GET", query: [("list-type", "2"), ("max-keys", "1")]))
+        _ = try await send(Request(method: "GET", query: [("list-type", "2"), ("max-keys", "1")]))
     }
 
     /// Checks that the store accepts an object: one byte, with a key that no file has.
@@ -56,7 +57,7 @@ extension ObjectStoreClient {
     public func checkWriting() async throws {
         let body: [UInt8] = [0]
         let headers = Self.checksum(SHA256.hash(data: body).hexadecimal)
-        _ = try await send(Call(method: "PUT", key: "availability", headers: headers, body: .bytes(body)))
+        _ = try await send(Request(method: "PUT", key: "availability", headers: headers, body: .bytes(body)))
         // Uploads do not need the permission to delete.
         try? await delete("availability")
     }
@@ -72,7 +73,7 @@ extension ObjectStoreClient {
     /// Deletes an object; succeeds if it does not exist. In a versioned bucket, earlier versions stay.
     public func delete(_ key: String) async throws {
         do {
-            _ = try await send(Call(method: "DELETE", key: key))
+            _ = try await send(Request(method: "DELETE", key: key))
         } catch let error as ObjectStoreError where error.problem == .noObject {}
     }
 
@@ -119,15 +120,15 @@ extension ObjectStoreClient {
             }
             try await put(key, from: descriptor, size: size, digest: digest, replaces: true, sent: sent)
         }
-        return try await confirmed(key, size: size, digest: digest)
+        return try await confirmedInfo(key, size: size, digest: digest)
     }
 
-    private func confirmed(_ key: String, size: Int64, digest: String, parts: String? = nil) async throws -> ObjectInfo
-    {
+    /// Returns the properties of an uploaded object after its bytes were confirmed.
+    private func confirmedInfo(_ key: String, size: Int64, digest: String) async throws -> ObjectInfo {
         guard let info = try await head(key) else {
-            throw ObjectStoreError(.objectDamaged, "an object that was uploaded is not there")
+            throw ObjectStoreError(.objectDamaged, "an object that was uploaded does not exist")
         }
-        guard info.size == size, try await confirm(key, info, digest: digest, parts: parts) else {
+        guard info.size == size, try await confirm(key, info, digest: digest) else {
             throw ObjectStoreError(.objectDamaged, "the object store has other bytes than were uploaded")
         }
         return info
@@ -143,18 +144,18 @@ extension ObjectStoreClient {
     ) async throws {
         var headers = Self.checksum(digest)
         if !replaces { headers.append(("if-none-match", "*")) }
-        let call = Call(
+        let request = Request(
             method: "PUT",
             key: key,
             headers: headers,
             body: .file(descriptor, 0..<size, hash: digest),
             sent: sent
         )
-        try await retrying { [call] in
-            var call = call
+        try await withRetries { [request] in
+            var request = request
             let hash = Mutex(SHA256())
-            call.observe = { bytes in hash.withLock { $0.update(data: bytes) } }
-            _ = try await self.attempt(call)
+            request.observe = { bytes in hash.withLock { $0.update(data: bytes) } }
+            _ = try await self.attempt(request)
             guard hash.withLock({ $0.finalize().hexadecimal }) == digest else {
                 throw ObjectStoreError(.fileDamaged, "the local file has other bytes than it had at import")
             }
@@ -205,12 +206,12 @@ extension ObjectStoreClient {
             let start = received.value
             let used = credentials
             do {
-                var call = Call(method: "GET", key: key)
+                var request = Request(method: "GET", key: key)
                 if start > 0 {
-                    call.headers.append(("range", "bytes=\(start)-"))
-                    if let tag = tag.withLock({ $0 }) { call.headers.append(("if-match", tag)) }
+                    request.headers.append(("range", "bytes=\(start)-"))
+                    if let tag = tag.withLock({ $0 }) { request.headers.append(("if-match", tag)) }
                 }
-                call.accept = { headers in
+                request.accept = { headers in
                     // A proxy may answer with the whole object.
                     guard start == 0 || headers["content-range"]?.hasPrefix("bytes \(start)-") == true else {
                         throw ObjectStoreError(.unexpectedReply, "the object store does not serve ranges")
@@ -219,14 +220,14 @@ extension ObjectStoreClient {
                     let newTag = headers["etag"]
                     tag.withLock { $0 = newTag?.hasPrefix("W/") == true ? nil : newTag }
                 }
-                call.sink = { bytes in
+                request.sink = { bytes in
                     guard received.value + Int64(bytes.count) <= size else {
                         throw ObjectStoreError(.objectDamaged, "the object is larger than the bytes that were uploaded")
                     }
                     try sink(bytes)
                     received.add(Int64(bytes.count))
                 }
-                _ = try await attempt(call)
+                _ = try await attempt(request)
                 guard received.value == size else {
                     throw ObjectStoreError(.objectDamaged, "the object is shorter than the bytes that were uploaded")
                 }
@@ -241,7 +242,7 @@ extension ObjectStoreClient {
                 failures = received.value > start ? 1 : failures + 1
                 let isRetried = error.problem.isTransient || (error.problem == .clockSkew && failures == 1)
                 guard isRetried, failures < settings.attempts, !Task.isCancelled else { throw error }
-                await TaskDelay.retryDelay(Self.pause(after: failures))
+                await TaskDelay.retryDelay(Self.retryDelay(after: failures))
             }
         }
     }
@@ -253,10 +254,10 @@ extension ObjectStoreClient {
         guard !range.isEmpty else { return [] }
         let bytes = Mutex<[UInt8]>([])
         let headers = [("range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")]
-        try await retrying {
+        try await withRetries {
             bytes.withLock { $0 = [] }
             let sink = { @Sendable (piece: UnsafeRawBufferPointer) in bytes.withLock { $0 += piece } }
-            _ = try await self.attempt(Call(method: "GET", key: key, headers: headers, sink: sink))
+            _ = try await self.attempt(Request(method: "GET", key: key, headers: headers, sink: sink))
         }
         return bytes.withLock { $0 }
     }

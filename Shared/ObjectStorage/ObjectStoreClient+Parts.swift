@@ -10,13 +10,13 @@ extension ObjectStoreClient {
     /// - Throws: ``ObjectStoreError``, also if the store does not list such uploads
     public func abortUploads(of key: String) async throws {
         let name = location.prefix.isEmpty ? key : "\(location.prefix)/\(key)"
-        let reply = try await send(Call(method: "GET", query: [("prefix", name), ("uploads", "")]))
+        let response = try await send(Request(method: "GET", query: [("prefix", name), ("uploads", "")]))
         // The list may include longer keys that begin with this one.
-        for entry in String(decoding: reply.body, as: UTF8.self).split(separator: "<Upload>").dropFirst() {
+        for entry in String(decoding: response.body, as: UTF8.self).split(separator: "<Upload>").dropFirst() {
             guard XMLText.element("Key", of: String(entry)) == name,
                 let upload = XMLText.element("UploadId", of: String(entry))
             else { continue }
-            _ = try await send(Call(method: "DELETE", key: key, query: [("uploadId", upload)]))
+            _ = try await send(Request(method: "DELETE", key: key, query: [("uploadId", upload)]))
         }
     }
 
@@ -30,21 +30,21 @@ extension ObjectStoreClient {
     ) async throws -> ObjectInfo {
         // No other upload is aborted: only this library uploads below its prefix, and each object once at a time.
         try? await abortUploads(of: key)
-        let start = Call(
+        let start = Request(
             method: "POST",
             key: key,
             query: [("uploads", "")],
             headers: [("x-amz-checksum-algorithm", "SHA256")]
         )
-        let reply = try await send(start)
-        guard let upload = XMLText.element("UploadId", of: String(decoding: reply.body, as: UTF8.self)) else {
+        let response = try await send(start)
+        guard let upload = XMLText.element("UploadId", of: String(decoding: response.body, as: UTF8.self)) else {
             throw ObjectStoreError(.unexpectedReply, "the object store does not begin uploads in parts")
         }
         do {
             return try await uploadParts(key, upload, from: descriptor, size: size, digest: digest, sent: sent)
         } catch {
             // In a task of its own, because the current one may be cancelled.
-            let abort = Call(method: "DELETE", key: key, query: [("uploadId", upload)])
+            let abort = Request(method: "DELETE", key: key, query: [("uploadId", upload)])
             _ = await Task { try? await self.attempt(abort) }.value
             throw error
         }
@@ -73,7 +73,7 @@ extension ObjectStoreClient {
             whole = next
             let before = start
             let report: (@Sendable (Int64) -> Void)? = sent.map { sent in { @Sendable count in sent(before + count) } }
-            let call = Call(
+            let request = Request(
                 method: "PUT",
                 key: key,
                 query: [("partNumber", String(number)), ("uploadId", upload)],
@@ -81,9 +81,9 @@ extension ObjectStoreClient {
                 body: .file(descriptor, range, hash: hash.hexadecimal),
                 sent: report
             )
-            let reply = try await send(call)
-            guard let tag = reply.headers["etag"] else {
-                throw ObjectStoreError(.unexpectedReply, "the object store names no part")
+            let response = try await send(request)
+            guard let tag = response.headers["etag"] else {
+                throw ObjectStoreError(.unexpectedReply, "the object store returned no ETag for a part")
             }
             hashes += hash
             uploaded.append(UploadedPart(number: number, tag: tag, checksum: Base64.text(hash)))
@@ -91,10 +91,10 @@ extension ObjectStoreClient {
         guard whole.finalize().hexadecimal == digest else {
             throw ObjectStoreError(.fileDamaged, "the local file has other bytes than it had at import")
         }
-        let reply = try await complete(key, upload, uploaded)
+        let response = try await complete(key, upload, uploaded)
         // A completion that fails has the status 200 too.
-        if let code = XMLText.element("Code", of: String(decoding: reply.body, as: UTF8.self)) {
-            throw ObjectStoreError(.storeBusy, "the object store did not put the parts together (\(code))")
+        if let code = XMLText.element("Code", of: String(decoding: response.body, as: UTF8.self)) {
+            throw ObjectStoreError(.storeBusy, "the object store did not combine the parts (\(code))")
         }
         let parts = Base64.text(SHA256.hash(data: hashes).bytes) + "-\(number)"
         guard let info = try await head(key), info.size == size,
@@ -119,28 +119,28 @@ extension ObjectStoreClient {
 
     /// Completes an upload. A store without checksums, such as OpenStack Swift, refuses a list with them; it is then
     /// sent without.
-    private func complete(_ key: String, _ upload: String, _ parts: [UploadedPart]) async throws -> Reply {
-        func complete(withChecksums: Bool) async throws -> Reply {
+    private func complete(_ key: String, _ upload: String, _ parts: [UploadedPart]) async throws -> Response {
+        func complete(withChecksums: Bool) async throws -> Response {
             let body =
                 "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
                 + parts.map { $0.text(withChecksum: withChecksums) }.joined() + "</CompleteMultipartUpload>"
             let query = [("uploadId", upload)]
-            return try await send(Call(method: "POST", key: key, query: query, body: .bytes(Array(body.utf8))))
+            return try await send(Request(method: "POST", key: key, query: query, body: .bytes(Array(body.utf8))))
         }
         let hasChecksums = knowsChecksums.load(ordering: .relaxed)
         do {
             return try await complete(withChecksums: hasChecksums)
         } catch let error as ObjectStoreError where error.problem == .unexpectedReply && hasChecksums {
-            let reply = try await complete(withChecksums: false)
+            let response = try await complete(withChecksums: false)
             knowsChecksums.store(false, ordering: .relaxed)
-            return reply
+            return response
         }
     }
 
     /// Returns the size of the parts in which a file is uploaded.
     ///
     /// Amazon accepts 10,000 parts, OpenStack Swift 1,000 by default, and both at most 5 GiB per part.
-    static func partBytes(of size: Int64, atLeast least: Int64) -> Int64 { max(least, (size + 999) / 1000) }
+    static func partBytes(of size: Int64, atLeast minimum: Int64) -> Int64 { max(minimum, (size + 999) / 1000) }
 
     /// Returns the SHA-256 of a range of a file, and another hash with its bytes added.
     private static func hash(
@@ -152,8 +152,8 @@ extension ObjectStoreClient {
         var bytes = [UInt8](repeating: 0, count: 1 << 20)
         var position = range.lowerBound
         while position < range.upperBound {
-            let wanted = Int(min(Int64(bytes.count), range.upperBound - position))
-            let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, wanted, off_t(position)) }
+            let length = Int(min(Int64(bytes.count), range.upperBound - position))
+            let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, length, off_t(position)) }
             guard count > 0 else { throw ObjectStoreError(.fileDamaged, "the file cannot be read, or is shorter") }
             hash.update(data: bytes[..<count])
             whole.update(data: bytes[..<count])

@@ -7,7 +7,7 @@ import Synchronization
 /// A client of one bucket of a service that speaks the S3 protocol.
 ///
 /// Each request is signed, has time limits, and is repeated after transient failures: at most
-/// ``ObjectStoreSettings/attempts`` attempts, with random and growing pauses between them. Transfers run on threads of
+/// ``ObjectStoreSettings/attempts`` attempts, with random and growing delays between them. Transfers run on threads of
 /// their own. Cancelling the calling task ends the transfer.
 public final class ObjectStoreClient: Sendable {
     public let location: ObjectStoreLocation
@@ -15,7 +15,7 @@ public final class ObjectStoreClient: Sendable {
     /// The file of the credentials, which is read again when the store refuses them; nil if they are not from a file.
     private let credentialsFile: String?
     let settings: ObjectStoreSettings
-    private let pool = HandlePool()
+    private let pool = CurlHandlePool()
     private let threads = DispatchQueue(label: "object-store", attributes: .concurrent)
     /// Seconds to add to this machine's clock, computed after the store refused a signature because of its time.
     private let clockOffset = Atomic<Int>(0)
@@ -46,7 +46,7 @@ public final class ObjectStoreClient: Sendable {
     public var clockSkewSeconds: Int { clockOffset.load(ordering: .relaxed) }
 
     /// A request before it is signed.
-    struct Call: Sendable {
+    struct Request: Sendable {
         var method: String
         var key: String?
         var query: [(String, String)] = []
@@ -66,7 +66,7 @@ public final class ObjectStoreClient: Sendable {
     }
 
     /// A response with a status of 200 to 299.
-    struct Reply: Sendable {
+    struct Response: Sendable {
         let headers: [String: String]
         let body: [UInt8]
     }
@@ -74,12 +74,12 @@ public final class ObjectStoreClient: Sendable {
     // MARK: Attempts
 
     /// Sends a request, and repeats it after transient failures.
-    func send(_ call: Call) async throws -> Reply {
-        try await retrying { try await self.attempt(call) }
+    func send(_ request: Request) async throws -> Response {
+        try await withRetries { try await self.attempt(request) }
     }
 
     /// Runs work, and repeats it after transient failures.
-    func retrying<Value: Sendable>(_ work: @Sendable () async throws -> Value) async throws -> Value {
+    func withRetries<Value: Sendable>(_ work: @Sendable () async throws -> Value) async throws -> Value {
         var failures = 0
         var isClockSet = false
         var isRenewed = false
@@ -99,7 +99,7 @@ public final class ObjectStoreClient: Sendable {
                 }
                 failures += 1
                 guard error.problem.isTransient, failures < settings.attempts, !Task.isCancelled else { throw error }
-                await TaskDelay.retryDelay(Self.pause(after: failures))
+                await TaskDelay.retryDelay(Self.retryDelay(after: failures))
             }
         }
     }
@@ -124,18 +124,18 @@ public final class ObjectStoreClient: Sendable {
         return true
     }
 
-    /// Returns a random pause that grows with the number of failures: up to 0.2 s, 0.4 s, 0.8 s …, at most 5 s.
-    static func pause(after failures: Int) -> Duration {
-        let most = min(5_000, 100 << min(10, failures))
-        return .milliseconds(Int.random(in: most / 4...most))
+    /// Returns a random delay that grows with the number of failures: up to 0.2 s, 0.4 s, 0.8 s …, at most 5 s.
+    static func retryDelay(after failures: Int) -> Duration {
+        let maximum = min(5_000, 100 << min(10, failures))
+        return .milliseconds(Int.random(in: maximum / 4...maximum))
     }
 
     /// Sends a request once.
-    func attempt(_ call: Call) async throws -> Reply {
+    func attempt(_ request: Request) async throws -> Response {
         let isCancelled = CancelFlag()
         return try await withTaskCancellationHandler {
             try Task.checkCancellation()
-            return try await onThread { [self] in try perform(call, isCancelled) }
+            return try await onThread { [self] in try perform(request, isCancelled) }
         } onCancel: {
             isCancelled.value.store(true, ordering: .relaxed)
         }
@@ -152,10 +152,10 @@ public final class ObjectStoreClient: Sendable {
         let value = Atomic<Bool>(false)
     }
 
-    private func perform(_ call: Call, _ flag: CancelFlag) throws -> Reply {
+    private func perform(_ request: Request, _ flag: CancelFlag) throws -> Response {
         let transfer = HTTPTransfer()
         var hash = RequestSigner.emptyHash
-        switch call.body {
+        switch request.body {
         case .bytes(let bytes):
             transfer.body = .bytes(bytes)
             hash = SHA256.hash(data: bytes).hexadecimal
@@ -164,41 +164,41 @@ public final class ObjectStoreClient: Sendable {
             hash = known
         case nil: break
         }
-        let path = location.path(of: call.key)
+        let path = location.path(of: request.key)
         let signer = signer.withLock { $0 }
         let headers = signer.signed(
-            method: call.method,
+            method: request.method,
             path: path,
-            query: call.query,
-            headers: [("host", location.authority)] + call.headers,
+            query: request.query,
+            headers: [("host", location.authority)] + request.headers,
             payloadHash: hash,
             seconds: now() + clockOffset.load(ordering: .relaxed)
         )
-        transfer.method = call.method
-        let query = RequestSigner.queryText(call.query)
+        transfer.method = request.method
+        let query = RequestSigner.queryText(request.query)
         transfer.url = "\(location.scheme)://\(location.authority)\(path)" + (query.isEmpty ? "" : "?\(query)")
         transfer.headers = headers
         transfer.settings = settings
-        transfer.accept = call.accept
-        transfer.sink = call.sink
-        transfer.observe = call.observe
-        transfer.sent = call.sent
+        transfer.accept = request.accept
+        transfer.sink = request.sink
+        transfer.observe = request.observe
+        transfer.sent = request.sent
         transfer.isCancelled = { flag.value.load(ordering: .relaxed) }
         let response = try pool.withHandle { try transfer.run(on: $0) }
-        guard (200..<300).contains(response.status) else { throw error(of: response, call, signer.credentials) }
-        return Reply(headers: response.headers, body: response.body)
+        guard (200..<300).contains(response.status) else { throw error(of: response, request, signer.credentials) }
+        return Response(headers: response.headers, body: response.body)
     }
 
-    // MARK: Refusals
+    // MARK: Error responses
 
     private func error(
         of response: HTTPTransfer.Response,
-        _ call: Call,
+        _ request: Request,
         _ credentials: ObjectStoreCredentials
     ) -> ObjectStoreError {
         let text = String(decoding: response.body, as: UTF8.self)
         let code = XMLText.element("Code", of: text) ?? ""
-        let said = code.isEmpty ? "status \(response.status)" : "\(code), status \(response.status)"
+        let detail = code.isEmpty ? "status \(response.status)" : "\(code), status \(response.status)"
         switch (response.status, code) {
         // A response to HEAD has no body that names the reason.
         case (_, "RequestTimeTooSkewed"),
@@ -210,50 +210,51 @@ public final class ObjectStoreClient: Sendable {
             )
         case (_, "QuotaExceeded"), (_, "XMinioStorageFull"), (_, "StorageFull"), (_, "InsufficientStorage"), (507, _),
             (_, "XMinioAdminBucketQuotaExceeded"):
-            return ObjectStoreError(.storeFull, "the object store is full (\(said)); give it more space")
+            return ObjectStoreError(.storeFull, "the object store is full (\(detail)); give it more space")
         case (_, "NoSuchBucket"):
             return ObjectStoreError(.noBucket, "there is no bucket \(location.bucket); create it")
-        case (404, _): return ObjectStoreError(.noObject, "the object does not exist (\(said))")
+        case (404, _): return ObjectStoreError(.noObject, "the object does not exist (\(detail))")
         case (412, _), (409, "ConditionalRequestConflict"):
-            return ObjectStoreError(.objectExists, "the object was created or replaced meanwhile (\(said))")
+            return ObjectStoreError(.objectExists, "the object was created or replaced meanwhile (\(detail))")
         // Amazon refuses expired temporary credentials with status 400.
         case (401, _), (403, _), (_, "ExpiredToken"), (_, "TokenRefreshRequired"), (_, "InvalidToken"):
             return ObjectStoreError(
                 .accessDenied,
-                "the object store refuses \(credentials.accessKey) (\(said)); check the credentials and what "
+                "the object store refuses \(credentials.accessKey) (\(detail)); check the credentials and what "
                     + "they allow"
             )
         case (_, "XAmzContentSHA256Mismatch"), (_, "BadDigest"), (_, "XAmzContentChecksumMismatch"):
-            return ObjectStoreError(.fileDamaged, "other bytes arrived than were announced (\(said))")
+            return ObjectStoreError(.fileDamaged, "other bytes arrived than were announced (\(detail))")
         case (501, _):
             return ObjectStoreError(
                 .unexpectedReply,
-                "the object store does not support a part of the request (\(said))"
+                "the object store does not support a part of the request (\(detail))"
             )
         case (413, _), (_, "EntityTooLarge"):
             return ObjectStoreError(
                 .unexpectedReply,
                 "a part or the whole of the file is too large for the object store, or for a proxy before it "
-                    + "(\(said)); raise its limit"
+                    + "(\(detail)); raise its limit"
             )
         case (408, _), (429, _), (500..., _), (_, "SlowDown"), (_, "RequestTimeout"):
-            return ObjectStoreError(.storeBusy, "the object store is not ready (\(said))")
+            return ObjectStoreError(.storeBusy, "the object store is not ready (\(detail))")
         default:
             return ObjectStoreError(
                 .unexpectedReply,
-                "the object store has refused \(call.method) (\(said)); is the endpoint one for S3?"
+                "the object store has refused \(request.method) (\(detail)); is the endpoint one for S3?"
             )
         }
     }
 
-    /// The difference between the clocks in seconds that cannot be the reason of a refusal. Stores accept 900.
-    private static let mostSkew = 300
+    /// The maximum difference between the clocks, in seconds, that is not taken for the reason of a refusal. Stores
+    /// accept 900.
+    private static let maxSkew = 300
 
     /// Returns true if the header `Date` differs from the clock of the signatures by more than that.
     private func isSkewed(_ date: String?) -> Bool {
         guard let date else { return false }
         let seconds = curl_getdate(date, nil)
-        return seconds > 0 && abs(seconds - now() - clockOffset.load(ordering: .relaxed)) > Self.mostSkew
+        return seconds > 0 && abs(seconds - now() - clockOffset.load(ordering: .relaxed)) > Self.maxSkew
     }
 
     /// Sets the clock offset to the difference of the header `Date` from this machine's clock.

@@ -17,7 +17,7 @@ public struct ObjectStoreCredentials: Sendable, Equatable, CustomStringConvertib
     public var debugDescription: String { description }
 
     /// Reads a file in the form of `~/.aws/credentials`: `aws_access_key_id = …` and `aws_secret_access_key = …` below
-    /// `[default]` or another profile. Only its user may be able to read it.
+    /// `[default]` or another profile. Only its owner may have read permission.
     ///
     /// - Throws: ``ObjectStoreError`` with the problem ``ObjectStoreProblem/invalidSettings``
     public init(file path: String, profile: String = "default") throws(ObjectStoreError) {
@@ -61,8 +61,8 @@ public struct ObjectStoreCredentials: Sendable, Equatable, CustomStringConvertib
         return Self(accessKey: key, secret: secret, sessionToken: values["aws_session_token"])
     }
 
-    /// Returns the credentials of the variables `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`; nil
-    /// if they are not set.
+    /// Returns the credentials of the variables `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`;
+    /// nil if they are not set.
     public init?(environment: (String) -> String?) {
         guard let key = environment("AWS_ACCESS_KEY_ID"), let secret = environment("AWS_SECRET_ACCESS_KEY"),
             !key.isEmpty, !secret.isEmpty

@@ -1,6 +1,6 @@
 /// A bucket of a service that speaks the S3 protocol, and a prefix of all keys in it.
 public struct ObjectStoreLocation: Sendable, Equatable {
-    /// The place of the bucket's name in the address of requests.
+    /// The position of the bucket's name in the address of requests.
     public enum Style: String, Sendable, CaseIterable {
         /// `https://endpoint/bucket/key`, which every service understands.
         case path
@@ -34,7 +34,7 @@ public struct ObjectStoreLocation: Sendable, Equatable {
         guard url.hasPrefix("s3://") else { throw .invalid("\(url) does not begin with s3://") }
         let parts = url.dropFirst(5).split(separator: "/", omittingEmptySubsequences: true).map(String.init)
         guard let bucket = parts.first, (3...63).contains(bucket.utf8.count),
-            bucket.utf8.allSatisfy({ Self.isOfBucket($0) })
+            bucket.utf8.allSatisfy({ Self.isBucketCharacter($0) })
         else {
             throw .invalid("\(url) names no bucket: s3://bucket/prefix, with 3 to 63 of a-z, 0-9, - and .")
         }
@@ -42,7 +42,7 @@ public struct ObjectStoreLocation: Sendable, Equatable {
         guard prefix.utf8.count <= 512, !parts.contains(".."), !parts.contains(".") else {
             throw .invalid("the prefix of \(url) is not a key of at most 512 bytes")
         }
-        guard !region.isEmpty, region.utf8.allSatisfy({ Self.isOfBucket($0) }) else {
+        guard !region.isEmpty, region.utf8.allSatisfy({ Self.isBucketCharacter($0) }) else {
             throw .invalid("\(region) is not a region")
         }
         let address = endpoint ?? "https://s3.\(region).amazonaws.com"
@@ -66,7 +66,7 @@ public struct ObjectStoreLocation: Sendable, Equatable {
         self.region = region
     }
 
-    private static func isOfBucket(_ byte: UInt8) -> Bool {
+    private static func isBucketCharacter(_ byte: UInt8) -> Bool {
         (97...122).contains(byte) || (48...57).contains(byte) || byte == 45 || byte == 46
     }
 

@@ -3,7 +3,8 @@ import Glibc
 
 /// Signatures of requests: AWS Signature Version 4, in the header `Authorization`, with a signed SHA-256 of the body.
 ///
-/// Source: "Authenticating Requests: Using the Authorization Header (AWS Signature Version 4)", Amazon S3 API Reference.
+/// Source: "Authenticating Requests: Using the Authorization Header (AWS Signature Version 4)", Amazon S3 API
+/// Reference.
 public struct RequestSigner: Sendable {
     let credentials: ObjectStoreCredentials
     let region: String

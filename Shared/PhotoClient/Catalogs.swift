@@ -32,10 +32,10 @@ final class Catalogs: Sendable {
     /// The maximum number of reads that wait for two catalogs, so that a slow catalog does not make the others slow.
     private static let maxHedgedReads = 16
     /// The time between two attempts to find the catalog that writes.
-    private static let pause = Duration.milliseconds(100)
+    private static let retryDelay = Duration.milliseconds(100)
 
     let connections: [RequestClient]
-    /// A second connection to each, for requests for its health: over the first one they would wait behind the open
+    /// A second connection to each catalog, for `health` requests: over the first one they would wait for the open
     /// requests, and a working catalog would seem not to answer.
     private let healthConnections: [RequestClient]
     private let state = Mutex(State())
@@ -47,9 +47,9 @@ final class Catalogs: Sendable {
 
     func close() async { for connection in healthConnections { await connection.close() } }
 
-    /// Sends a request, to a catalog that can carry it out.
+    /// Sends a request to a catalog that can answer it.
     ///
-    /// - Throws: the catalog's error; if no catalog writes until the deadline, the refusal of a standby
+    /// - Throws: the catalog's error; if no catalog writes until the deadline, that of a standby
     func send<R: Request, Value: Sendable>(
         _ request: R.Type,
         _ deadline: Duration,
@@ -83,8 +83,8 @@ final class Catalogs: Sendable {
     // MARK: Reads
 
     private enum Event<Value: Sendable>: Sendable {
-        case answer(Int, Result<Value, RPCError>)
-        case isLate
+        case response(Int, Result<Value, RPCError>)
+        case hedgingDelayEnded
     }
 
     private func readTwice<Value>(
@@ -93,7 +93,7 @@ final class Catalogs: Sendable {
     ) async throws(RPCError) -> Value {
         let first = await choice(from: reader, within: end - .now)
         let result = await withTaskGroup(of: Event<Value>.self) { group -> Result<Value, RPCError> in
-            var asked = [first.index]
+            var requested = [first.index]
             var open = 0
             var failure: RPCError?
             func ask(_ index: Int, isConnected: Bool) {
@@ -101,40 +101,40 @@ final class Catalogs: Sendable {
                 group.addTask { [connections] in
                     do throws(RPCError) {
                         let value = try await attempt(connections[index], end - .now, !isConnected)
-                        return .answer(index, .success(value))
+                        return .response(index, .success(value))
                     } catch {
-                        return .answer(index, .failure(error))
+                        return .response(index, .failure(error))
                     }
                 }
             }
             func askAnother() {
                 let next = order(from: first.index).first {
-                    !asked.contains($0) && connections[$0].connection.isUsable
+                    !requested.contains($0) && connections[$0].connection.isUsable
                 }
                 guard let next else { return }
-                asked.append(next)
+                requested.append(next)
                 ask(next, isConnected: true)
             }
-            func beginWaiting() { group.addTask { await Self.isLate() } }
+            func startHedgingDelay() { group.addTask { await Self.waitForHedgingDelay() } }
             var isHedged = false
             defer { if isHedged { state.withLock { $0.hedgedReads -= 1 } } }
             ask(first.index, isConnected: first.isConnected)
-            beginWaiting()
+            startHedgingDelay()
             while let event = await group.next() {
                 switch event {
-                case .isLate:
+                case .hedgingDelayEnded:
                     if Task.isCancelled || isHedged { continue }
                     isHedged = state.withLock { state in
                         guard state.hedgedReads < Self.maxHedgedReads else { return false }
                         state.hedgedReads += 1
                         return true
                     }
-                    if isHedged { askAnother() } else { beginWaiting() }
-                case .answer(let index, .success(let value)):
+                    if isHedged { askAnother() } else { startHedgingDelay() }
+                case .response(let index, .success(let value)):
                     reader = index
                     group.cancelAll()
                     return .success(value)
-                case .answer(let index, .failure(let error)):
+                case .response(let index, .failure(let error)):
                     open -= 1
                     if failure == nil || index == first.index { failure = error }
                     if error.mayBeDifferentElsewhere {
@@ -153,9 +153,9 @@ final class Catalogs: Sendable {
         return try result.get()
     }
 
-    private static func isLate<Value>() async -> Event<Value> {
+    private static func waitForHedgingDelay<Value>() async -> Event<Value> {
         _ = await TaskDelay.timeout(hedgingDelay)
-        return .isLate
+        return .hedgingDelayEnded
     }
 
     private func readOnce<Value>(
@@ -167,7 +167,7 @@ final class Catalogs: Sendable {
         for _ in connections {
             let choice = await choice(from: start, within: end - .now)
             do throws(RPCError) {
-                let value = try await watched(choice, until: end, attempt)
+                let value = try await attemptWhileAnswering(choice, until: end, attempt)
                 reader = choice.index
                 return value
             } catch {
@@ -186,31 +186,31 @@ final class Catalogs: Sendable {
         _ attempt: @escaping Attempt<Value>
     ) async throws(RPCError) -> Value {
         var start = state.withLock { $0.writer }
-        var refusals = 0
+        var failures = 0
         while true {
             let choice = await choice(from: start, within: end - .now)
             do throws(RPCError) {
-                let value = try await watched(choice, until: end, attempt)
+                let value = try await attemptWhileAnswering(choice, until: end, attempt)
                 state.withLock { $0.writer = choice.index }
                 return value
             } catch {
                 start = (choice.index + 1) % connections.count
-                // Without an answer, or if the database was lost, it may have been carried out: the caller decides
-                // about repeating it, at another catalog, which may write by then.
+                // Without a response, or if the database was lost, the change may have been committed. The caller
+                // decides whether to repeat it, at another catalog, which may have become the writer by then.
                 let isLost = error.isOfLostInstance || [.deadlineExceeded, .libraryOffline].contains(error.errorCode)
                 if isLost { state.withLock { $0.writer = start } }
                 guard error.isOfStandby || error.isUnsent else { throw error }
-                refusals += 1
-                // All have refused: a takeover may be under way.
-                let pause = refusals % connections.count == 0 ? Self.pause : .zero
-                guard .now + pause < end else { throw error }
-                if pause > .zero { try await PhotoClient.pause(pause) }
+                failures += 1
+                // Every catalog has refused: a takeover may be in progress.
+                let delay = failures % connections.count == 0 ? Self.retryDelay : .zero
+                guard .now + delay < end else { throw error }
+                if delay > .zero { try await waitBeforeRetry(delay) }
             }
         }
     }
 
-    /// Sends a request that may take long for as long as its catalog answers requests for its health.
-    private func watched<Value>(
+    /// Sends a request that may take long, and cancels it if its catalog no longer answers `health` requests.
+    private func attemptWhileAnswering<Value>(
         _ choice: (index: Int, isConnected: Bool),
         until end: ContinuousClock.Instant,
         _ attempt: @escaping Attempt<Value>
@@ -223,7 +223,7 @@ final class Catalogs: Sendable {
 
     // MARK: Streams
 
-    /// Returns the stream of an attempt to send a request, 0 for the first one; nil if all catalogs were asked.
+    /// Returns the stream of an attempt to send a request, 0 for the first one; nil if all catalogs were tried.
     func stream<R: Request>(
         _ request: R.Type,
         _ number: Int,
@@ -240,8 +240,8 @@ final class Catalogs: Sendable {
         return make(connections[choice.index], !choice.isConnected)
     }
 
-    /// The catalog that a read is asked of now.
-    var presentReader: RequestClient { connections[usable(from: reader) ?? reader] }
+    /// The catalog to which a read is sent now.
+    var currentReader: RequestClient { connections[usable(from: reader) ?? reader] }
 }
 
 // MARK: - Health
@@ -250,7 +250,7 @@ extension RequestClient {
     private static let healthInterval = Duration.seconds(1)
     private static let healthDeadline = Duration.seconds(2)
 
-    /// Runs work for as long as the service answers requests for its health over this connection.
+    /// Runs work as long as the service answers `health` requests over this connection.
     ///
     /// - Throws: the error of the work; `connection_lost` if the service does not answer; `user_cancelled` if the task
     ///   is cancelled
@@ -298,7 +298,7 @@ extension RPCError {
         if isOfLostInstance || isOfStandby { return true }
         return switch errorCode {
         case .unavailable, .libraryOffline, .behind, .missingResource, .networkAccessRequired, .networkError: true
-        // A transient collection is in the memory of the catalog that made it.
+        // A transient collection is in the memory of the catalog that created it.
         case .handleExpired: true
         default: false
         }

@@ -10,13 +10,14 @@ public import PhotoModel
 /// and long pauses of the caller.
 ///
 /// Each iteration subscribes separately. A slow iteration affects no other client: messages that its bounded inbox
-/// drops are read from history later.
+/// drops are read from history later. ``FeedReader`` at the end of this file receives messages and requests history for
+/// an iteration; ``FeedStateMachine`` decides about the events and the next step.
 public struct ChangeFeed: AsyncSequence, Sendable {
     public typealias Element = FeedEvent
     public typealias Failure = RPCError
 
     let broker: ServiceClient
-    let feed: EndpointAddress
+    let address: EndpointAddress
     let thread: PollThread
     let limits: MessagingLimits
     let security: SocketSecurity
@@ -30,7 +31,7 @@ public struct ChangeFeed: AsyncSequence, Sendable {
     /// - Parameters:
     ///   - broker: the client for requests of history
     ///   - feed: the address of the live feed
-    ///   - token: the last token seen; nil for new changes only
+    ///   - token: the last token that was processed; nil for new changes only
     ///   - topics: see ``FeedTopic``, at most 1,000; all changes if empty or if `changes` is among them
     public init(
         broker: ServiceClient,
@@ -43,7 +44,7 @@ public struct ChangeFeed: AsyncSequence, Sendable {
         topics: [String] = []
     ) {
         self.broker = broker
-        self.feed = feed
+        self.address = feed
         self.thread = thread
         self.limits = limits
         self.security = security
@@ -135,7 +136,7 @@ final class FeedReader {
     private var backoff = Backoff()
 
     private static let pageRecords = 500
-    private static let askDeadline = Duration.seconds(10)
+    private static let requestDeadline = Duration.seconds(10)
 
     init(_ feed: ChangeFeed) {
         self.feed = feed
@@ -155,11 +156,12 @@ final class FeedReader {
                 case .live:
                     switch await messages?.nextArrival() {
                     case .message(let topic, let frames): handle(topic, frames)
-                    case .silence: state.unheard()
+                    case .silence: state.handleSilence()
                     case .end, nil: return nil
                     }
-                case .head: try await attempt(askHead)
-                case .page(let token): try await attempt { () throws(RPCError) in try await self.askPage(after: token) }
+                case .head: try await attempt(requestHead)
+                case .page(let token):
+                    try await attempt { () throws(RPCError) in try await self.requestPage(after: token) }
                 }
             }
         } catch {
@@ -169,11 +171,11 @@ final class FeedReader {
     }
 
     private func subscribe() async throws(RPCError) {
-        if let refusal = FeedTopicFilter.rpcError(of: feed.topics) { throw refusal }
+        if let error = FeedTopicFilter.rpcError(of: feed.topics) { throw error }
         let subscriber: Subscriber
         do throws(MessagingError) {
             subscriber = try Subscriber(
-                address: feed.feed,
+                address: feed.address,
                 thread: feed.thread,
                 limits: feed.limits,
                 security: feed.security,
@@ -182,11 +184,11 @@ final class FeedReader {
         } catch {
             throw ErrorCode.unavailable.error("cannot subscribe to the feed: \(error)")
         }
-        let leftOut = await subscriber.subscribe(filter.isEverything ? [FeedTopic.changes] : Array(filter.topics))
-        guard leftOut.isEmpty, await subscriber.subscribe([FeedTopic.head]).isEmpty else {
+        let refused = await subscriber.subscribe(filter.isEverything ? [FeedTopic.changes] : Array(filter.topics))
+        guard refused.isEmpty, await subscriber.subscribe([FeedTopic.head]).isEmpty else {
             throw ErrorCode.limitExceeded.error(
                 "a feed has at most \(feed.limits.topicsPerSubscriber) topics of at most \(FeedTopic.maxBytes) bytes",
-                ["topics": JSON(Array(leftOut.prefix(10)))]
+                ["topics": JSON(Array(refused.prefix(10)))]
             )
         }
         self.subscriber = subscriber
@@ -207,7 +209,7 @@ final class FeedReader {
                 "feed message cannot be decoded",
                 metadata: ["topic": "\(topic)", "error": "\(error)"]
             )
-            state.unreadable()
+            state.handleUndecodable()
         }
     }
 
@@ -226,26 +228,26 @@ final class FeedReader {
             backoff.reset()
         } catch  where error.isTransient {
             feed.logger.debug("change-broker does not respond, retrying", metadata: ["error": "\(error.message)"])
-            try await pause(backoff.pause(chance: .random(in: 0..<1)))
+            try await waitBeforeRetry(backoff.nextDelay())
         }
     }
 
-    private func askHead() async throws(RPCError) {
-        let head = try await feed.broker.ask(FeedHeadRequest(), deadline: Self.askDeadline).result
+    private func requestHead() async throws(RPCError) {
+        let head = try await feed.broker.ask(FeedHeadRequest(), deadline: Self.requestDeadline).result
         events.append(state.begin(at: head))
     }
 
-    private func askPage(after token: ChangeToken) async throws(RPCError) {
+    private func requestPage(after token: ChangeToken) async throws(RPCError) {
         do throws(RPCError) {
             let request = FeedSince(token: token, limit: Self.pageRecords, topics: Array(filter.topics))
-            let page = try await feed.broker.ask(request, deadline: Self.askDeadline).result
+            let page = try await feed.broker.ask(request, deadline: Self.requestDeadline).result
             var records: [ChangeRecord] = []
             records.reserveCapacity(page.records.count)
             for json in page.records { records.append(try Self.record(json)) }
             events.append(contentsOf: state.handlePage(.init(records: records, token: page.token, head: page.head)))
         } catch  where error.errorCode == .tokenExpired {
-            let (head, oldest) = try await newStart(error)
-            events.append(state.expired(head: head, oldest: oldest))
+            let (head, oldest) = try await restartPosition(after: error)
+            events.append(state.handleExpired(head: head, oldest: oldest))
         }
     }
 
@@ -258,21 +260,23 @@ final class FeedReader {
     }
 
     /// Returns the position at which to continue after an expired token: from the error's data, else from the broker.
-    private func newStart(_ error: RPCError) async throws(RPCError) -> (head: ChangeToken, oldest: ChangeToken) {
+    private func restartPosition(
+        after error: RPCError
+    ) async throws(RPCError) -> (head: ChangeToken, oldest: ChangeToken) {
         if let head = error.data["head"]?.stringValue.flatMap({ ChangeToken($0) }),
             let oldest = error.data["oldest"]?.stringValue.flatMap({ ChangeToken($0) })
         {
             return (head, oldest)
         }
-        let head = try await feed.broker.ask(FeedHeadRequest(), deadline: Self.askDeadline).result
+        let head = try await feed.broker.ask(FeedHeadRequest(), deadline: Self.requestDeadline).result
         return (head.token, ChangeToken(library: head.library, sequence: head.oldest))
     }
 }
 
 extension SubscriberMessages {
-    /// Silence is noticed after one to two of these intervals, so after five seconds at most. A head is published every
-    /// second, so silence means that the feed does not reach this client, and the broker is asked for changes. A client
-    /// with limited access, whose subscription the broker refuses, receives all changes in this way.
+    /// Silence is detected after one to two of these intervals, so after five seconds at most. A head is published
+    /// every second, so silence means that the feed does not reach this client, and changes are requested from the
+    /// broker. A client with limited access, whose subscription the broker refuses, receives all changes in this way.
     private static let silenceInterval = Duration.milliseconds(2500)
 
     /// Ends calls of ``nextArrival()`` after five seconds of silence at most, until the task is cancelled.

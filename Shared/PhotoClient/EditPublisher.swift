@@ -24,7 +24,7 @@ public actor EditPublisher {
     private var nextChange = OneTimeEvent()
     /// Undelivered status updates: at most three for each edit of the window, because ``publish(_:)`` waits for them.
     private(set) var pendingUpdates: Deque<EditStatus> = []
-    private var isOver = false
+    private var hasEnded = false
     private let wakeup: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
 
     /// Status updates as they become known, for one consumer. The sequence ends when ``run()`` ends, or after
@@ -102,7 +102,7 @@ public actor EditPublisher {
     }
 
     /// Requests the states of the open edits once, for callers that stop early; ``updates`` delivers new states.
-    public func ask(deadline: Duration) async {
+    public func requestStates(deadline: Duration) async {
         let ids = tracker.ids
         guard !ids.isEmpty,
             let states = try? await library.catalog.ask(EditsStatus(ids: ids), deadline: deadline).result
@@ -124,7 +124,7 @@ public actor EditPublisher {
             for try await event in library.changes(since: token) {
                 switch event {
                 case .change(let record): handle(record)
-                case .expired: tracker.heardOfAll(now: clock.nowMicroseconds())
+                case .expired: tracker.makeAllDue(now: clock.nowMicroseconds())
                 case .caughtUp: continue
                 }
                 signalChange()
@@ -137,7 +137,7 @@ public actor EditPublisher {
     private func handle(_ record: ChangeRecord) {
         for edit in record.edits {
             if isPollingAllowed {
-                tracker.heard(of: edit.id, now: clock.nowMicroseconds())
+                tracker.makeDue(edit.id, now: clock.nowMicroseconds())
             } else if edit.refusedDigest == nil {
                 deliver(EditStatus(edit: edit, sequence: record.sequence, digest: ""))
             }
@@ -166,7 +166,7 @@ public actor EditPublisher {
                 idle.insert(pusher.address)
             }
             for id in unknown {
-                guard let edit = tracker.unknown(id) else { continue }
+                guard let edit = tracker.editToResend(id) else { continue }
                 let pusher = await pushers.choice(for: edit.asset, within: .zero).connection
                 if idle.contains(pusher.address) { try? await pusher.push([edit.frame]) }
             }
@@ -174,8 +174,8 @@ public actor EditPublisher {
     }
 
     private func deliver(_ status: EditStatus) {
-        guard let updates = tracker.update(status) else { return }
-        pendingUpdates.append(updates)
+        guard let update = tracker.update(status) else { return }
+        pendingUpdates.append(update)
         endIfDone()
         signalChange()
     }
@@ -185,13 +185,13 @@ public actor EditPublisher {
     }
 
     private func end() {
-        isOver = true
+        hasEnded = true
         signalChange()
     }
 
     /// Returns the next status update; nil after the last, or if the task is cancelled.
     fileprivate func next() async -> EditStatus? {
-        while pendingUpdates.isEmpty, !isOver, !Task.isCancelled { await nextChange.waitUnlessCancelled() }
+        while pendingUpdates.isEmpty, !hasEnded, !Task.isCancelled { await nextChange.waitUnlessCancelled() }
         guard let status = pendingUpdates.popFirst() else { return nil }
         signalChange()
         return status

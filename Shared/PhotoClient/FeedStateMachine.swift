@@ -40,10 +40,10 @@ struct FeedStateMachine: Sendable {
     /// The last token delivered as caught up.
     private var caughtUp: ChangeToken?
     /// Earlier histories, of which messages may still arrive.
-    private var past: Set<String> = []
+    private var pastHistories: Set<String> = []
 
     /// - Parameters:
-    ///   - token: the last token seen; nil for new changes only
+    ///   - token: the last token that was processed; nil for new changes only
     ///   - topics: see ``FeedTopicFilter``; empty for all changes
     init(since token: ChangeToken?, topics: [String] = []) {
         let filter = FeedTopicFilter(topics)
@@ -64,17 +64,17 @@ struct FeedStateMachine: Sendable {
 
     /// Handles a live change.
     mutating func handleLive(_ change: LiveChange) -> FeedEvent? {
-        guard isOurs(change.token.library), change.sequence > detector.position else { return nil }
+        guard isCurrentHistory(change.token.library), change.sequence > detector.position else { return nil }
         // With several topics only history has the common order, and a large record is in history only.
         guard filter.topics.count <= 1, let record = change.record else {
             needsHistory = true
             return nil
         }
-        switch detector.feed(previous: change.previous, sequence: change.sequence) {
+        switch detector.check(previous: change.previous, sequence: change.sequence) {
         case .inOrder: return .change(record)
         case .duplicate: return nil
         case .gap:
-            didMissMessages()
+            handleMissedMessages()
             return nil
         }
     }
@@ -83,28 +83,30 @@ struct FeedStateMachine: Sendable {
     ///
     /// - Parameter now: microseconds of a monotonic clock
     mutating func handleHead(_ head: FeedHead, now: Int64) {
-        if let instance, instance != head.instance { detector.reconnected() }
+        if let instance, instance != head.instance { detector.recordReconnection() }
         instance = head.instance
-        guard isOurs(head.library), case .confirm = detector.head(newest: head.sequence, now: now) else { return }
-        if detector.carriesEverything { didMissMessages() } else { needsHistory = true }
+        guard isCurrentHistory(head.library),
+            case .readHistory = detector.checkHead(newest: head.sequence, now: now)
+        else { return }
+        if detector.carriesEverything { handleMissedMessages() } else { needsHistory = true }
     }
 
     /// Handles a live message that could not be decoded.
-    mutating func unreadable() { didMissMessages() }
+    mutating func handleUndecodable() { handleMissedMessages() }
 
     /// Handles a time without any message. A head is published every second, so the feed does not reach this client;
     /// with limited access it never does.
-    mutating func unheard() { needsHistory = true }
+    mutating func handleSilence() { needsHistory = true }
 
-    /// Returns whether a message is of the present history. If not, a history request determines whether that has
-    /// ended.
-    private mutating func isOurs(_ other: String) -> Bool {
-        guard let library, !past.contains(other) else { return false }
+    /// Returns true if a message is of the current history. Otherwise requests history: the response shows if the
+    /// current history has ended.
+    private mutating func isCurrentHistory(_ other: String) -> Bool {
+        guard let library, !pastHistories.contains(other) else { return false }
         if other != library { needsHistory = true }
         return other == library
     }
 
-    private mutating func didMissMessages() {
+    private mutating func handleMissedMessages() {
         if !needsHistory { gaps += 1 }
         needsHistory = true
     }
@@ -141,14 +143,14 @@ struct FeedStateMachine: Sendable {
     }
 
     /// Handles `token_expired`: the position is older than the retained history, or of another history.
-    mutating func expired(head: ChangeToken, oldest: ChangeToken) -> FeedEvent {
-        if let library, library != head.library { past.insert(library) }
+    mutating func handleExpired(head: ChangeToken, oldest: ChangeToken) -> FeedEvent {
+        if let library, library != head.library { pastHistories.insert(library) }
         restart(at: head)
         return .expired(head: head, oldest: oldest)
     }
 
     private mutating func restart(at token: ChangeToken) {
-        past.remove(token.library)
+        pastHistories.remove(token.library)
         library = token.library
         detector = GapDetector(position: token.sequence, carriesEverything: filter.isEverything)
         caughtUp = token
@@ -236,7 +238,7 @@ struct LiveChange: Sendable, Hashable {
 ///
 /// Each message has its `sequence` and `previous` = p, which guarantees that the topic carried nothing after p and
 /// before this message. A reader whose position is below p has a gap. The `head` message, which is sent after
-/// everything at or below it, reveals a missing last message. Pure: the time is a parameter.
+/// everything at or below it, reveals a missing last message. The detector has no clock: the time is a parameter.
 struct GapDetector: Sendable, Equatable {
     /// The result for one message.
     enum Verdict: Sendable, Equatable {
@@ -255,22 +257,23 @@ struct GapDetector: Sendable, Equatable {
         /// Behind, possibly only because this topic had no messages: wait.
         case behind
         /// Request the changes after `after` once; the response advances the position even if it is empty.
-        case confirm(after: Int64)
+        case readHistory(after: Int64)
     }
 
-    /// All messages on this topic with at most this sequence have been seen.
+    /// All messages on this topic with at most this sequence were received.
     private(set) var position: Int64
     /// True if the topic carries every sequence; if so, being behind `head` is a gap at once.
     let carriesEverything: Bool
-    /// How long a filtered reader may stay behind `head` before it asks for the missing changes, in microseconds.
+    /// The time, in microseconds, for which a filtered reader may stay behind `head` before it requests the missing
+    /// changes.
     let waitMicroseconds: Int64
     private var behindSince: Int64?
     private var mustConfirm = false
 
     /// - Parameters:
-    ///   - position: the sequence up to which everything is known, from a token.
-    ///   - carriesEverything: `true` for the topic `changes`, `false` for filtered ones.
-    ///   - waitMicroseconds: see ``waitMicroseconds``; five seconds by default.
+    ///   - position: the sequence up to which everything is known, from a token
+    ///   - carriesEverything: true for the topic `changes`, false for filtered ones
+    ///   - waitMicroseconds: see ``waitMicroseconds``; five seconds by default
     init(position: Int64, carriesEverything: Bool = false, waitMicroseconds: Int64 = 5_000_000) {
         self.position = position
         self.carriesEverything = carriesEverything
@@ -280,7 +283,7 @@ struct GapDetector: Sendable, Equatable {
     /// Checks one message and advances the position if it is the next one.
     ///
     /// After a gap the position is unchanged; read the missing changes and call ``confirm(upTo:)``.
-    mutating func feed(previous: Int64, sequence: Int64) -> Verdict {
+    mutating func check(previous: Int64, sequence: Int64) -> Verdict {
         guard sequence > position else { return .duplicate }
         guard previous <= position else { return .gap(after: position) }
         position = sequence
@@ -288,22 +291,26 @@ struct GapDetector: Sendable, Equatable {
         return .inOrder
     }
 
-    /// Checks a `head` message; `now` is in microseconds of a monotonic clock.
-    mutating func head(newest: Int64, now: Int64) -> HeadVerdict {
+    /// Checks a `head` message.
+    ///
+    /// - Parameters:
+    ///   - newest: the sequence of the head
+    ///   - now: microseconds of a monotonic clock
+    mutating func checkHead(newest: Int64, now: Int64) -> HeadVerdict {
         guard newest > position else {
             behindSince = nil
             // Messages may have been lost before a new connection was made, but `head` shows that there were none.
             mustConfirm = false
             return .upToDate
         }
-        if mustConfirm || carriesEverything { return .confirm(after: position) }
+        if mustConfirm || carriesEverything { return .readHistory(after: position) }
         let since = behindSince ?? now
         behindSince = since
-        return now.addingClamped(-since) >= waitMicroseconds ? .confirm(after: position) : .behind
+        return now.addingClamped(-since) >= waitMicroseconds ? .readHistory(after: position) : .behind
     }
 
-    /// Records a new connection: the next `head` above the position returns `confirm` at once.
-    mutating func reconnected() { mustConfirm = true }
+    /// Records a new connection: the next `head` above the position returns `readHistory` at once.
+    mutating func recordReconnection() { mustConfirm = true }
 
     /// Records that everything up to the sequence has been read. The position never decreases.
     mutating func confirm(upTo sequence: Int64) {

@@ -18,12 +18,12 @@ public struct GrantFollower: Sendable {
         self.logger = logger
     }
 
-    /// Follows until cancelled; subscribes again after a pause if the feed ends.
+    /// Follows until cancelled; subscribes again after a second if the feed ends.
     ///
     /// - Parameters:
-    ///   - changed: a grant was changed, by the transaction of the token
-    ///   - confirmed: every change up to now has arrived; called at least every few seconds
-    ///   - lost: changes may have been missed, or may arrive late
+    ///   - changed: called when the transaction of the token has changed a grant
+    ///   - confirmed: called at least every few seconds while every change up to now has arrived
+    ///   - lost: called when changes may have been missed, or may arrive late
     public func run(
         changed: @escaping @Sendable (Grant, ChangeToken) async -> Void,
         confirmed: @escaping @Sendable () -> Void,

@@ -19,8 +19,8 @@ struct Instances<Connection: InstanceConnection>: Sendable {
     var first: Connection { connections[0] }
     var addresses: [EndpointAddress] { connections.map(\.address) }
 
-    /// The time to wait for an instance after its connection was lost, or begun: enough for a restart. Requests that
-    /// went to another instance at once would find no images in its cache.
+    /// The time to wait for an instance after its connection was lost or begun: enough for a restart. A request that is
+    /// sent to another instance at once would not find its images in the cache.
     static var restartTime: Duration { .milliseconds(500) }
 
     /// Returns the instance for requests about an asset: the first in its ``Rendezvous`` order that is connected.
@@ -29,7 +29,7 @@ struct Instances<Connection: InstanceConnection>: Sendable {
     ///
     /// - Parameters:
     ///   - asset: nil for requests about none, which go to the first instance of the list that is connected
-    ///   - limit: the longest time to wait; nil for no limit
+    ///   - limit: the maximum time to wait; nil for no limit
     /// - Returns: the instance, and whether it is connected; after `limit`, or if the task is cancelled, the preferred
     ///   one
     func choice(

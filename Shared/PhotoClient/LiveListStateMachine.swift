@@ -11,7 +11,7 @@ struct LiveListStateMachine: Sendable {
     enum Action: Sendable, Hashable {
         /// Fetch the whole list.
         case list
-        /// Observe the fetch, starting from the present list.
+        /// Observe the fetch, starting from the current list.
         case observe(since: ChangeToken)
         /// Subscribe to the observation's topic.
         case subscribe(String)
@@ -54,7 +54,7 @@ struct LiveListStateMachine: Sendable {
     private var needsDetails = false
     private var behindSince: Int64?
 
-    /// How long the list may stay behind the head before details are requested, in microseconds.
+    /// The time, in microseconds, for which the list may stay behind the head before details are requested.
     static let confirmAfter: Int64 = 5_000_000
 
     var nextAction: Action {
@@ -67,16 +67,16 @@ struct LiveListStateMachine: Sendable {
     // MARK: Responses
 
     /// Handles the whole list at a token.
-    mutating func listed(_ ids: [ObjectID], at token: ChangeToken) -> LiveListEvent {
+    mutating func setList(_ ids: [ObjectID], at token: ChangeToken) -> LiveListEvent {
         self.ids = ids
         self.token = token
         return .list(ids, token)
     }
 
     /// Handles the response to ``Action/observe(since:)``.
-    mutating func observed(_ result: FetchObserve.Result) -> LiveListEvent? {
+    mutating func didObserve(_ result: FetchObserve.Result) -> LiveListEvent? {
         (observation, topic, instance) = (result.details.observation, result.topic, result.instance)
-        return detailed(result.details)
+        return handleDetails(result.details)
     }
 
     /// Handles the completed subscription; changes published between the observation and it are requested.
@@ -86,7 +86,7 @@ struct LiveListStateMachine: Sendable {
     }
 
     /// Handles the response to ``Action/details(observation:since:)``.
-    mutating func detailed(_ result: FetchDetailsResult) -> LiveListEvent? {
+    mutating func handleDetails(_ result: FetchDetailsResult) -> LiveListEvent? {
         needsDetails = false
         behindSince = nil
         guard let details = result.details else {
@@ -98,14 +98,14 @@ struct LiveListStateMachine: Sendable {
             restart()
             return nil
         }
-        return listed(ids, at: result.token)
+        return setList(ids, at: result.token)
     }
 
-    /// Handles the error of the request of the present action.
+    /// Handles the error of the request of the current action.
     ///
-    /// - Returns: whether the state machine can recover from it
-    mutating func refused(_ refusal: ErrorCode?) -> Bool {
-        switch refusal {
+    /// - Returns: true if the state machine continues; false if the caller must handle the error
+    mutating func recover(from error: ErrorCode?) -> Bool {
+        switch error {
         case .handleExpired: observation = nil
         case .tokenExpired: restart()
         default: return false
@@ -146,7 +146,7 @@ struct LiveListStateMachine: Sendable {
     }
 
     /// Handles a live message that could not be decoded, or a time without any message.
-    mutating func missed() { needsDetails = true }
+    mutating func handleMissedMessages() { needsDetails = true }
 
     private mutating func apply(_ details: ChangeDetails, _ newToken: ChangeToken) -> LiveListEvent? {
         do throws(ChangeDetailsMismatch) {

@@ -20,7 +20,7 @@ extension PhotoLibrary {
         try await assets(Self.fetch(of: ids), count: ids.count, atLeast: atLeast)
     }
 
-    /// Returns a page of the assets of a fetch result.
+    /// Returns a page of the assets of a fetch result: `FetchAssets` is ``FetchPage`` of assets.
     ///
     /// - Parameters:
     ///   - token: token of the result, from its first page; nil for the newest
@@ -35,7 +35,7 @@ extension PhotoLibrary {
         deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> FetchAssets.Result {
         let request = FetchAssets(fetch: fetch, token: token, from: from, count: count, atLeast: atLeast)
-        return try await ask(request, deadline)
+        return try await askWithRetries(request, deadline)
     }
 
     /// Returns all assets of a fetch result at one token; pages are fetched as they are needed.
@@ -85,7 +85,7 @@ extension PhotoLibrary {
         deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> FetchCollections.Result {
         let request = FetchCollections(fetch: fetch, from: from, count: count, atLeast: atLeast)
-        return try await ask(request, deadline)
+        return try await askWithRetries(request, deadline)
     }
 
     /// Returns a page of the folders or moment lists of a fetch result.
@@ -97,7 +97,7 @@ extension PhotoLibrary {
         atLeast: ChangeToken? = nil,
         deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> FetchLists.Result {
-        try await ask(
+        try await askWithRetries(
             FetchLists(fetch: fetch, token: token, from: from, count: count, atLeast: atLeast),
             deadline
         )
@@ -109,7 +109,7 @@ extension PhotoLibrary {
         byMediaType: Bool = false,
         deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> FetchCounts.Result {
-        try await ask(FetchCounts(fetches: fetches, byMediaType: byMediaType), deadline)
+        try await askWithRetries(FetchCounts(fetches: fetches, countsMediaTypes: byMediaType), deadline)
     }
 
     /// Returns the cover assets of a collection, at most three.
@@ -117,7 +117,7 @@ extension PhotoLibrary {
         of collection: ObjectID,
         deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> FetchKeyAssets.Result {
-        try await ask(FetchKeyAssets(collection: collection), deadline)
+        try await askWithRetries(FetchKeyAssets(collection: collection), deadline)
     }
 
     /// Returns the changes of a fetch result or of objects between two tokens.
@@ -125,7 +125,7 @@ extension PhotoLibrary {
         _ request: ChangesDetails,
         deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> ChangesDetails.Result {
-        try await ask(request, deadline)
+        try await askWithRetries(request, deadline)
     }
 
     /// Returns the difference between two results, also of different fetches.
@@ -133,10 +133,10 @@ extension PhotoLibrary {
         _ request: DetailsDiff,
         deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> ChangesDetails.Result {
-        try await ask(request, deadline)
+        try await askWithRetries(request, deadline)
     }
 
-    private func ask<R: Request & Sendable>(
+    private func askWithRetries<R: Request & Sendable>(
         _ request: R,
         _ deadline: Duration
     ) async throws(RPCError) -> R.Result where R.Result: Sendable {

@@ -7,9 +7,12 @@ extension PhotoLibrary {
     /// Returns an image with its bytes, joined from all messages. With several thumbnailers, it is requested from
     /// another one if the connection is lost.
     ///
+    /// Without `degraded`, an opportunistic request is sent with `synchronous`: the thumbnailer then renders only
+    /// the final image.
+    ///
     /// - Parameters:
     ///   - deadline: time until the last byte; nil for none, for an original that may have to be downloaded
-    ///   - degraded: called with each degraded image before the final one; if nil, no degraded image is requested
+    ///   - degraded: called with each degraded image before the final one; nil for the final one only
     ///   - progress: called with the fraction of the original that was downloaded, 0...1
     /// - Throws: the thumbnailer's error, or `interrupted` if bytes are missing
     public func image(
@@ -53,7 +56,7 @@ extension PhotoLibrary {
             case .notification(DownloadResource.notification, let params, _):
                 if let fraction = params["progress"]?.doubleValue { progress?(fraction) }
             case .notification: continue
-            case .reply(let response):
+            case .response(let response):
                 for part in response.attachments { bytes += part }
                 guard Int64(bytes.count) == response.result.size else { throw Self.incomplete }
                 return (response.result, bytes)

@@ -12,8 +12,8 @@ extension PhotoLibrary {
     ///
     /// - Parameters:
     ///   - deadline: the time limit of each request; a chunk is 1 MiB, and the file may take longer
-    ///   - verifies: whether a file that the library already has for these bytes is compared with them, and replaced if
-    ///     it is damaged
+    ///   - verifies: true to compare a file that the library already has for these bytes with them, and to replace it
+    ///     if it is damaged
     /// - Returns: the upload's id, which expires after ten minutes unless it is used
     /// - Throws: `missing_resource` if the file cannot be read, or the catalog's error
     public func upload(
@@ -25,7 +25,7 @@ extension PhotoLibrary {
         do {
             file = try FileDescriptor.open(path, .readOnly)
         } catch {
-            throw Self.cannotRead(path, error)
+            throw Self.readError(path, error)
         }
         defer { try? file.close() }
         return try await upload(file, named: path, deadline: deadline, verifies: verifies)
@@ -33,7 +33,7 @@ extension PhotoLibrary {
 
     /// Uploads an open file to the catalog in chunks, as ``upload(file:deadline:verifies:)``.
     ///
-    /// - Parameter path: its name in errors
+    /// - Parameter path: the name of the file in errors
     public func upload(
         _ file: FileDescriptor,
         named path: String = "the file",
@@ -55,7 +55,7 @@ extension PhotoLibrary {
                     filled += count
                 }
             } catch {
-                throw Self.cannotRead(path, error)
+                throw Self.readError(path, error)
             }
             chunk.removeLast(length - filled)
             return chunk
@@ -70,7 +70,7 @@ extension PhotoLibrary {
     }
 
     /// Discards uploads that no transaction has used. Otherwise they count against the limits of this identity until
-    /// they expire, as they do if the catalog does not answer.
+    /// they expire, which is also the case if the catalog does not answer.
     public func cancelUploads(_ uploads: [String]) async {
         guard !uploads.isEmpty else { return }
         // The task may be cancelled, and the requests must be sent nevertheless.
@@ -79,14 +79,14 @@ extension PhotoLibrary {
                 do throws(RPCError) {
                     _ = try await catalog.ask(CancelUpload(upload: upload), deadline: .seconds(1))
                 } catch {
-                    // The catalog has forgotten this one only, for example because it was restarted.
+                    // Only this upload is unknown to the catalog, for example because it was restarted.
                     guard error.errorCode == .handleExpired else { return }
                 }
             }
         }
     }
 
-    private static func cannotRead(_ path: String, _ error: any Error) -> RPCError {
+    private static func readError(_ path: String, _ error: any Error) -> RPCError {
         ErrorCode.missingResource.error("\(path) cannot be read: \(error)", ["path": .string(path)])
     }
 

@@ -5,7 +5,7 @@ public import PhotoModel
 
 extension PhotoLibrary {
     /// The maximum number of bytes that one request reads.
-    private static var videoPart: Int64 { 4 << 20 }
+    private static var maxPartBytes: Int64 { 4 << 20 }
 
     /// Returns the stream and the tracks that a player of a video needs.
     public func playback(_ request: VideoPlayback) async throws(RPCError) -> VideoPlayback.Result {
@@ -16,12 +16,12 @@ extension PhotoLibrary {
     /// ``endExport(_:)`` releases. If the task is cancelled, the export is too.
     ///
     /// - Parameter progress: called with each status of the running export
-    /// - Throws: the error for which the export failed
+    /// - Throws: the error of the export
     public func exportVideo(
         _ request: ExportVideo,
         progress: (VideoExportStatus) -> Void = { _ in }
     ) async throws(RPCError) -> VideoExportStatus {
-        // The export is known to the instance that makes it.
+        // Only the instance that runs the export knows it.
         let thumbnailer = await thumbnailer.instance(for: request.asset)
         var status = try await begin(request, by: thumbnailer)
         do throws(RPCError) {
@@ -48,7 +48,7 @@ extension PhotoLibrary {
     /// included. An equal export that begins later finishes at once while the thumbnailer keeps the file.
     public func endExport(_ status: VideoExportStatus) async {
         let cancel = CancelVideoExport(export: status.export)
-        // The export is known to the instance that made it, and another one may be preferred meanwhile.
+        // Only the instance that ran the export knows it, and another one may be preferred meanwhile.
         let instances = thumbnailer.instances.filter(\.isConnected)
         // The task may be cancelled, and the request must be sent nevertheless.
         await Task {
@@ -65,7 +65,7 @@ extension PhotoLibrary {
             return try await thumbnailer.ask(request, deadline: .seconds(30)).result
         }
         for try await event in thumbnailer.stream(request, credit: 1 << 20) {
-            if case .reply(let response) = event { return response.result }
+            if case .response(let response) = event { return response.result }
         }
         throw ErrorCode.interrupted.error("the export was not begun; export again")
     }
@@ -83,7 +83,7 @@ extension PhotoLibrary {
     }
 
     /// Reads a stream of `size` bytes, as ``readStream(_:from:_:)`` does. An export is read from the thumbnailer that
-    /// made it, also if another one is preferred meanwhile.
+    /// ran it, even if another one is preferred meanwhile.
     public func readStream(
         _ stream: String,
         of asset: ObjectID,
@@ -95,17 +95,17 @@ extension PhotoLibrary {
         var source = thumbnailer
         var others: [ServiceClient]?
         while offset < size {
-            let length = min(Self.videoPart, size - offset)
+            let length = min(Self.maxPartBytes, size - offset)
             let range = ReadVideo(asset: asset, stream: stream, offset: offset, length: length)
             let part: ServiceResponse<ReadVideo.Result>
             do throws(RPCError) {
                 part = try await source.ask(range, deadline: .seconds(60))
             } catch {
                 guard error.errorCode == .handleExpired, thumbnailer.addresses.count > 1 else { throw error }
-                var left = others ?? thumbnailer.instances.filter(\.isConnected)
-                guard let next = left.popLast() else { throw error }
+                var remaining = others ?? thumbnailer.instances.filter(\.isConnected)
+                guard let next = remaining.popLast() else { throw error }
                 source = next
-                others = left
+                others = remaining
                 continue
             }
             guard let bytes = part.attachments.first, Int64(bytes.count) == length else {

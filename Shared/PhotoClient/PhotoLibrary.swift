@@ -8,7 +8,7 @@ public import PhotoModel
 
 /// A client of a photo library: connections to its services, and operations that need more than one request.
 ///
-/// It connects and reconnects automatically. A program uses one instance for its whole life, from any task.
+/// It connects and reconnects automatically. A program uses one instance for its whole lifetime, from any task.
 public final class PhotoLibrary: Sendable {
     /// The catalog, or several: fetches, changes and resources.
     public let catalog: ServiceClient
@@ -28,14 +28,14 @@ public final class PhotoLibrary: Sendable {
     let limits: MessagingLimits
     let logger: Logger
     private let executor: (any TaskExecutor)?
-    /// The queue of the pauses of a client with an executor.
-    private static let pauses = DispatchQueue(label: "photo-library.pauses")
+    /// The queue on which a client with an executor waits before it repeats a request.
+    private static let retryQueue = DispatchQueue(label: "photo-library.retries")
 
     /// Begins to connect. Services that are not running yet are not an error.
     ///
     /// - Parameters:
     ///   - client: name of at most 128 bytes; transaction ids are unique per identity and client name
-    ///   - executor: that of the tasks that the client starts, for callers that block threads of Swift's pool
+    ///   - executor: the executor of the tasks that the client starts, for callers that block threads of Swift's pool
     /// - Throws: local errors only: no more sockets are available, or an address is invalid
     public init(
         endpoints: ServiceEndpoints,
@@ -76,8 +76,8 @@ public final class PhotoLibrary: Sendable {
     /// Returns the changes after a token, each exactly once, in order and without gaps.
     ///
     /// - Parameters:
-    ///   - token: the last token seen; nil for new changes only; for the whole history, the oldest token of
-    ///     ``currentToken(deadline:)``
+    ///   - token: the last token that was processed; nil for new changes only; for the whole history, the oldest token
+    ///     of ``currentToken(deadline:)``
     ///   - topics: see ``FeedTopic``; all changes if empty or if `changes` is among them
     public func changes(since token: ChangeToken?, topics: [String] = []) -> ChangeFeed {
         ChangeFeed(
@@ -107,9 +107,9 @@ public final class PhotoLibrary: Sendable {
             do throws(RPCError) {
                 return try await attempt(end - clock.now)
             } catch  where error.isTransient {
-                let pause = backoff.pause(chance: .random(in: 0..<1))
-                guard clock.now + pause < end else { throw error }
-                try await PhotoClient.pause(pause, on: executor == nil ? nil : Self.pauses)
+                let delay = backoff.nextDelay()
+                guard clock.now + delay < end else { throw error }
+                try await waitBeforeRetry(delay, on: executor == nil ? nil : Self.retryQueue)
             }
         }
     }
@@ -167,29 +167,29 @@ extension PhotoLibrary {
 /// Delays between attempts: exponential with jitter, so that clients of a restarted service do not all retry at the
 /// same time.
 struct Backoff: Sendable {
-    static let first = Duration.milliseconds(50)
-    static let longest = Duration.seconds(2)
+    static let firstDelay = Duration.milliseconds(50)
+    static let maxDelay = Duration.seconds(2)
 
-    private var next = first
+    private var next = firstDelay
 
     /// Returns the delay before the next attempt, and doubles the one after it.
     ///
-    /// - Parameter chance: random number in 0..<1; the share of the last quarter of the delay that is subtracted
-    mutating func pause(chance: Double) -> Duration {
-        let pause = next
-        next = min(next * 2, Self.longest)
-        return pause - pause / 4 * chance
+    /// - Parameter jitter: 0..<1; the fraction of a quarter of the delay that is subtracted
+    mutating func nextDelay(jitter: Double = .random(in: 0..<1)) -> Duration {
+        let delay = next
+        next = min(next * 2, Self.maxDelay)
+        return delay - delay / 4 * jitter
     }
 
-    mutating func reset() { next = Self.first }
+    mutating func reset() { next = Self.firstDelay }
 }
 
 /// Waits between two attempts.
 ///
 /// - Parameter queue: waits without Swift's pool, whose threads the caller may block; nil to sleep as a task
 /// - Throws: `user_cancelled` if the task is cancelled
-func pause(_ duration: Duration, on queue: DispatchQueue? = nil) async throws(RPCError) {
-    if let queue { await TaskDelay.retryDelay(duration, on: queue) } else { await TaskDelay.retryDelay(duration) }
+func waitBeforeRetry(_ delay: Duration, on queue: DispatchQueue? = nil) async throws(RPCError) {
+    if let queue { await TaskDelay.retryDelay(delay, on: queue) } else { await TaskDelay.retryDelay(delay) }
     guard !Task.isCancelled else { throw ErrorCode.userCancelled.error("the waiting task was cancelled") }
 }
 
@@ -200,8 +200,8 @@ extension RPCError {
     public var isTransient: Bool {
         switch errorCode {
         case .busy, .connectionLost, .unavailable, .deadlineExceeded, .behind, .interrupted: true
-        // Not if the owner of the library did not consent, or a later edit replaced this one. Services of earlier
-        // versions end requests in this way when they stop.
+        // Services of earlier versions end requests in this way when they stop. The error is permanent if the owner of
+        // the library did not consent, or if a later edit replaced this one.
         case .userCancelled: data["question"] == nil && data["isReplaced"] == nil && !Task.isCancelled
         default: false
         }

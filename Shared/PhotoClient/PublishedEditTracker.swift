@@ -14,12 +14,13 @@ struct PublishedEditTracker: Sendable {
         var reported: PublishedEditState?
         /// Time of the next poll if the feed signals nothing before, in monotonic microseconds.
         var due: Int64
-        var pause: Int64
+        /// Microseconds between the next poll and the one after it.
+        var interval: Int64
     }
 
     /// Microseconds before the first poll, and the maximum between later ones.
-    static let firstPause: Int64 = 500_000
-    static let longestPause: Int64 = 8_000_000
+    static let firstInterval: Int64 = 500_000
+    static let maxInterval: Int64 = 8_000_000
 
     private var entries: [String: Entry] = [:]
     let goal: PublishGoal
@@ -45,31 +46,33 @@ struct PublishedEditTracker: Sendable {
         entries[edit.id] = Entry(
             edit: edit,
             digest: Self.digest(of: edit),
-            due: now + Self.firstPause,
-            pause: Self.firstPause
+            due: now + Self.firstInterval,
+            interval: Self.firstInterval
         )
         return true
     }
 
     /// Makes an edit due because the feed has a change for its id, possibly of another publisher's edit.
-    mutating func heard(of id: String, now: Int64) { entries[id]?.due = now }
+    mutating func makeDue(_ id: String, now: Int64) { entries[id]?.due = now }
 
     /// Makes all edits due because the feed may have missed changes.
-    mutating func heardOfAll(now: Int64) { for id in entries.keys { entries[id]?.due = now } }
+    mutating func makeAllDue(now: Int64) { for id in entries.keys { entries[id]?.due = now } }
 
     /// Returns the edits to poll now; each is due again after an increasing delay.
     mutating func dequeueDue(now: Int64, limit: Int) -> [String] {
         let due = entries.filter { $0.value.due <= now }.keys.sorted().prefix(limit)
         for id in due {
             guard let entry = entries[id] else { continue }
-            entries[id]?.due = now + entry.pause
-            entries[id]?.pause = min(entry.pause * 2, Self.longestPause)
+            entries[id]?.due = now + entry.interval
+            entries[id]?.interval = min(entry.interval * 2, Self.maxInterval)
         }
         return Array(due)
     }
 
     /// Returns the edit to send again if the catalog does not know it; nil if it was accepted or is not open.
-    func unknown(_ id: String) -> PublishEdit? { entries[id].flatMap { $0.reported == nil ? $0.edit : nil } }
+    func editToResend(_ id: String) -> PublishEdit? {
+        entries[id].flatMap { $0.reported == nil ? $0.edit : nil }
+    }
 
     /// Handles the state of an edit; returns the status update to deliver, nil if the state is not new.
     mutating func update(_ status: EditStatus) -> EditStatus? {
@@ -84,7 +87,7 @@ struct PublishedEditTracker: Sendable {
         }
         guard status.edit.state != entry.reported else { return nil }
         entries[status.edit.id]?.reported = status.edit.state
-        entries[status.edit.id]?.pause = Self.firstPause
+        entries[status.edit.id]?.interval = Self.firstInterval
         if goal.isReached(by: status.edit.state) { entries[status.edit.id] = nil }
         return status
     }

@@ -8,9 +8,9 @@ extension PhotoLibrary {
     ///
     /// - Parameters:
     ///   - digest: SHA-256 of the expected file, because an edit may replace the resource; `missing_resource` is thrown
-    ///     if the catalog has no such file for this client. Nil for the present file
+    ///     if the catalog has no such file for this client. Nil for the current file
     ///   - credit: unread bytes that the catalog may send ahead, at least one chunk
-    ///   - isNetworkAccessAllowed: whether bytes in remote storage may be downloaded
+    ///   - isNetworkAccessAllowed: true if bytes in remote storage may be downloaded
     ///   - connectionDeadline: the time limit for a connection; there is none for the bytes
     ///   - progress: receives the fraction that was downloaded, 0...1; not called for bytes on the catalog's machine
     public func resource(
@@ -71,7 +71,7 @@ public struct ResourceBytes: AsyncSequence, Sendable {
         private var stream: ServiceStream<ReadResource>.Iterator?
         private var hash = SHA256()
         private var offset: Int64 = 0
-        private var isOver = false
+        private var hasEnded = false
         private var backoff = Backoff()
         private var failures = 0
 
@@ -87,14 +87,14 @@ public struct ResourceBytes: AsyncSequence, Sendable {
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(RPCError) -> Bytes? {
-            while !isOver {
+            while !hasEnded {
                 do throws(RPCError) {
                     if stream == nil { try await connect() }
-                    if let chunk = try await step() { return chunk }
+                    if let chunk = try await readChunk() { return chunk }
                 } catch  where error.isTransient && failures < Self.maxFailures {
                     failures += 1
                     stream = nil
-                    try await pause(backoff.pause(chance: .random(in: 0..<1)))
+                    try await waitBeforeRetry(backoff.nextDelay())
                 }
             }
             return nil
@@ -115,7 +115,8 @@ public struct ResourceBytes: AsyncSequence, Sendable {
             }
         }
 
-        private mutating func step() async throws(RPCError) -> Bytes? {
+        /// Handles the next event; returns its bytes, nil if it has none.
+        private mutating func readChunk() async throws(RPCError) -> Bytes? {
             var stream = self.stream ?? open()
             let event = try await stream.next()
             self.stream = stream
@@ -128,8 +129,8 @@ public struct ResourceBytes: AsyncSequence, Sendable {
                     throw ErrorCode.interrupted.error("the catalog sent bytes at an unexpected offset; retry")
                 }
                 return accept(chunk)
-            case .reply(let response):
-                isOver = true
+            case .response(let response):
+                hasEnded = true
                 // A short resource may be attached to the response.
                 if offset == response.result.offset, let chunk = response.attachments.first { hash.update(data: chunk) }
                 // The digest of a part is that of its file, which the catalog verifies.
@@ -141,7 +142,7 @@ public struct ResourceBytes: AsyncSequence, Sendable {
                 }
                 return response.attachments.first
             case nil:
-                isOver = true
+                hasEnded = true
                 return nil
             }
         }

@@ -25,8 +25,23 @@ public struct ServiceResponse<Result: Sendable>: Sendable {
 /// ``CatalogRead`` to any that answers.
 public final class ServiceClient: Sendable {
     private let requestClients: Instances<RequestClient>
-    /// The catalogs of the library; nil for one catalog, and for another service.
+    /// The catalogs of the library; nil for a single catalog, and for another service.
     private let catalogs: Catalogs?
+
+    /// The rule by which the connection for a request is chosen.
+    private enum Routing {
+        /// The service has one instance.
+        case single(RequestClient)
+        /// Several catalogs, of which one writes: chosen by the kind of the request.
+        case catalogs(Catalogs)
+        /// Several thumbnailers or editors: chosen by the asset of the request.
+        case instances(Instances<RequestClient>)
+    }
+
+    private var routing: Routing {
+        if let catalogs { return .catalogs(catalogs) }
+        return requestClients.count > 1 ? .instances(requestClients) : .single(requestClients.first)
+    }
 
     /// The address of the service; of several instances, that of the first.
     public var address: EndpointAddress { requestClients.first.address }
@@ -60,8 +75,8 @@ public final class ServiceClient: Sendable {
     /// Begins to connect to the catalogs of a library, of which one writes.
     ///
     /// - Parameters:
-    ///   - catalogs: their addresses, at least one
-    ///   - security: that of connections over TCP
+    ///   - catalogs: the addresses of the catalogs, at least one
+    ///   - security: the security of connections over TCP
     /// - Throws: as ``init(address:thread:limits:security:logger:)``
     public convenience init(
         catalogs: [EndpointAddress],
@@ -81,7 +96,7 @@ public final class ServiceClient: Sendable {
 
     private convenience init(_ connection: RequestClient) { self.init([connection]) }
 
-    /// - Parameter healthConnections: of several catalogs, another connection to each
+    /// - Parameter healthConnections: a second connection to each of several catalogs; empty otherwise
     init(_ connections: [RequestClient], healthConnections: [RequestClient] = []) {
         requestClients = Instances(connections: connections)
         catalogs = healthConnections.isEmpty ? nil : Catalogs(connections, healthConnections: healthConnections)
@@ -89,13 +104,13 @@ public final class ServiceClient: Sendable {
 
     /// Returns a client of the instance that gets requests about an asset, for requests that belong together.
     ///
-    /// - Parameter limit: the longest time to wait for a connection to any instance
+    /// - Parameter limit: the maximum time to wait for a connection to any instance
     public func instance(for asset: ObjectID?, within limit: Duration = .seconds(30)) async -> ServiceClient {
         guard requestClients.count > 1 else { return self }
         return ServiceClient(await requestClients.choice(for: asset, within: limit).connection)
     }
 
-    /// Returns assets by the instance that gets requests about them.
+    /// Returns assets grouped by the instance that gets requests about them.
     public func divide(_ assets: [ObjectID]) async -> [(instance: ServiceClient, assets: [ObjectID])] {
         guard requestClients.count > 1 else { return [(self, assets)] }
         var parts: [EndpointAddress: (instance: ServiceClient, assets: [ObjectID])] = [:]
@@ -116,7 +131,9 @@ public final class ServiceClient: Sendable {
         attachments: [Bytes] = [],
         deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> ServiceResponse<R.Result> {
-        if requestClients.count > 1, catalogs == nil { return try await askInstance(request, attachments, deadline) }
+        if case .instances(let instances) = routing {
+            return try await askInstance(of: instances, request, attachments, deadline)
+        }
         return try await askCatalog(R.self, deadline) { connection, time, waits throws(RPCError) in
             try await self.send(request, attachments, time, over: connection, waitsForConnection: waits)
         }
@@ -140,8 +157,9 @@ public final class ServiceClient: Sendable {
         return ServiceResponse(result: try R.result(of: reply.result), attachments: reply.attachments)
     }
 
-    /// Sends a request to one of several instances: the one of its asset, if that can be reached.
+    /// Sends a request to one of several instances: the preferred one for its asset, if that can be reached.
     private func askInstance<R: Request>(
+        of instances: Instances<RequestClient>,
         _ request: R,
         _ attachments: [Bytes],
         _ deadline: Duration
@@ -149,9 +167,9 @@ public final class ServiceClient: Sendable {
         let routed = request as? any RoutedRequest
         let clock = ContinuousClock()
         let end = clock.now + deadline
-        var attemptsLeft = (routed.map { type(of: $0).isRepeatable } ?? false) ? requestClients.count : 1
+        var attemptsLeft = (routed.map { type(of: $0).isRepeatable } ?? false) ? instances.count : 1
         while true {
-            let choice = await requestClients.choice(for: routed?.routingAsset, within: end - clock.now)
+            let choice = await instances.choice(for: routed?.routingAsset, within: end - clock.now)
             do throws(RPCError) {
                 let connection = choice.connection
                 return try await send(
@@ -168,7 +186,8 @@ public final class ServiceClient: Sendable {
         }
     }
 
-    /// Makes an attempt over the only connection, or over that of one of several catalogs that may answer the request.
+    /// Makes an attempt over the only connection, or over the connection to one of several catalogs that may answer the
+    /// request.
     private func askCatalog<R: Request, Value: Sendable>(
         _ request: R.Type,
         _ deadline: Duration,
@@ -178,7 +197,7 @@ public final class ServiceClient: Sendable {
         return try await catalogs.send(request, deadline, attempt)
     }
 
-    /// Requests a page of identifiers: of assets without their other members.
+    /// Requests a page of the identifiers of assets, without their other members.
     ///
     /// - Throws: as ``ask(_:attachments:deadline:)``
     public func identifiers(
@@ -235,41 +254,28 @@ public final class ServiceClient: Sendable {
     ) -> ServiceStream<R> {
         // The time for the choice between several instances.
         let limit = waitsForConnection ? deadline : Instances<RequestClient>.restartTime
-        if let catalogs {
-            return ServiceStream(choosing: { number in
-                await catalogs.stream(R.self, number, limit) { connection, waits in
-                    connection.stream(
-                        R.method,
-                        request.json,
-                        deadline: deadline,
-                        credit: credit,
-                        waitsForConnection: waits && waitsForConnection
-                    )
-                }
-            })
-        }
-        guard requestClients.count > 1, let routed = request as? any RoutedRequest else {
-            return ServiceStream(
-                requestClients.first.stream(
-                    R.method,
-                    request.json,
-                    deadline: deadline,
-                    credit: credit,
-                    waitsForConnection: waitsForConnection
-                )
-            )
-        }
-        return ServiceStream(choosing: { [requestClients] number in
-            guard number == 0 else { return nil }
-            let choice = await requestClients.choice(for: routed.routingAsset, within: limit)
-            return choice.connection.stream(
+        @Sendable func open(_ connection: RequestClient, _ mayWait: Bool) -> RequestStream {
+            connection.stream(
                 R.method,
                 request.json,
                 deadline: deadline,
                 credit: credit,
-                waitsForConnection: waitsForConnection && !choice.isConnected
+                waitsForConnection: mayWait && waitsForConnection
             )
-        })
+        }
+        // A choice takes time, so it is made when the first element is requested.
+        switch routing {
+        case .single(let connection): return ServiceStream(open(connection, true))
+        case .catalogs(let catalogs):
+            return ServiceStream(choosing: { number in await catalogs.stream(R.self, number, limit, open) })
+        case .instances(let instances):
+            guard let routed = request as? any RoutedRequest else { return ServiceStream(open(instances.first, true)) }
+            return ServiceStream(choosing: { number in
+                guard number == 0 else { return nil }
+                let choice = await instances.choice(for: routed.routingAsset, within: limit)
+                return open(choice.connection, !choice.isConnected)
+            })
+        }
     }
 
     /// Returns the same stream with undecoded notifications, for callers that forward them.
@@ -277,11 +283,11 @@ public final class ServiceClient: Sendable {
         requestClients.first.encodedStream(R.method, request.json, credit: credit)
     }
 
-    /// The one of several catalogs that answers reads now, for a stream that the caller begins again at another one if
-    /// it ends; nil for a single catalog.
-    public var presentCatalog: ServiceClient? { catalogs.map { ServiceClient($0.presentReader) } }
+    /// Of several catalogs, the one that currently answers reads, for a stream that the caller restarts at another one
+    /// if it ends; nil for a single catalog.
+    public var currentCatalog: ServiceClient? { catalogs.map { ServiceClient($0.currentReader) } }
 
-    /// Runs work for as long as the service answers requests for its health.
+    /// Runs work as long as the service answers `health` requests.
     ///
     /// - Throws: the error of the work; `connection_lost` if the service does not answer within two seconds;
     ///   `user_cancelled` if the task is cancelled
@@ -314,12 +320,12 @@ public final class ServiceClient: Sendable {
 // MARK: - Resources
 
 extension ServiceClient {
-    /// Asks the catalog to make sure that the bytes of a resource are on its machine, and reports the progress of a
-    /// download. Cancelling the task ends the download, unless others wait for it.
+    /// Makes the catalog download the bytes of a resource if they are not on its machine, and reports the progress.
+    /// Cancelling the task ends the download, unless others wait for it.
     ///
     /// - Parameter progress: receives the fraction that has arrived, 0...1; not called if nothing is downloaded
     /// - Throws: `network_access_required` for bytes in remote storage that may not be downloaded; `network_error` if
-    ///   they cannot be; `missing_resource` for bytes that are nowhere
+    ///   the download fails; `missing_resource` for bytes that are neither local nor remote
     public func download(
         _ request: DownloadResource,
         progress: (Double) async throws(RPCError) -> Void
@@ -352,7 +358,7 @@ extension ServiceClient {
                 offset += Int64(bytes.count)
                 try await chunk(bytes)
             case .notification: break
-            case .reply(let response):
+            case .response(let response):
                 // A short resource may be attached to the response.
                 if let bytes = response.attachments.first { try await chunk(bytes) }
             }
@@ -368,7 +374,7 @@ extension ServiceClient {
             let result = try await ask(fault, deadline: .seconds(5)).result
             metadata["failures"] = "\(result.failures)"
             logger.warning(
-                result.isSetAside ? "bytes quarantined after worker failures" : "worker failed while reading bytes",
+                result.isQuarantined ? "bytes quarantined after worker failures" : "worker failed while reading bytes",
                 metadata: metadata
             )
         } catch {
@@ -394,7 +400,7 @@ extension Request {
 extension RequestClient {
     /// Begins to connect to each of some addresses.
     ///
-    /// - Parameter security: returns that of a connection to an address
+    /// - Parameter security: returns the security of a connection to an address
     static func connections(
         to addresses: [EndpointAddress],
         thread: PollThread,

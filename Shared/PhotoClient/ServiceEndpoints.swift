@@ -2,22 +2,22 @@ public import Messaging
 
 /// The addresses of a library's services.
 public struct ServiceEndpoints: Sendable, Hashable {
-    /// Requests to the catalog; one address for each of several catalogs of the library, at least one.
+    /// The addresses for requests to the catalogs of the library, at least one.
     public var catalogs: [EndpointAddress]
-    /// Requests to the thumbnailer; one address for each instance, at least one.
+    /// The addresses for requests to the instances of the thumbnailer, at least one.
     public var thumbnailers: [EndpointAddress]
-    /// Requests to the editor; one address for each instance, at least one.
+    /// The addresses for requests to the instances of the editor, at least one.
     public var editors: [EndpointAddress]
-    /// Requests to the change-broker.
+    /// The address for requests to the change-broker.
     public var changeBroker: EndpointAddress
-    /// The change-broker's live feed.
+    /// The address of the change-broker's live feed.
     public var feed: EndpointAddress
-    /// The editor's endpoint for published edits; one address for each instance, at least one.
+    /// The addresses for published edits, one for each instance of the editor.
     public var edits: [EndpointAddress]
-    /// Security of connections over TCP.
+    /// The security of connections over TCP.
     public var security: SocketSecurity
 
-    /// Creates addresses of services of which one instance runs each.
+    /// Creates the addresses of services with one instance each.
     public init(
         catalog: EndpointAddress,
         thumbnailer: EndpointAddress,
@@ -36,7 +36,7 @@ public struct ServiceEndpoints: Sendable, Hashable {
         self.security = security
     }
 
-    /// Requests to the catalog; of several catalogs, to the first one.
+    /// The address for requests to the catalog; of several catalogs, that of the first one.
     public var catalog: EndpointAddress { catalogs[0] }
 
     /// Returns the security of a connection to one of the addresses: none for `ipc://`, which is protected by the

@@ -8,7 +8,7 @@ public enum ServiceEvent<R: Request>: Sendable {
     /// A notification about the request.
     case notification(method: String, params: JSON, attachments: [Bytes])
     /// The response; the last element.
-    case reply(ServiceResponse<R.Result>)
+    case response(ServiceResponse<R.Result>)
 }
 
 /// A streaming request. Each iteration sends a request of its own; leaving the loop cancels it.
@@ -18,7 +18,7 @@ public struct ServiceStream<R: Request>: AsyncSequence, Sendable {
 
     fileprivate enum Source {
         case stream(RequestStream)
-        /// The instance of the service is chosen when the first element is asked for, and another one if that one
+        /// The instance of the service is chosen when the first element is requested, and another one if that one
         /// cannot answer.
         case choice(@Sendable (_ number: Int) async -> RequestStream?)
     }
@@ -27,22 +27,22 @@ public struct ServiceStream<R: Request>: AsyncSequence, Sendable {
 
     init(_ stream: RequestStream) { source = .stream(stream) }
 
-    /// - Parameter stream: returns the stream of an attempt, 0 for the first one; nil if there is no further one
-    init(choosing stream: @escaping @Sendable (_ number: Int) async -> RequestStream?) { source = .choice(stream) }
+    /// - Parameter choose: returns the stream of an attempt, 0 for the first one; nil if there is no further one
+    init(choosing choose: @escaping @Sendable (_ number: Int) async -> RequestStream?) { source = .choice(choose) }
 
     public func makeAsyncIterator() -> Iterator { Iterator(source) }
 
     public struct Iterator: AsyncIteratorProtocol {
         private var inner: RequestStream.Iterator?
-        private let choice: (@Sendable (_ number: Int) async -> RequestStream?)?
+        private let choose: (@Sendable (_ number: Int) async -> RequestStream?)?
         private var attempts = 0
         private var hasBegun = false
         private var failure: RPCError?
 
         fileprivate init(_ source: Source) {
             switch source {
-            case .stream(let stream): (inner, choice) = (stream.makeAsyncIterator(), nil)
-            case .choice(let choose): (inner, choice) = (nil, choose)
+            case .stream(let stream): (inner, choose) = (stream.makeAsyncIterator(), nil)
+            case .choice(let choose): (inner, self.choose) = (nil, choose)
             }
         }
 
@@ -56,7 +56,8 @@ public struct ServiceStream<R: Request>: AsyncSequence, Sendable {
             case .notification(let method, let params, let attachments):
                 return .notification(method: method, params: params, attachments: attachments)
             case .reply(let reply):
-                return .reply(ServiceResponse(result: try R.result(of: reply.result), attachments: reply.attachments))
+                let result = try R.result(of: reply.result)
+                return .response(ServiceResponse(result: result, attachments: reply.attachments))
             case nil: return nil
             }
         }
@@ -64,8 +65,8 @@ public struct ServiceStream<R: Request>: AsyncSequence, Sendable {
         private mutating func nextElement(
             isolation actor: isolated (any Actor)?
         ) async throws(RPCError) -> StreamElement? {
-            guard !hasBegun, let choice else { return try await inner?.next(isolation: actor) }
-            while let stream = await choice(attempts) {
+            guard !hasBegun, let choose else { return try await inner?.next(isolation: actor) }
+            while let stream = await choose(attempts) {
                 attempts += 1
                 inner = stream.makeAsyncIterator()
                 do throws(RPCError) {

@@ -25,7 +25,7 @@ public struct Adjustment: Sendable, Hashable {
     /// Creates an adjustment without checks. Members that are not given have their default values.
     init(_ kind: AdjustmentKind, unchecked given: [String: AdjustmentValue]) {
         self.kind = kind
-        values = kind.parameters.map { given[$0.name] ?? $0.byDefault }
+        values = kind.parameters.map { given[$0.name] ?? $0.defaultValue }
     }
 
     /// Creates an adjustment from the given members after checking them against the operation's table. Missing members
@@ -44,7 +44,7 @@ public struct Adjustment: Sendable, Hashable {
         var values: [AdjustmentValue] = []
         for parameter in parameters {
             guard let given = members[parameter.name] else {
-                values.append(parameter.byDefault)
+                values.append(parameter.defaultValue)
                 continue
             }
             guard let value = parameter.value(of: given) else {
@@ -67,11 +67,11 @@ public struct Adjustment: Sendable, Hashable {
 
     /// True if the adjustment changes nothing.
     public var isNeutral: Bool {
-        let deciding = zip(kind.parameters, values).filter { !$0.0.isShape }
+        let deciding = zip(kind.parameters, values).filter { !$0.0.isModifier }
         return !deciding.isEmpty && deciding.allSatisfy { $0.0.neutral == $0.1 }
     }
 
-    /// The adjustment with every member written out.
+    /// The JSON form with every member, whether or not it has its default value.
     public var json: JSON {
         var object: JSONObject = ["operation": .string(kind.rawValue)]
         for (parameter, value) in zip(kind.parameters, values) { object[parameter.name] = value.json }
@@ -96,15 +96,15 @@ public struct Adjustment: Sendable, Hashable {
     /// Returns a text member, or the empty string if the operation has no such text.
     public func text(_ name: String = "value") -> String {
         switch self[name] {
-        case .word(let word)?: word
+        case .text(let text)?: text
         default: ""
         }
     }
 
-    /// Returns the adjustment with another text in place of that of a member, without checks.
+    /// Returns the adjustment with another text for a member, without checks.
     public func replacing(_ name: String, with text: String) -> Adjustment {
         var given = Dictionary(uniqueKeysWithValues: zip(kind.parameters.map(\.name), values))
-        given[name] = .word(text)
+        given[name] = .text(text)
         return Adjustment(kind, unchecked: given)
     }
 
@@ -122,27 +122,27 @@ public struct Adjustment: Sendable, Hashable {
     // MARK: - Common adjustments
 
     /// Exposure in stops, -5...5.
-    public static func exposure(_ stops: Double) -> Adjustment { one(.exposure, .number(stops)) }
+    public static func exposure(_ stops: Double) -> Adjustment { make(.exposure, .number(stops)) }
     /// Brightness, -1...1.
-    public static func brightness(_ value: Double) -> Adjustment { one(.brightness, .number(value)) }
+    public static func brightness(_ value: Double) -> Adjustment { make(.brightness, .number(value)) }
     /// Contrast, -1...1.
-    public static func contrast(_ value: Double) -> Adjustment { one(.contrast, .number(value)) }
+    public static func contrast(_ value: Double) -> Adjustment { make(.contrast, .number(value)) }
     /// Saturation, -1...1.
-    public static func saturation(_ value: Double) -> Adjustment { one(.saturation, .number(value)) }
+    public static func saturation(_ value: Double) -> Adjustment { make(.saturation, .number(value)) }
     /// Vibrance, -1...1.
-    public static func vibrance(_ value: Double) -> Adjustment { one(.vibrance, .number(value)) }
+    public static func vibrance(_ value: Double) -> Adjustment { make(.vibrance, .number(value)) }
     /// Colour temperature, -1...1. Positive values are warmer.
-    public static func temperature(_ value: Double) -> Adjustment { one(.temperature, .number(value)) }
+    public static func temperature(_ value: Double) -> Adjustment { make(.temperature, .number(value)) }
     /// Black and white, strength 0...1.
-    public static func blackAndWhite(_ value: Double) -> Adjustment { one(.blackAndWhite, .number(value)) }
+    public static func blackAndWhite(_ value: Double) -> Adjustment { make(.blackAndWhite, .number(value)) }
     /// Sepia, strength 0...1.
-    public static func sepia(_ value: Double) -> Adjustment { one(.sepia, .number(value)) }
+    public static func sepia(_ value: Double) -> Adjustment { make(.sepia, .number(value)) }
     /// Rotation by a small angle in degrees clockwise, -45...45.
-    public static func straighten(_ degrees: Double) -> Adjustment { one(.straighten, .number(degrees)) }
+    public static func straighten(_ degrees: Double) -> Adjustment { make(.straighten, .number(degrees)) }
     /// Clockwise rotation by quarter turns.
-    public static func rotate(_ turn: QuarterTurn) -> Adjustment { one(.rotate, .whole(turn.rawValue)) }
+    public static func rotate(_ turn: QuarterTurn) -> Adjustment { make(.rotate, .whole(turn.rawValue)) }
     /// Mirroring along an axis.
-    public static func flip(_ axis: Axis) -> Adjustment { one(.flip, .word(axis.rawValue)) }
+    public static func flip(_ axis: Axis) -> Adjustment { make(.flip, .text(axis.rawValue)) }
     /// Crop to a rectangle of the image as displayed at this point of the list.
     public static func crop(_ rect: UnitRect) -> Adjustment {
         Adjustment(
@@ -154,7 +154,7 @@ public struct Adjustment: Sendable, Hashable {
         )
     }
 
-    private static func one(_ kind: AdjustmentKind, _ value: AdjustmentValue) -> Adjustment {
+    private static func make(_ kind: AdjustmentKind, _ value: AdjustmentValue) -> Adjustment {
         Adjustment(kind, unchecked: ["value": value])
     }
 }

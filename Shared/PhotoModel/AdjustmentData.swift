@@ -4,6 +4,7 @@ public import JSONValue
 public struct AdjustmentData: Sendable, Hashable, JSONTabled {
     /// The identifier of the format in reverse DNS notation.
     public var formatIdentifier: String
+    /// The version of the format.
     public var formatVersion: String
     /// The index of the attachment with the bytes, from 0.
     public var attachment: Int

@@ -1,6 +1,6 @@
 import JSONValue
 
-/// The reason that JSON is not an adjustment list of version 1.
+/// The reason why JSON is not an adjustment list of version 1.
 public struct AdjustmentError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of error, with the text of its description.
     public enum Reason: String, Sendable, Hashable {
@@ -32,8 +32,8 @@ public struct AdjustmentError: Error, Sendable, Hashable, CustomStringConvertibl
     }
 
     public var description: String {
-        let place = index.map { "operation \($0): " } ?? "adjustments: "
+        let prefix = index.map { "operation \($0): " } ?? "adjustments: "
         let subject = (member.map { "\"\($0)\"" } ?? "the value") + (found.map { " (\($0))" } ?? "")
-        return "\(place)\(subject) \(reason.rawValue); allowed: \(allowed.joined(separator: ", "))"
+        return "\(prefix)\(subject) \(reason.rawValue); allowed: \(allowed.joined(separator: ", "))"
     }
 }

@@ -10,26 +10,26 @@ extension AdjustmentKind {
         _ range: ClosedRange<Double> = -1...1,
         _ unit: String = "strength",
         name: String = "value",
-        byDefault: Double = 0,
+        default defaultValue: Double = 0,
         neutral: Double = 0
     ) -> AdjustmentParameter {
         AdjustmentParameter(
             name,
             .number(range),
             unit,
-            byDefault: .number(byDefault),
+            default: .number(defaultValue),
             neutral: .number(neutral)
         )
     }
 
-    /// A member that changes how the operation works without making it neutral.
-    static func shape(
+    /// Returns a member that changes how the operation works, but not whether it is neutral.
+    static func modifier(
         _ name: String,
         _ range: ClosedRange<Double>,
         _ unit: String,
-        _ byDefault: Double
+        _ defaultValue: Double
     ) -> AdjustmentParameter {
-        AdjustmentParameter(name, .number(range), unit, byDefault: .number(byDefault), isShape: true)
+        AdjustmentParameter(name, .number(range), unit, default: .number(defaultValue), isModifier: true)
     }
 
     var declaredTone: Declared {
@@ -58,10 +58,10 @@ extension AdjustmentKind {
                     + "(outputWhite - outputBlack) t^(1 / gamma).",
                 [
                     Self.slider(0...0.99, "encoded value", name: "black"),
-                    Self.slider(0.01...1, "encoded value", name: "white", byDefault: 1, neutral: 1),
-                    Self.slider(0.1...10, "exponent", name: "gamma", byDefault: 1, neutral: 1),
+                    Self.slider(0.01...1, "encoded value", name: "white", default: 1, neutral: 1),
+                    Self.slider(0.1...10, "exponent", name: "gamma", default: 1, neutral: 1),
                     Self.slider(0...1, "encoded value", name: "outputBlack"),
-                    Self.slider(0...1, "encoded value", name: "outputWhite", byDefault: 1, neutral: 1),
+                    Self.slider(0...1, "encoded value", name: "outputWhite", default: 1, neutral: 1),
                 ]
             )
         default:
@@ -74,7 +74,7 @@ extension AdjustmentKind {
                         name,
                         .points,
                         "encoded values",
-                        byDefault: .points(CurvePoint.straight),
+                        default: .points(CurvePoint.straight),
                         neutral: .points(CurvePoint.straight)
                     )
                 }
@@ -84,7 +84,7 @@ extension AdjustmentKind {
 
     /// The maximum number of characters of the table of a `lut`: about 1.4 MB, so that the list fits into adjustment
     /// data.
-    public static let largestTable = 1_900_000
+    public static let maxTableCharacters = 1_900_000
 
     var declaredColour: Declared {
         switch self {
@@ -128,48 +128,48 @@ extension AdjustmentKind {
                 "Multiplies lightness (first) and saturation of the double cone of hue, saturation and lightness (HSL), and "
                     + "turns the hue, on encoded values: ImageMagick's -modulate. The result is clipped.",
                 [
-                    Self.slider(0...3, "factor", name: "brightness", byDefault: 1, neutral: 1),
-                    Self.slider(0...4, "factor", name: "saturation", byDefault: 1, neutral: 1),
+                    Self.slider(0...3, "factor", name: "brightness", default: 1, neutral: 1),
+                    Self.slider(0...4, "factor", name: "saturation", default: 1, neutral: 1),
                     Self.slider(-180...180, "degrees", name: "hue"),
                 ]
             )
         case .blackAndWhite:
             (
                 "Mixes with the grey of the same luminance in linear light; 1 is black and white.",
-                [Self.slider(0...1, byDefault: 1)]
+                [Self.slider(0...1, default: 1)]
             )
         case .blackAndWhiteMix:
             (
                 "Mixes with a grey in which each band of colour is brighter or darker: grey = Y + c b / 2, where c is "
                     + "max - min and b the values of the bands weighted as in \"hsl\".",
-                [Self.slider(0...1, byDefault: 1)]
-                    + ColourBand.allCases.map { Self.shape($0.rawValue, -1...1, "strength", 0) }
+                [Self.slider(0...1, default: 1)]
+                    + ColourBand.allCases.map { Self.modifier($0.rawValue, -1...1, "strength", 0) }
             )
         case .sepia:
             (
                 "Mixes with brown: R = 0.393 r + 0.769 g + 0.189 b, G = 0.349 r + 0.686 g + 0.168 b, "
                     + "B = 0.272 r + 0.534 g + 0.131 b, each clipped to 1.",
-                [Self.slider(0...1, byDefault: 1)]
+                [Self.slider(0...1, default: 1)]
             )
         case .toning:
             (
                 "Mixes with a monochrome image: Y + 2 Y (1 - Y) t, where t is the pure colour of the hue less "
                     + "its own Y, so that the tone keeps its brightness.",
-                [Self.slider(0...1, byDefault: 1), Self.shape("hue", 0...360, "degrees", 35)]
+                [Self.slider(0...1, default: 1), Self.modifier("hue", 0...360, "degrees", 35)]
             )
         case .lut:
             (
                 "Looks colours up in a table (a film look): each colour is mixed with the table's, on encoded values. "
                     + "Between the points of the table values are linear in each direction. Without a table nothing changes.",
                 [
-                    Self.slider(0...1, byDefault: 1),
+                    Self.slider(0...1, default: 1),
                     AdjustmentParameter(
                         "table",
-                        .table(maxCharacters: Self.largestTable),
+                        .table(maxCharacters: Self.maxTableCharacters),
                         "a PNG or a .cube file in Base64: the PNG a HALD CLUT, or any PNG whose pixels, row by row, are "
                             + "the points of a cube, red changing fastest; one row is a curve for each channel",
-                        byDefault: .word(""),
-                        isShape: true
+                        default: .text(""),
+                        isModifier: true
                     ),
                 ]
             )
@@ -179,9 +179,9 @@ extension AdjustmentKind {
                     + "w = Y + balance / 2 clipped to 0...1, s the saturations and t as in \"toning\".",
                 [
                     Self.slider(0...1, name: "shadowSaturation"), Self.slider(0...1, name: "highlightSaturation"),
-                    Self.shape("shadowHue", 0...360, "degrees", 220),
-                    Self.shape("highlightHue", 0...360, "degrees", 45),
-                    Self.shape("balance", -1...1, "towards the highlights", 0),
+                    Self.modifier("shadowHue", 0...360, "degrees", 220),
+                    Self.modifier("highlightHue", 0...360, "degrees", 45),
+                    Self.modifier("balance", -1...1, "towards the highlights", 0),
                 ]
             )
         }

@@ -22,8 +22,8 @@ extension AdjustmentKind {
                 "Unsharp mask on brightness: v becomes v + amount (Y - blurred Y) where that difference is at least "
                     + "the threshold, on encoded values; the blur is a Gaussian cut at three times its radius.",
                 [
-                    Self.slider(0...3, name: "amount"), Self.shape("radius", 0.3...5, "pixels of the result", 1),
-                    Self.shape("threshold", 0...0.2, "encoded value", 0),
+                    Self.slider(0...3, name: "amount"), Self.modifier("radius", 0.3...5, "pixels of the result", 1),
+                    Self.modifier("threshold", 0...0.2, "encoded value", 0),
                 ]
             )
         case .vignette:
@@ -32,8 +32,8 @@ extension AdjustmentKind {
                     + "smoothly (t^2 (3 - 2 t)) over feather, centred on midpoint; both in half diagonals from the "
                     + "centre.",
                 [
-                    Self.slider(), Self.shape("midpoint", 0...1, "half diagonals", 0.7),
-                    Self.shape("feather", 0.01...1, "half diagonals", 0.6),
+                    Self.slider(), Self.modifier("midpoint", 0...1, "half diagonals", 0.7),
+                    Self.modifier("feather", 0.01...1, "half diagonals", 0.6),
                 ]
             )
         case .grain:
@@ -41,13 +41,13 @@ extension AdjustmentKind {
                 "Adds the same grey noise to every channel: value / 5 times smooth noise in -1...1, whose cells "
                     + "have the given size; the same seed gives the same grain.",
                 [
-                    Self.slider(0...1), Self.shape("size", 0.0002...0.02, "longer sides", 0.001),
+                    Self.slider(0...1), Self.modifier("size", 0.0002...0.02, "longer sides", 0.001),
                     AdjustmentParameter(
                         "seed",
                         .whole(0...65_535),
                         "number",
-                        byDefault: .whole(0),
-                        isShape: true
+                        default: .whole(0),
+                        isModifier: true
                     ),
                 ]
             )
@@ -59,10 +59,10 @@ extension AdjustmentKind {
                         "text",
                         .text(maxBytes: 200),
                         "characters of the installed fonts; others are refused by name",
-                        byDefault: .word(""),
-                        neutral: .word("")
+                        default: .text(""),
+                        neutral: .text("")
                     ),
-                    AdjustmentParameter("colour", .colour, "sRGB", byDefault: .word("#ffffff"), isShape: true),
+                    AdjustmentParameter("colour", .colour, "sRGB", default: .text("#ffffff"), isModifier: true),
                 ] + Self.placement
             )
         default:
@@ -73,8 +73,8 @@ extension AdjustmentKind {
                         "picture",
                         .picture(maxCharacters: 262_144),
                         "PNG or JPEG in Base64",
-                        byDefault: .word(""),
-                        neutral: .word("")
+                        default: .text(""),
+                        neutral: .text("")
                     )
                 ] + Self.placement
             )
@@ -87,14 +87,14 @@ extension AdjustmentKind {
             .choice(
                 [
                     "topLeft", "top", "topRight", "left", "centre", "right", "bottomLeft", "bottom", "bottomRight",
-                ].map { .word($0) }
+                ].map { .text($0) }
             ),
             "position in the image",
-            byDefault: .word("bottomRight"),
-            isShape: true
+            default: .text("bottomRight"),
+            isModifier: true
         ),
-        shape("size", 0.01...1, "widths of the result", 0.2),
-        shape("margin", 0...0.4, "shorter sides of the result", 0.02),
-        shape("opacity", 0...1, "strength", 0.7),
+        modifier("size", 0.01...1, "widths of the result", 0.2),
+        modifier("margin", 0...0.4, "shorter sides of the result", 0.02),
+        modifier("opacity", 0...1, "strength", 0.7),
     ]
 }

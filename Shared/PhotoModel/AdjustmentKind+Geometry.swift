@@ -9,8 +9,8 @@ extension AdjustmentKind {
                     + "edges fall on whole pixels.",
                 [
                     Self.slider(0...1, "sides", name: "x"), Self.slider(0...1, "sides", name: "y"),
-                    Self.slider(0.001...1, "sides", name: "width", byDefault: 1, neutral: 1),
-                    Self.slider(0.001...1, "sides", name: "height", byDefault: 1, neutral: 1),
+                    Self.slider(0.001...1, "sides", name: "width", default: 1, neutral: 1),
+                    Self.slider(0.001...1, "sides", name: "height", default: 1, neutral: 1),
                 ]
             )
         case .straighten:
@@ -27,7 +27,7 @@ extension AdjustmentKind {
                         "value",
                         .choice([.whole(90), .whole(180), .whole(270)]),
                         "degrees clockwise",
-                        byDefault: .whole(90)
+                        default: .whole(90)
                     )
                 ]
             )
@@ -37,9 +37,9 @@ extension AdjustmentKind {
                 [
                     AdjustmentParameter(
                         "value",
-                        .choice([.word("horizontal"), .word("vertical")]),
+                        .choice([.text("horizontal"), .text("vertical")]),
                         "direction",
-                        byDefault: .word("horizontal")
+                        default: .text("horizontal")
                     )
                 ]
             )
@@ -52,8 +52,8 @@ extension AdjustmentKind {
                     ("topLeft", 0.0, 0.0), ("topRight", 1, 0), ("bottomRight", 1, 1), ("bottomLeft", 0, 1),
                 ].flatMap { name, x, y in
                     [
-                        Self.slider(0...1, "sides", name: name + "X", byDefault: x, neutral: x),
-                        Self.slider(0...1, "sides", name: name + "Y", byDefault: y, neutral: y),
+                        Self.slider(0...1, "sides", name: name + "X", default: x, neutral: x),
+                        Self.slider(0...1, "sides", name: name + "Y", default: y, neutral: y),
                     ]
                 }
             )
@@ -65,7 +65,7 @@ extension AdjustmentKind {
                         name,
                         .whole(0...65_500),
                         "pixels",
-                        byDefault: .whole(0),
+                        default: .whole(0),
                         neutral: .whole(0)
                     )
                 }

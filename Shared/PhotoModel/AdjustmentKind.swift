@@ -52,11 +52,11 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
             case .cleaning: "Reduces noise before colours are changed."
             case .colour: "Recolours each pixel independently; composed into one pass."
             case .detail: "Reads neighbouring pixels of the recoloured image."
-            case .effect: "Changes the picture by ImageMagick's effects, one after another."
+            case .effect: "Changes the image by ImageMagick's effects, one after another."
             case .finish: "Depends on the position in the finished frame."
             case .overlay: "Draws over the finished image."
-            case .frame: "Changes the edges of the finished picture, or adds to it on all sides."
-            case .video: "Chooses the part of a video, its speed and its sound; photos have nothing of it."
+            case .frame: "Changes the edges of the finished image, or adds to it on all sides."
+            case .video: "Chooses the part of a video, its speed and its sound; photos have no such operations."
             }
         }
     }
@@ -101,9 +101,9 @@ struct AdjustmentDefinition: Sendable {
 }
 
 extension AdjustmentKind {
-    var definition: AdjustmentDefinition { Self.definitions[self] ?? Self.nothing }
+    var definition: AdjustmentDefinition { Self.definitions[self] ?? Self.emptyDefinition }
 
-    private static let nothing = AdjustmentDefinition(stage: .colour, meaning: "", parameters: [])
+    private static let emptyDefinition = AdjustmentDefinition(stage: .colour, meaning: "", parameters: [])
 
     /// Built once. The definitions are in the files of the stages.
     private static let definitions: [AdjustmentKind: AdjustmentDefinition] = Dictionary(

@@ -8,7 +8,7 @@ public struct AdjustmentList: Sendable, Hashable {
     public static let formatIdentifier = "org.safelight.adjustments"
     /// The version of the format in adjustment data.
     public static let formatVersion = "1"
-    /// The largest number of operations in a list; longer lists are refused.
+    /// The maximum number of operations in a list; longer lists are refused.
     public static let maximumCount = 64
 
     /// The operations in the order of the list.
@@ -23,7 +23,7 @@ public struct AdjustmentList: Sendable, Hashable {
     /// True if the operations apply to a render that is not kept: that of another program's edit of a video (S-87).
     public var isOnRender = false
 
-    /// Present if the list also applies to the video of a Live Photo (T-48).
+    /// Nil unless the list also applies to the video of a Live Photo (T-48).
     public var livePhoto: LivePhotoAdjustment?
 
     public init(
@@ -71,7 +71,7 @@ public struct AdjustmentList: Sendable, Hashable {
                     allowed: ["{\"name\": \"fused\" or \"imagemagick\", \"version\": \"…\"}"]
                 )
             }
-            engine = applied == .byDefault ? nil : applied
+            engine = applied == .defaultEngine ? nil : applied
         }
         if let base = object["base"] {
             guard base == "render" else {
@@ -112,7 +112,7 @@ public struct AdjustmentList: Sendable, Hashable {
         return try Adjustment(kind, object, index: index)
     }
 
-    /// The canonical JSON form: every member written out, in the order of the tables. Equal lists have equal bytes.
+    /// The canonical JSON form: every member, in the order of the tables. Equal lists have equal bytes.
     public var json: JSON {
         var object: JSONObject = ["version": 1]
         if let engine { object["engine"] = engine.json }

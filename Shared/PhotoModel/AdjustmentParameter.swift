@@ -26,27 +26,27 @@ public struct AdjustmentParameter: Sendable, Hashable {
     /// The unit of the value, for the schema.
     public let unit: String
     /// The value of a missing member.
-    public let byDefault: AdjustmentValue
+    public let defaultValue: AdjustmentValue
     /// The value at which the operation changes nothing; `nil` if every value changes something.
     public let neutral: AdjustmentValue?
-    /// True if the member changes how the operation works but has no effect on whether it is neutral.
-    public let isShape: Bool
+    /// True if the member changes how the operation works, but not whether it is neutral.
+    public let isModifier: Bool
 
-    /// Creates a parameter. A parameter with `isShape` has no neutral value.
+    /// Creates a parameter. A parameter with `isModifier` has no neutral value.
     init(
         _ name: String,
         _ domain: Domain,
         _ unit: String,
-        byDefault: AdjustmentValue,
+        default defaultValue: AdjustmentValue,
         neutral: AdjustmentValue? = nil,
-        isShape: Bool = false
+        isModifier: Bool = false
     ) {
         self.name = name
         self.domain = domain
         self.unit = unit
-        self.byDefault = byDefault
+        self.defaultValue = defaultValue
         self.neutral = neutral
-        self.isShape = isShape
+        self.isModifier = isModifier
     }
 
     /// The number of points that a curve may have.
@@ -87,17 +87,17 @@ public struct AdjustmentParameter: Sendable, Hashable {
             guard let text = json.stringValue, text.utf8.count <= maxBytes,
                 !text.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F })
             else { return nil }
-            return .word(text)
+            return .text(text)
         case .colour:
             guard let text = json.stringValue, text.utf8.count == 7, text.hasPrefix("#"),
                 text.dropFirst().allSatisfy({ $0.isASCII && $0.isHexDigit })
             else { return nil }
-            return .word(text.lowercased())
+            return .text(text.lowercased())
         case .picture(let maxCharacters), .table(let maxCharacters):
             guard let text = json.stringValue, text.utf8.count <= maxCharacters,
                 text.utf8.allSatisfy(Self.isBase64)
             else { return nil }
-            return .word(text)
+            return .text(text)
         }
     }
 
@@ -143,16 +143,18 @@ public struct AdjustmentParameter: Sendable, Hashable {
             object["contentEncoding"] = "base64"
             object["maxLength"] = JSON(maxCharacters)
         }
-        object["default"] = byDefault.json
+        object["default"] = defaultValue.json
         object["x-unit"] = .string(unit)
-        if !isShape { object["x-neutral"] = neutral?.json ?? .null }
+        if !isModifier { object["x-neutral"] = neutral?.json ?? .null }
         return .object(object)
     }
 }
 
 /// A point of a curve, both coordinates in 0...1.
 public struct CurvePoint: Sendable, Hashable {
+    /// The input.
     public let x: Double
+    /// The output.
     public let y: Double
 
     public init(x: Double, y: Double) {
@@ -175,7 +177,7 @@ public struct CurvePoint: Sendable, Hashable {
 public enum AdjustmentValue: Sendable, Hashable {
     case number(Double)
     case whole(Int)
-    case word(String)
+    case text(String)
     case points([CurvePoint])
 
     /// The value as it is written in the list.
@@ -183,7 +185,7 @@ public enum AdjustmentValue: Sendable, Hashable {
         switch self {
         case .number(let number): .double(number)
         case .whole(let number): .int(Int64(number))
-        case .word(let word): .string(word)
+        case .text(let text): .string(text)
         case .points(let points): .array(points.map { [.double($0.x), .double($0.y)] })
         }
     }

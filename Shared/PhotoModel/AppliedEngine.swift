@@ -2,6 +2,7 @@ import JSONValue
 
 /// The engine and version that rendered an edit. The same list, engine and version give the same bytes.
 public struct AppliedEngine: Sendable, Hashable {
+    /// The engine.
     public var engine: RenderEngine
     /// The version of the engine, for ImageMagick that of the library, such as "6.9.11-60".
     public var version: String
@@ -12,7 +13,7 @@ public struct AppliedEngine: Sendable, Hashable {
     }
 
     /// The engine of a list that names none: the fused pass of version 1.
-    public static let byDefault = AppliedEngine(.fused, version: "1")
+    public static let defaultEngine = AppliedEngine(.fused, version: "1")
 
     static let maxVersionBytes = 64
 

@@ -1,6 +1,6 @@
 public import JSONValue
 
-/// A projection of an asset: which members its JSON text has, and how the dates are written.
+/// A projection of an asset: the members that its JSON text has, and the form of the dates.
 public struct AssetProjection: Sendable, Hashable {
     /// The members in the order of ``Asset/table``.
     enum Member: Int, CaseIterable {
@@ -42,15 +42,18 @@ public struct AssetProjection: Sendable, Hashable {
 
     /// True if the text depends on the asset's resources.
     public var hasResources: Bool { has(.resources) || has(.originalResourceChoice) }
+    /// True if the text has the keywords.
     public var hasKeywords: Bool { has(.keywords) }
+    /// True if the text has the albums.
     public var hasMemberships: Bool { has(.memberships) }
+    /// True if the text has the metadata.
     public var hasMetadata: Bool { has(.metadata) }
 }
 
 // MARK: - The JSON text of an asset
 
-// The JSON text is written member by member: a page has a thousand assets and a record two of each, and a tree of values
-// costs many times as much as the text. A test compares it with that of ``Asset/table``.
+// The JSON text is written member by member: a page has a thousand assets and a record two states of each, and a tree
+// of values costs many times as much as the text. A test compares the text with that of ``Asset/table``.
 
 extension Asset {
     /// Writes the asset as JSON.
@@ -62,47 +65,47 @@ extension Asset {
     }
 
     fileprivate func writeFacts(to writer: inout JSONWriter, _ projection: AssetProjection) {
-        if projection.has(.id) { writer.member(",\"id\":", id) }
-        if projection.has(.revision) { writer.member(",\"revision\":", revision) }
-        if projection.has(.contentRevision) { writer.member(",\"contentRevision\":", contentRevision) }
-        if projection.has(.mediaType) { writer.member(",\"mediaType\":", mediaType.rawValue) }
-        if projection.has(.mediaSubtypes) { writer.member(",\"mediaSubtypes\":", mediaSubtypes) }
-        if projection.has(.playbackStyle) { writer.member(",\"playbackStyle\":", playbackStyle.rawValue) }
+        if projection.has(.id) { writer.append(",\"id\":", id) }
+        if projection.has(.revision) { writer.append(",\"revision\":", revision) }
+        if projection.has(.contentRevision) { writer.append(",\"contentRevision\":", contentRevision) }
+        if projection.has(.mediaType) { writer.append(",\"mediaType\":", mediaType.rawValue) }
+        if projection.has(.mediaSubtypes) { writer.append(",\"mediaSubtypes\":", mediaSubtypes) }
+        if projection.has(.playbackStyle) { writer.append(",\"playbackStyle\":", playbackStyle.rawValue) }
         if projection.has(.playbackVariation), playbackVariation != .none {
-            writer.member(",\"playbackVariation\":", playbackVariation.rawValue)
+            writer.append(",\"playbackVariation\":", playbackVariation.rawValue)
         }
-        if projection.has(.sourceType) { writer.member(",\"sourceType\":", sourceType.rawValue) }
-        if projection.has(.contentType) { writer.member(",\"contentType\":", contentType) }
-        if projection.has(.pixelWidth) { writer.member(",\"pixelWidth\":", pixelWidth) }
-        if projection.has(.pixelHeight) { writer.member(",\"pixelHeight\":", pixelHeight) }
-        if projection.has(.duration) { writer.member(",\"duration\":", duration) }
+        if projection.has(.sourceType) { writer.append(",\"sourceType\":", sourceType.rawValue) }
+        if projection.has(.contentType) { writer.append(",\"contentType\":", contentType) }
+        if projection.has(.pixelWidth) { writer.append(",\"pixelWidth\":", pixelWidth) }
+        if projection.has(.pixelHeight) { writer.append(",\"pixelHeight\":", pixelHeight) }
+        if projection.has(.duration) { writer.append(",\"duration\":", duration) }
         if projection.has(.creationDate), let creationDate {
-            writer.member(",\"creationDate\":", date: creationDate, projection)
+            writer.append(",\"creationDate\":", date: creationDate, projection)
         }
-        if projection.has(.creationOffset), let creationOffset { writer.member(",\"creationOffset\":", creationOffset) }
+        if projection.has(.creationOffset), let creationOffset { writer.append(",\"creationOffset\":", creationOffset) }
         if projection.has(.hasOnlyModificationDate), hasOnlyModificationDate {
-            writer.member(",\"hasOnlyModificationDate\":", true)
+            writer.append(",\"hasOnlyModificationDate\":", true)
         }
         if projection.has(.isCreationOffsetDerived), isCreationOffsetDerived {
-            writer.member(",\"isCreationOffsetDerived\":", true)
+            writer.append(",\"isCreationOffsetDerived\":", true)
         }
         if projection.has(.modificationDate) {
-            writer.member(",\"modificationDate\":", date: modificationDate, projection)
+            writer.append(",\"modificationDate\":", date: modificationDate, projection)
         }
         if projection.has(.contentModificationDate) {
-            writer.member(",\"contentModificationDate\":", date: contentModificationDate, projection)
+            writer.append(",\"contentModificationDate\":", date: contentModificationDate, projection)
         }
-        if projection.has(.addedDate) { writer.member(",\"addedDate\":", date: addedDate, projection) }
-        if projection.has(.isRecentlyAdded), isRecentlyAdded { writer.member(",\"isRecentlyAdded\":", true) }
+        if projection.has(.addedDate) { writer.append(",\"addedDate\":", date: addedDate, projection) }
+        if projection.has(.isRecentlyAdded), isRecentlyAdded { writer.append(",\"isRecentlyAdded\":", true) }
         if projection.has(.trashedDate), let trashedDate {
-            writer.member(",\"trashedDate\":", date: trashedDate, projection)
+            writer.append(",\"trashedDate\":", date: trashedDate, projection)
         }
         if projection.has(.location), let location {
             writer.append(",\"location\":")
             location.write(to: &writer)
         }
-        if projection.has(.isFavorite) { writer.member(",\"isFavorite\":", isFavorite) }
-        if projection.has(.isHidden) { writer.member(",\"isHidden\":", isHidden) }
+        if projection.has(.isFavorite) { writer.append(",\"isFavorite\":", isFavorite) }
+        if projection.has(.isHidden) { writer.append(",\"isHidden\":", isHidden) }
     }
 
     /// Returns true if ``writeTexts(to:_:)`` writes the same as for another state of the asset.
@@ -120,40 +123,40 @@ extension Asset {
 
     fileprivate func writeTexts(to writer: inout JSONWriter, _ projection: AssetProjection) {
         if projection.has(.burstIdentifier), let burstIdentifier {
-            writer.member(",\"burstIdentifier\":", burstIdentifier)
+            writer.append(",\"burstIdentifier\":", burstIdentifier)
         }
-        if projection.has(.representsBurst), representsBurst { writer.member(",\"representsBurst\":", true) }
+        if projection.has(.representsBurst), representsBurst { writer.append(",\"representsBurst\":", true) }
         if projection.has(.burstSelectionTypes), burstSelectionTypes != [] {
-            writer.member(",\"burstSelectionTypes\":", burstSelectionTypes)
+            writer.append(",\"burstSelectionTypes\":", burstSelectionTypes)
         }
-        if projection.has(.sharpness), let sharpness { writer.member(",\"sharpness\":", sharpness) }
-        if projection.has(.rating), rating != 0 { writer.member(",\"rating\":", rating) }
-        if projection.has(.caption), let caption { writer.member(",\"caption\":", caption) }
-        if projection.has(.keywords), !keywords.isEmpty { writer.member(",\"keywords\":", keywords) }
+        if projection.has(.sharpness), let sharpness { writer.append(",\"sharpness\":", sharpness) }
+        if projection.has(.rating), rating != 0 { writer.append(",\"rating\":", rating) }
+        if projection.has(.caption), let caption { writer.append(",\"caption\":", caption) }
+        if projection.has(.keywords), !keywords.isEmpty { writer.append(",\"keywords\":", keywords) }
         if projection.has(.originalFilename), let originalFilename {
-            writer.member(",\"originalFilename\":", originalFilename)
+            writer.append(",\"originalFilename\":", originalFilename)
         }
-        if projection.has(.cameraMake), let cameraMake { writer.member(",\"cameraMake\":", cameraMake) }
-        if projection.has(.cameraModel), let cameraModel { writer.member(",\"cameraModel\":", cameraModel) }
-        if projection.has(.lensModel), let lensModel { writer.member(",\"lensModel\":", lensModel) }
+        if projection.has(.cameraMake), let cameraMake { writer.append(",\"cameraMake\":", cameraMake) }
+        if projection.has(.cameraModel), let cameraModel { writer.append(",\"cameraModel\":", cameraModel) }
+        if projection.has(.lensModel), let lensModel { writer.append(",\"lensModel\":", lensModel) }
         if projection.has(.metadata), let metadata {
             writer.append(",\"metadata\":")
             metadata.write(to: &writer)
         }
         if projection.has(.adjustmentFormatIdentifier), let adjustmentFormatIdentifier {
-            writer.member(",\"adjustmentFormatIdentifier\":", adjustmentFormatIdentifier)
+            writer.append(",\"adjustmentFormatIdentifier\":", adjustmentFormatIdentifier)
         }
         if projection.has(.adjustmentFormatVersion), let adjustmentFormatVersion {
-            writer.member(",\"adjustmentFormatVersion\":", adjustmentFormatVersion)
+            writer.append(",\"adjustmentFormatVersion\":", adjustmentFormatVersion)
         }
         if projection.has(.adjustmentDate), let adjustmentDate {
-            writer.member(",\"adjustmentDate\":", date: adjustmentDate, projection)
+            writer.append(",\"adjustmentDate\":", date: adjustmentDate, projection)
         }
         if projection.has(.adjustmentsState), hasAdjustments {
-            writer.member(",\"adjustmentsState\":", adjustmentsState.rawValue)
+            writer.append(",\"adjustmentsState\":", adjustmentsState.rawValue)
         }
         if projection.has(.originalResourceChoice), let choice = originalResourceChoice {
-            writer.member(",\"originalResourceChoice\":", choice.rawValue)
+            writer.append(",\"originalResourceChoice\":", choice.rawValue)
         }
         if projection.has(.resources) {
             writer.append(",\"resources\":")
@@ -201,16 +204,16 @@ extension AssetResource {
     /// Writes the resource as JSON.
     public func write(to writer: inout JSONWriter) {
         writer.writeObject { writer in
-            writer.member(",\"type\":", type.rawValue)
-            writer.member(",\"digest\":", digest)
-            writer.member(",\"size\":", size)
-            if let offset { writer.member(",\"offset\":", offset) }
-            writer.member(",\"contentType\":", contentType)
-            if let originalFilename { writer.member(",\"originalFilename\":", originalFilename) }
-            writer.member(",\"pixelWidth\":", pixelWidth)
-            writer.member(",\"pixelHeight\":", pixelHeight)
-            if let duration { writer.member(",\"duration\":", duration) }
-            if let damage { writer.member(",\"damage\":", damage) }
+            writer.append(",\"type\":", type.rawValue)
+            writer.append(",\"digest\":", digest)
+            writer.append(",\"size\":", size)
+            if let offset { writer.append(",\"offset\":", offset) }
+            writer.append(",\"contentType\":", contentType)
+            if let originalFilename { writer.append(",\"originalFilename\":", originalFilename) }
+            writer.append(",\"pixelWidth\":", pixelWidth)
+            writer.append(",\"pixelHeight\":", pixelHeight)
+            if let duration { writer.append(",\"duration\":", duration) }
+            if let damage { writer.append(",\"damage\":", damage) }
             if !isLocallyAvailable { writer.append(",\"locallyAvailable\":false") }
         }
     }
@@ -220,19 +223,19 @@ extension Membership {
     /// Writes the membership as JSON.
     public func write(to writer: inout JSONWriter) {
         writer.writeObject { writer in
-            writer.member(",\"collection\":", collection)
-            writer.member(",\"key\":", key.text)
+            writer.append(",\"collection\":", collection)
+            writer.append(",\"key\":", key.text)
         }
     }
 }
 
 extension Location {
-    /// Writes the place as JSON.
+    /// Writes the location as JSON.
     public func write(to writer: inout JSONWriter) {
         writer.writeObject { writer in
-            writer.member(",\"latitude\":", latitude)
-            writer.member(",\"longitude\":", longitude)
-            if let altitude { writer.member(",\"altitude\":", altitude) }
+            writer.append(",\"latitude\":", latitude)
+            writer.append(",\"longitude\":", longitude)
+            if let altitude { writer.append(",\"altitude\":", altitude) }
         }
     }
 }
@@ -241,24 +244,24 @@ extension AssetMetadata {
     /// Writes the metadata as JSON.
     public func write(to writer: inout JSONWriter) {
         writer.writeObject { writer in
-            if let aperture { writer.member(",\"aperture\":", aperture) }
-            if let exposureTime { writer.member(",\"exposureTime\":", exposureTime) }
-            if let iso { writer.member(",\"iso\":", iso) }
-            if let focalLength { writer.member(",\"focalLength\":", focalLength) }
-            if let focalLengthIn35mm { writer.member(",\"focalLengthIn35mm\":", focalLengthIn35mm) }
-            if let flash { writer.member(",\"flash\":", flash.rawValue) }
-            if let imageDirection { writer.member(",\"imageDirection\":", imageDirection) }
-            if let title { writer.member(",\"title\":", title) }
-            if let headline { writer.member(",\"headline\":", headline) }
-            if let copyright { writer.member(",\"copyright\":", copyright) }
-            if let creator { writer.member(",\"creator\":", creator) }
-            if let credit { writer.member(",\"credit\":", credit) }
-            if let city { writer.member(",\"city\":", city) }
-            if let state { writer.member(",\"state\":", state) }
-            if let country { writer.member(",\"country\":", country) }
-            if let label { writer.member(",\"label\":", label) }
-            if let software { writer.member(",\"software\":", software) }
-            if !hierarchicalKeywords.isEmpty { writer.member(",\"hierarchicalKeywords\":", hierarchicalKeywords) }
+            if let aperture { writer.append(",\"aperture\":", aperture) }
+            if let exposureTime { writer.append(",\"exposureTime\":", exposureTime) }
+            if let iso { writer.append(",\"iso\":", iso) }
+            if let focalLength { writer.append(",\"focalLength\":", focalLength) }
+            if let focalLengthIn35mm { writer.append(",\"focalLengthIn35mm\":", focalLengthIn35mm) }
+            if let flash { writer.append(",\"flash\":", flash.rawValue) }
+            if let imageDirection { writer.append(",\"imageDirection\":", imageDirection) }
+            if let title { writer.append(",\"title\":", title) }
+            if let headline { writer.append(",\"headline\":", headline) }
+            if let copyright { writer.append(",\"copyright\":", copyright) }
+            if let creator { writer.append(",\"creator\":", creator) }
+            if let credit { writer.append(",\"credit\":", credit) }
+            if let city { writer.append(",\"city\":", city) }
+            if let state { writer.append(",\"state\":", state) }
+            if let country { writer.append(",\"country\":", country) }
+            if let label { writer.append(",\"label\":", label) }
+            if let software { writer.append(",\"software\":", software) }
+            if !hierarchicalKeywords.isEmpty { writer.append(",\"hierarchicalKeywords\":", hierarchicalKeywords) }
             guard !persons.isEmpty else { return }
             writer.append(",\"persons\":")
             writer.writeList(persons) { $0.write($1.json) }
@@ -267,55 +270,55 @@ extension AssetMetadata {
 }
 
 extension JSONWriter {
-    fileprivate mutating func member(_ name: StaticString, _ value: String) {
+    fileprivate mutating func append(_ name: StaticString, _ value: String) {
         append(name)
         write(value)
     }
 
-    fileprivate mutating func member(_ name: StaticString, _ id: ObjectID) {
+    fileprivate mutating func append(_ name: StaticString, _ id: ObjectID) {
         append(name)
         write(id)
     }
 
-    fileprivate mutating func member(_ name: StaticString, _ value: Int) {
+    fileprivate mutating func append(_ name: StaticString, _ value: Int) {
         append(name)
         write(value)
     }
 
-    fileprivate mutating func member(_ name: StaticString, _ value: Int64) {
+    fileprivate mutating func append(_ name: StaticString, _ value: Int64) {
         append(name)
         write(value)
     }
 
-    fileprivate mutating func member(_ name: StaticString, _ value: Double) {
+    fileprivate mutating func append(_ name: StaticString, _ value: Double) {
         append(name)
         write(value)
     }
 
-    fileprivate mutating func member(_ name: StaticString, _ value: Bool) {
+    fileprivate mutating func append(_ name: StaticString, _ value: Bool) {
         append(name)
         write(value)
     }
 
-    fileprivate mutating func member(_ name: StaticString, _ texts: [String]) {
+    fileprivate mutating func append(_ name: StaticString, _ texts: [String]) {
         append(name)
         writeList(texts) { $0.write($1) }
     }
 
-    fileprivate mutating func member(_ name: StaticString, _ revision: Revision) {
+    fileprivate mutating func append(_ name: StaticString, _ revision: Revision) {
         append(name)
         append("\"r")
         write(revision.sequence)
         append("\"")
     }
 
-    fileprivate mutating func member(_ name: StaticString, _ bits: some NamedBits) {
+    fileprivate mutating func append(_ name: StaticString, _ bits: some NamedBits) {
         append(name)
         // Nearly always empty.
         if bits.rawValue == 0 { append("[]") } else { writeList(bits.names) { $0.write($1) } }
     }
 
-    fileprivate mutating func member(_ name: StaticString, date: Int64, _ projection: AssetProjection) {
+    fileprivate mutating func append(_ name: StaticString, date: Int64, _ projection: AssetProjection) {
         append(name)
         if projection.datesAreText { write(Timestamp.text(date)) } else { write(date) }
     }

@@ -4,9 +4,10 @@ public import JSONValue
 ///
 /// An immutable value. All dates are microseconds since 1970-01-01T00:00:00Z.
 public struct Asset: Sendable, Hashable, JSONTabled {
-    /// The longest side of an image, in pixels.
+    /// The maximum length of a side of an image, in pixels.
     public static let longestSide = Int(Int32.max)
 
+    /// Stable for the life of the library.
     public var id: ObjectID
     /// Changes with any change of the asset.
     public var revision: Revision
@@ -24,19 +25,20 @@ public struct Asset: Sendable, Hashable, JSONTabled {
     public var sourceType: SourceType = .typeUserLibrary
     /// Uniform type identifier of the current image or video.
     public var contentType = ""
-    /// Pixels of the current image or video, after orientation.
+    /// Width of the current image or video in pixels, after orientation.
     public var pixelWidth = 0
+    /// Height of the current image or video in pixels, after orientation.
     public var pixelHeight = 0
     /// Microseconds; 0 for a still image.
     public var duration: Int64 = 0
-    /// The time at which the image was taken, UTC.
+    /// The time at which the image was taken, UTC; nil if unknown.
     public var creationDate: Int64?
     /// The offset of the camera's local time from UTC, in seconds east; nil if the file does not contain it, in which
     /// case `creationDate` was read as UTC.
     public var creationOffset: Int?
     /// True if `creationDate` is the time of the file's last change, because the file has no date of capture.
     public var hasOnlyModificationDate = false
-    /// True if `creationOffset` is not in the file, but derived from the time zone of the place.
+    /// True if `creationOffset` is not in the file, but derived from the time zone of the location.
     public var isCreationOffsetDerived = false
     /// The time of the last change of any kind.
     public var modificationDate: Int64 = 0
@@ -48,8 +50,9 @@ public struct Asset: Sendable, Hashable, JSONTabled {
     public var isRecentlyAdded = false
     /// The time at which it was moved to the trash; nil if it is not in the trash.
     public var trashedDate: Int64?
-    /// The place where it was taken; nil if unknown.
+    /// The location where it was taken; nil if unknown.
     public var location: Location?
+    /// Marked as a favourite by the user.
     public var isFavorite = false
     /// Excluded from fetches that do not include hidden assets.
     public var isHidden = false
@@ -59,8 +62,8 @@ public struct Asset: Sendable, Hashable, JSONTabled {
     public var representsBurst = false
     /// The ways in which the frame was selected from its burst.
     public var burstSelectionTypes: BurstSelectionTypes = []
-    /// The sharpness of a frame of a burst, by which Safelight picks one (S-38): comparable within the burst. Nil for other
-    /// assets, for frames of other formats than JPEG, and for frames that the importing program picked.
+    /// The sharpness of a frame of a burst, by which Safelight picks one (S-38); comparable only within the burst. Nil
+    /// for other assets, for frames of other formats than JPEG, and for frames that the importing program picked.
     public var sharpness: Double?
     /// 0 (unset) to 5.
     public var rating = 0
@@ -70,12 +73,16 @@ public struct Asset: Sendable, Hashable, JSONTabled {
     public var keywords: [String] = []
     /// The file name at import; nil if unknown.
     public var originalFilename: String?
+    /// The maker of the camera; nil if unknown.
     public var cameraMake: String?
+    /// The model of the camera; nil if unknown.
     public var cameraModel: String?
+    /// The model of the lens; nil if unknown.
     public var lensModel: String?
     var storedMetadata: Indirect<AssetMetadata>?
     /// The format of the last edit; nil if unedited (T-09).
     public var adjustmentFormatIdentifier: String?
+    /// The version of that format; nil if unedited.
     public var adjustmentFormatVersion: String?
     /// The time of the last edit; nil if unedited.
     public var adjustmentDate: Int64?

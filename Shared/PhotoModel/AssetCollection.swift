@@ -2,33 +2,41 @@ public import JSONValue
 
 /// An album, a smart album or a moment: `PHAssetCollection` (S-05). It does not contain its members.
 public struct AssetCollection: Sendable, Hashable, JSONTabled {
+    /// Stable for the life of the library.
     public var id: ObjectID
     /// Changes with any change of the collection.
     public var revision: Revision
+    /// Album, smart album or moment.
     public var type: CollectionType = .album
+    /// The subtype.
     public var subtype: CollectionSubtype = .albumRegular
+    /// The name; nil if it has none.
     public var title: String?
-    /// The folder that contains it and its position there; nil for a derived collection.
+    /// The folder that contains it; nil for a derived collection.
     public var parent: ObjectID?
+    /// The position in that folder; nil for a derived collection.
     public var parentKey: OrderKey?
-    /// Microseconds since 1970.
+    /// The time at which it was created, in microseconds since 1970.
     public var creationDate: Int64 = 0
     /// The time of the last change of the collection or its members, in microseconds since 1970.
     public var modificationDate: Int64 = 0
-    /// The earliest and latest capture date of the members, hidden ones included; nil for a smart album.
+    /// The earliest capture date of the members, hidden ones included, in microseconds since 1970; nil if there is
+    /// none, and for a smart album.
     public var startDate: Int64?
+    /// The latest capture date of the members, as ``startDate``.
     public var endDate: Int64?
     /// The number of members, hidden ones included; nil is PhotoKit's `NSNotFound` (S-39).
     public var estimatedAssetCount: Int?
-    /// The cover image that the user chose.
+    /// The cover image that the user chose; nil if there is none.
     public var keyAsset: ObjectID?
-    /// The centre of the grid cell, for a moment with a location.
+    /// The centre of the grid cell, for a moment with a location; nil for other collections.
     public var approximateLocation: Location?
     /// The names of that place, from the narrowest to the widest; empty for other collections.
     public var localizedLocationNames: [String] = []
 
-    /// Collections contain assets, lists contain collections (S-04).
+    /// True: collections contain assets, lists contain collections (S-04).
     public var canContainAssets: Bool { true }
+    /// False.
     public var canContainCollections: Bool { false }
 
     public init(id: ObjectID, revision: Revision = Revision(0)) {

@@ -7,27 +7,33 @@ public import JSONValue
 public struct AssetMetadata: Sendable, Hashable, JSONTabled {
     /// The f-number, for example 2.8.
     public var aperture: Double?
-    /// Seconds.
+    /// The time of exposure in seconds.
     public var exposureTime: Double?
     /// The sensitivity, for example 400.
     public var iso: Int?
-    /// Millimetres.
+    /// The focal length in millimetres.
     public var focalLength: Double?
-    /// Millimetres; the focal length with the same angle of view on 35 mm film.
+    /// The focal length with the same angle of view on 35 mm film, in millimetres.
     public var focalLengthIn35mm: Int?
+    /// The state of the flash.
     public var flash: Flash?
     /// Degrees clockwise from north, as recorded: from true or magnetic north.
     public var imageDirection: Double?
+    /// The title.
     public var title: String?
+    /// The headline.
     public var headline: String?
+    /// The copyright notice.
     public var copyright: String?
     /// The authors, separated by "; ".
     public var creator: String?
     /// The credit line.
     public var credit: String?
+    /// The city.
     public var city: String?
     /// The state or province.
     public var state: String?
+    /// The country.
     public var country: String?
     /// The colour or workflow label, for example "Red".
     public var label: String?
@@ -40,27 +46,36 @@ public struct AssetMetadata: Sendable, Hashable, JSONTabled {
 
     public init() {}
 
-    /// True if nothing is known.
+    /// True if no member has a value.
     public var isEmpty: Bool { self == AssetMetadata() }
 
-    /// Returns the metadata with its values replaced by those that another one has.
+    /// Returns the metadata in which the values of `other`, where it has any, replace its own.
     public func replacing(with other: AssetMetadata) -> AssetMetadata {
         guard case .object(var members) = json, case .object(let newer) = other.json else { return self }
         for (name, value) in newer.members { members[name] = value }
         return (try? AssetMetadata(json: .object(members))) ?? self
     }
 
-    /// The maximum size of a text in bytes, and the maximum number of hierarchical keywords and of persons.
+    /// The maximum length of a text in UTF-8 bytes.
     public static let maxTextBytes = 1024
+    /// The maximum number of ``hierarchicalKeywords``.
     public static let maxKeywords = 1024
+    /// The maximum number of ``persons``.
     public static let maxPersons = 256
 
     // Values outside these ranges count as missing: cameras write 0 for unknown ones.
+
+    /// The range of ``aperture``.
     public static let apertures = 0.1...1000.0
+    /// The range of ``exposureTime``.
     public static let exposureTimes = 1e-9...1e7
+    /// The range of ``iso``.
     public static let sensitivities = 1...100_000_000
+    /// The range of ``focalLength``.
     public static let focalLengths = 0.01...100_000.0
+    /// The range of ``focalLengthIn35mm``.
     public static let focalLengthsIn35mm = 1...100_000
+    /// The range of ``imageDirection``.
     public static let directions = 0.0...360.0
 
     private static let text = JSONType<String>.text(maxBytes: maxTextBytes)

@@ -73,7 +73,7 @@ public struct AssetPatch: Sendable, Hashable, JSONTabled {
                 "representsBurst",
                 \.representsBurst,
                 .flag,
-                "True: it represents its burst from now on. The present representative stays if the frame is in the "
+                "True: it represents its burst from now on. The current representative stays if the frame is in the "
                     + "trash, or is hidden and others are not."
             ),
             .change(

@@ -6,7 +6,7 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
     public var type: ResourceType
     /// SHA-256 of the bytes, 64 lower-case hexadecimal digits; of a part, that of the whole file.
     public var digest: String
-    /// Bytes.
+    /// Size in bytes.
     public var size: Int64
     /// The position of its first byte in the file with this digest, if it is a part of that file, such as the video of
     /// a motion photo. Nil if it is the whole file.
@@ -15,8 +15,9 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
     public var contentType: String
     /// The file name at import; nil if unknown.
     public var originalFilename: String?
-    /// Pixels after orientation; 0 if the resource is not an image.
+    /// Width in pixels after orientation; 0 if the resource is not an image.
     public var pixelWidth: Int
+    /// Height in pixels after orientation; 0 if the resource is not an image.
     public var pixelHeight: Int
     /// Microseconds; nil if the resource is not a video.
     public var duration: Int64?

@@ -1,6 +1,6 @@
 // PhotoKit's terms of authorization, with their own names and numbers.
 
-/// `PHAuthorizationStatus`
+/// PhotoKit's `PHAuthorizationStatus`.
 public enum AuthorizationStatus: String, NumberedName {
     case notDetermined, restricted, denied, authorized, limited
 
@@ -15,7 +15,7 @@ public enum AuthorizationStatus: String, NumberedName {
     }
 }
 
-/// `PHAccessLevel`
+/// PhotoKit's `PHAccessLevel`.
 public enum AccessLevel: String, NumberedName {
     case addOnly, readWrite
 
@@ -34,10 +34,10 @@ public enum GrantScope: String, Sendable, CaseIterable {
 
 /// The changes that need the consent of the owner, one decision for each transaction (S-13).
 public enum ConsentPolicy: String, Sendable, CaseIterable {
-    /// None.
+    /// No changes.
     case never
-    /// Those that delete, trash, edit or revert an existing object.
+    /// Changes that delete, trash, edit or revert an existing object.
     case destructive
-    /// All.
+    /// All changes.
     case always
 }

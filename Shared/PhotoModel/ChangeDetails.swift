@@ -2,12 +2,13 @@ public import JSONValue
 
 /// The difference between two results of one fetch: `PHFetchResultChangeDetails` in wire form.
 ///
-/// Its size follows the change, not the list. To get the after list, take out the removed and moved entries together,
-/// then insert the inserted and moved entries in ascending order; entries that are not listed keep their order.
-/// PhotoKit's RICE index sets are derived from it by ``rice``.
+/// Its size depends on the change, not on the list. To get the after list, take out the removed and moved entries
+/// together, then insert the inserted and moved entries in ascending order; entries that are not listed keep their
+/// order. PhotoKit's RICE index sets are derived from it by ``rice``.
 public struct ChangeDetails: Sendable, Hashable, JSONTabled {
     /// A removed or inserted entity and its index in the before or the after list.
     public struct IndexedEntity: Sendable, Hashable, JSONTabled {
+        /// The entity.
         public var id: ObjectID
         /// The index, from 0.
         public var index: Int
@@ -31,6 +32,7 @@ public struct ChangeDetails: Sendable, Hashable, JSONTabled {
 
     /// An entity that is in both lists, with its index in each.
     public struct Pair: Sendable, Hashable, JSONTabled {
+        /// The entity.
         public var id: ObjectID
         /// The index in the before list, from 0.
         public var before: Int
@@ -95,14 +97,14 @@ public struct ChangeDetails: Sendable, Hashable, JSONTabled {
             ),
             .required("countBefore", \.countBefore, .count(indexes), "Length of the before list."),
             .required("countAfter", \.countAfter, .count(indexes), "Length of the after list."),
-            .defaulted("removed", \.removed, places, "Positions before, ascending.", default: []),
-            .defaulted("inserted", \.inserted, places, "Positions after, ascending.", default: []),
+            .defaulted("removed", \.removed, entities, "Positions before, ascending.", default: []),
+            .defaulted("inserted", \.inserted, entities, "Positions after, ascending.", default: []),
             .defaulted("moved", \.moved, pairs, "From before, to after; ascending by after.", default: []),
             .defaulted("changed", \.changed, pairs, "Both positions; ascending by after.", default: []),
         ]
     )
 
-    private static let places = JSONType<[IndexedEntity]>.list(of: .object(IndexedEntity.self), limit: 1_000_000)
+    private static let entities = JSONType<[IndexedEntity]>.list(of: .object(IndexedEntity.self), limit: 1_000_000)
     private static let pairs = JSONType<[Pair]>.list(of: .object(Pair.self), limit: 1_000_000)
 }
 
@@ -123,7 +125,7 @@ extension ChangeDetails {
         isIncremental: Bool = true
     ) -> ChangeDetails? {
         guard var details = ListDifference.between(before, after, changed: changed)?.named({ $0 }) else { return nil }
-        if !isIncremental { details.makeWhole() }
+        if !isIncremental { details.dropLists() }
         return details
     }
 
@@ -158,6 +160,7 @@ extension ChangeDetails {
 
 /// An error for details that do not fit the list to which they are applied.
 public struct ChangeDetailsMismatch: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The contradiction, for logs.
     public let description: String
 
     init(_ description: String) { self.description = description }
@@ -175,10 +178,10 @@ extension ChangeDetails {
     private func check(_ before: [ObjectID]) throws(ChangeDetailsMismatch) {
         guard hasIncrementalChanges else { throw ChangeDetailsMismatch("not incremental: fetch again") }
         guard before.count == countBefore else {
-            throw ChangeDetailsMismatch("the list has \(before.count) entries, the details are about \(countBefore)")
+            throw ChangeDetailsMismatch("the list has \(before.count) entries, the details are for \(countBefore)")
         }
-        let claims = removed.map { ($0.index, $0.id) } + (moved + changed).map { ($0.before, $0.id) }
-        for (index, id) in claims where !before.indices.contains(index) || before[index] != id {
+        let expected = removed.map { ($0.index, $0.id) } + (moved + changed).map { ($0.before, $0.id) }
+        for (index, id) in expected where !before.indices.contains(index) || before[index] != id {
             throw ChangeDetailsMismatch("\(id) is not at index \(index)")
         }
     }
@@ -191,31 +194,29 @@ extension ChangeDetails {
         guard before.count == countBefore, new.count == inserted.count else {
             throw ChangeDetailsMismatch("the list has another length than the details say")
         }
-        let taken = Set(removed.map(\.index) + moved.map(\.before))
-        guard taken.count == removed.count + moved.count, taken.allSatisfy(before.indices.contains) else {
+        let takenOut = Set(removed.map(\.index) + moved.map(\.before))
+        guard takenOut.count == removed.count + moved.count, takenOut.allSatisfy(before.indices.contains) else {
             throw ChangeDetailsMismatch("positions before are repeated or out of range")
         }
-        var incoming = [Element?](repeating: nil, count: countAfterChecked(before.count))
-        var filled = 0
+        var incoming = [Element?](repeating: nil, count: computedCountAfter(before.count))
         func put(_ element: Element, at index: Int) throws(ChangeDetailsMismatch) {
             guard incoming.indices.contains(index), incoming[index] == nil else {
                 throw ChangeDetailsMismatch("positions after are repeated or out of range")
             }
             incoming[index] = element
-            filled += 1
         }
-        for (place, element) in zip(inserted, new) { try put(element, at: place.index) }
+        for (target, element) in zip(inserted, new) { try put(element, at: target.index) }
         for pair in moved { try put(before[pair.before], at: pair.after) }
         guard incoming.count == countAfter else {
             throw ChangeDetailsMismatch("the after list would have \(incoming.count) entries, not \(countAfter)")
         }
-        var staying = before.indices.lazy.filter { !taken.contains($0) }.makeIterator()
+        var unmoved = before.indices.lazy.filter { !takenOut.contains($0) }.makeIterator()
         var after: [Element] = []
         after.reserveCapacity(incoming.count)
         for element in incoming {
             if let element {
                 after.append(element)
-            } else if let index = staying.next() {
+            } else if let index = unmoved.next() {
                 after.append(before[index])
             }
         }
@@ -224,5 +225,5 @@ extension ChangeDetails {
 
     /// Returns the length of the after list as computed from the lists themselves, so that a wrong `countAfter` cannot
     /// cause a large allocation.
-    private func countAfterChecked(_ count: Int) -> Int { count - removed.count + inserted.count }
+    private func computedCountAfter(_ count: Int) -> Int { count - removed.count + inserted.count }
 }

@@ -39,7 +39,7 @@ public struct ChangeRecord: Sendable, Hashable, JSONTabled {
     /// The token of the state after this record.
     public var token: ChangeToken { ChangeToken(library: library, sequence: sequence) }
 
-    /// The beginnings of the feed's topics, which an identifier follows.
+    /// The prefixes of the feed's topics; the identifier of an object follows.
     public enum TopicPrefix {
         public static let asset = "asset."
         public static let collection = "collection."
@@ -47,7 +47,7 @@ public struct ChangeRecord: Sendable, Hashable, JSONTabled {
         public static let edit = "edit."
     }
 
-    /// The feed topic of the changes of an object.
+    /// Returns the feed topic of the changes of an object.
     public static func topic(of id: ObjectID) -> String {
         switch id.kind {
         case .asset: TopicPrefix.asset + id.text
@@ -122,7 +122,7 @@ extension ChangeRecord {
     public var bytes: [UInt8] { bytes(limit: .max) }
 
     /// Returns the canonical JSON of the record. If that exceeds a limit, returns only a part that exceeds it too: one
-    /// entity may have megabytes, and a record has a thousand of them.
+    /// entity may have megabytes, and a record up to a thousand entities.
     public func bytes(limit: Int) -> [UInt8] {
         // An asset with one file takes about a kibibyte.
         let capacity = 512 + assets.count * 2304 + (collections.count + lists.count) * 1024
@@ -236,7 +236,7 @@ extension EntityChange {
     public var objectWasDeleted: Bool { after == nil }
 }
 
-// An asset has many members, and assigning a change or its asset to a variable copies all of them. Code on the path of
+// An asset has many members, and assigning a change or its asset to a variable copies all of them. Code that runs for
 // every change therefore reads only the members that it needs from the element of a list:
 // `changes[index].after?.isFavorite`.
 extension EntityChange where Entity == Asset {
@@ -260,8 +260,8 @@ extension EntityChange where Entity == CollectionList {
 
 /// The author of a change. Observers use it to recognize their own changes (D6).
 public struct ChangeOrigin: Sendable, Hashable, JSONTabled {
-    /// The identity of the connection: `uid:1000`, the name of a key, or `clock` for changes made by the passing of
-    /// time.
+    /// The identity of the connection: `uid:1000`, the name of a key, or `clock` for changes that are due at a time,
+    /// such as the emptying of the trash.
     public var identity: String
     /// The name that the client gave itself.
     public var client: String?

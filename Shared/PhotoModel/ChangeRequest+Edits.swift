@@ -33,9 +33,9 @@ extension ChangeRequest {
             unknown: .refused,
             blank: AcceptEdit(id: "", asset: .none, digest: "", content: .null),
             [
-                .required("id", \.id, .editName, "The publisher's name for it."),
+                .required("id", \.id, .publishedEditID, "The publisher's name for it."),
                 .required("asset", \.asset, .id(.asset), "The asset to be edited."),
-                .optional("after", \.predecessor, .editName, "The publisher's previous edit of the asset."),
+                .optional("after", \.predecessor, .publishedEditID, "The publisher's previous edit of the asset."),
                 .required("digest", \.digest, .text(maxBytes: 64), "Digest of the content."),
                 .required("content", \.content, .any, "The published message, stored until the edit is finished."),
             ]
@@ -56,7 +56,7 @@ extension ChangeRequest {
         public var digest: String
         /// The name of the error.
         public var errorName: String
-        /// The reason of the failure, and what to do about it.
+        /// The reason for the failure, and what to do about it.
         public var errorMessage: String
 
         public init(
@@ -82,9 +82,9 @@ extension ChangeRequest {
             unknown: .refused,
             blank: FailEdit(id: "", asset: .none, digest: "", errorName: "", errorMessage: ""),
             [
-                .required("id", \.id, .editName, "The publisher's name for it."),
+                .required("id", \.id, .publishedEditID, "The publisher's name for it."),
                 .required("asset", \.asset, .id(.asset), "The asset that was to be edited."),
-                .optional("after", \.predecessor, .editName, "The publisher's previous edit of the asset."),
+                .optional("after", \.predecessor, .publishedEditID, "The publisher's previous edit of the asset."),
                 .required("digest", \.digest, .text(maxBytes: 64), "Digest of the content."),
                 .required("errorName", \.errorName, .text(maxBytes: 64), "Name of the error."),
                 .required(

@@ -1,7 +1,7 @@
 public import JSONValue
 
 extension JSONType where Value == ChangeRequest {
-    /// An object whose `type` is the name of the request.
+    /// The type of an object whose `type` is the name of the request.
     public static var changeRequest: JSONType {
         JSONType(
             schema: ["oneOf": .array(ChangeRequest.kinds.map { $0.schema() })],
@@ -168,8 +168,8 @@ extension ChangeRequest.UpdateAsset {
         return true
     }
 
-    /// Reads an `asset.update` that sets only flags and the rating; nil if it has other members or a value is wrong,
-    /// which the table then names.
+    /// Reads an `asset.update` that sets only flags and the rating; nil if it has other members or an invalid value,
+    /// for which the table then throws an error.
     fileprivate init?(flagsAndRating object: JSONObject) {
         var (id, patch): (ObjectID?, AssetPatch) = (nil, AssetPatch())
         var isUpdate = false

@@ -11,7 +11,7 @@ public enum ObjectReference: Sendable, Hashable {
 }
 
 extension JSONType where Value == ObjectReference {
-    /// `"a01h…"` or `{"ref": "p1"}`.
+    /// The type of a reference: `"a01h…"` or `{"ref": "p1"}`.
     public static var reference: JSONType {
         JSONType(
             schema: [

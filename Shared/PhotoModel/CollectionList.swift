@@ -2,27 +2,34 @@ public import JSONValue
 
 /// A folder or another list of collections: `PHCollectionList` (S-06).
 public struct CollectionList: Sendable, Hashable, JSONTabled {
+    /// Stable for the life of the library.
     public var id: ObjectID
     /// Changes with any change of the list.
     public var revision: Revision
+    /// Folder, smart folder or list of moments.
     public var type: ListType = .folder
+    /// The subtype.
     public var subtype: ListSubtype = .regularFolder
+    /// The name; nil if it has none.
     public var title: String?
-    /// The folder that contains it and its position there; nil for the root.
+    /// The folder that contains it; nil for the root and for lists of moments.
     public var parent: ObjectID?
+    /// The position in that folder; nil for the root and for lists of moments.
     public var parentKey: OrderKey?
-    /// Microseconds since 1970.
+    /// The time at which it was created, in microseconds since 1970.
     public var creationDate: Int64 = 0
     /// The time of the last change of the list or its children, in microseconds since 1970.
     public var modificationDate: Int64 = 0
-    /// The earliest and latest capture date below a list of moments; nil for a folder.
+    /// The earliest capture date below a list of moments, in microseconds since 1970; nil for a folder.
     public var startDate: Int64?
+    /// The latest capture date below a list of moments, as ``startDate``.
     public var endDate: Int64?
     /// The number of albums and folders directly in the list.
     public var childCount = 0
 
-    /// Lists contain collections and lists (S-04).
+    /// False: lists contain collections and lists (S-04).
     public var canContainAssets: Bool { false }
+    /// True.
     public var canContainCollections: Bool { true }
 
     public init(id: ObjectID, revision: Revision = Revision(0)) {

@@ -1,6 +1,6 @@
 import JSONValue
 
-/// `PHAssetCollectionSubtype`
+/// PhotoKit's `PHAssetCollectionSubtype`.
 public enum CollectionSubtype: String, NumberedName {
     case any
     case albumRegular, albumSyncedEvent, albumSyncedFaces, albumSyncedAlbum, albumImported

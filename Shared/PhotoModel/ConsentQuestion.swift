@@ -7,12 +7,15 @@ public struct ConsentQuestion: Sendable, Hashable, JSONTabled {
         case asked, approved, declined, expired
     }
 
+    /// Identifies the question in `grants.approve` and `grants.deny`.
     public var id: String
     /// The identity whose transaction waits.
     public var identity: String
-    /// The name that the client gave itself, and its transaction id.
+    /// The name that the client gave itself.
     public var client: String
+    /// The client's transaction id; nil if it gave none.
     public var transaction: String?
+    /// The state.
     public var state: State
     /// The effects of the transaction, for people.
     public var summary: String
@@ -49,6 +52,7 @@ public struct ConsentQuestion: Sendable, Hashable, JSONTabled {
         self.decidedBy = decidedBy
     }
 
+    /// The maximum number of ``objects``.
     public static let maxObjects = 100
 
     public static let table = JSONTable(
@@ -77,7 +81,7 @@ public struct ConsentQuestion: Sendable, Hashable, JSONTabled {
 }
 
 extension JSONType where Value == JSONObject {
-    /// Numbers by name.
+    /// The type of an object whose members are numbers.
     fileprivate static var counts: JSONType {
         JSONType(
             schema: ["type": "object", "additionalProperties": ["type": "integer", "minimum": 0]],

@@ -20,12 +20,17 @@ extension JSONField {
 
     /// Returns the field `ifRevision`: the request succeeds only if the entity still has this revision.
     static func ifRevision(_ path: Path<Revision?>) -> JSONField {
-        .optional("ifRevision", path, .revision, "Refused as conflict if the revision is another.")
+        .optional("ifRevision", path, .revision, "Refused as conflict if the entity has another revision.")
     }
 
     /// Returns the field `ifContentRevision`: the request succeeds only if the pixels still have this revision.
     package static func ifContentRevision(_ path: Path<Revision?>) -> JSONField {
-        .optional("ifContentRevision", path, .revision, "Refused as conflict if the content revision is another.")
+        .optional(
+            "ifContentRevision",
+            path,
+            .revision,
+            "Refused as conflict if the asset has another content revision."
+        )
     }
 
     /// Returns the field `base` of a revert.
@@ -43,7 +48,7 @@ extension JSONField {
         .optional(
             "edit",
             path,
-            .editName,
+            .publishedEditID,
             "For services: the accepted edit that this applies; refused as conflict if it is finished."
         )
     }

@@ -1,9 +1,9 @@
 import JSONValue
 
-/// The input that `editing.begin` returned. The catalog verifies it when the edit is committed.
+/// Identifies the input that `editing.begin` returned. The catalog verifies it when the edit is committed.
 ///
 /// Opaque to clients. It grants no access: it records the version that the client saw, and the catalog compares that
-/// with the present version.
+/// with the current version.
 public struct EditInputToken: Sendable, Hashable, CustomStringConvertible {
     /// The asset to be edited.
     public var asset: ObjectID

@@ -1,4 +1,4 @@
-/// `PHAssetEditOperation` (T-18).
+/// PhotoKit's `PHAssetEditOperation` (T-18).
 public enum AssetEditOperation: String, NumberedName {
     case delete, content, properties
 
@@ -11,7 +11,7 @@ public enum AssetEditOperation: String, NumberedName {
     }
 }
 
-/// `PHCollectionEditOperation` (T-18).
+/// PhotoKit's `PHCollectionEditOperation` (T-18).
 public enum CollectionEditOperation: String, NumberedName {
     /// Deletes members from the library; removes members; adds existing objects; creates objects in it; reorders
     /// members.
@@ -33,9 +33,9 @@ public enum CollectionEditOperation: String, NumberedName {
 }
 
 extension Asset {
-    /// The operations that the asset allows: `canPerformEditOperation:`. None for assets synced from elsewhere (T-07).
-    /// Those in the trash allow the same as before.
-    public var can: [AssetEditOperation] {
+    /// The operations that the asset allows: `canPerformEditOperation:`. A synced asset allows none (T-07). An asset in
+    /// the trash allows the same operations as before.
+    public var allowedOperations: [AssetEditOperation] {
         sourceType == .typeiTunesSynced ? [] : AssetEditOperation.allCases
     }
 
@@ -46,7 +46,7 @@ extension Asset {
 extension AssetCollection {
     /// The operations that the collection allows. Members of a derived collection may only be deleted from the
     /// library.
-    public var can: [CollectionEditOperation] {
+    public var allowedOperations: [CollectionEditOperation] {
         if id.isTransient { return [] }
         return switch type {
         case .album: CollectionEditOperation.allCases
@@ -58,7 +58,7 @@ extension AssetCollection {
 extension CollectionList {
     /// The operations that the list allows. The root can be neither renamed nor deleted (T-12); moment lists are
     /// derived from the assets.
-    public var can: [CollectionEditOperation] {
+    public var allowedOperations: [CollectionEditOperation] {
         if id.isTransient || type != .folder { return [] }
         return id == .root
             ? CollectionEditOperation.allCases.filter { $0 != .delete && $0 != .rename }

@@ -16,7 +16,7 @@ public enum OriginalChoice: String, Sendable, CaseIterable {
 }
 
 extension JSONType where Value == EditInputToken {
-    /// The token as text.
+    /// The type of the token, which is text.
     public static var editInput: JSONType {
         JSONType(
             schema: ["type": "string", "maxLength": 256],
@@ -80,7 +80,7 @@ extension Asset {
     }
 
     /// Returns the resources of a version; empty if the asset does not have it.
-    public func resource(of base: EditBase) -> [AssetResource] {
+    public func resources(of base: EditBase) -> [AssetResource] {
         switch base {
         case .original: [originalResource, resource(.alternatePhoto)].compactMap { $0 }
         case .previous: [resource(.adjustmentBasePhoto)].compactMap { $0 }
@@ -101,7 +101,7 @@ extension Asset {
     /// The original that is presented and edited, if the asset has both a RAW and a compressed one (T-11); nil
     /// otherwise.
     public var originalResourceChoice: OriginalChoice? {
-        // Most assets have one file: this is encoded with each.
+        // It is evaluated for every asset that is encoded, and most assets have one file.
         guard resources.count > 1, !originalChoices.isEmpty else { return nil }
         return resource(.photo).map { OriginalChoice(contentType: $0.contentType) }
     }

@@ -11,7 +11,7 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
 
     /// The class of entities.
     public var kind: Kind
-    /// Only these entities, in this order.
+    /// Only these entities, in this order; nil for all.
     public var ids: [ObjectID]?
     /// For assets: the collection that contains them, or the list below which they are. For children: the folder.
     public var container: ObjectID?
@@ -25,7 +25,7 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
     public var collectionType: String?
     /// For collections and lists: the name of a subtype, or PhotoKit's number as text.
     public var collectionSubtype: String?
-    /// A JSON tree, text, or `{"format", "arguments"}`.
+    /// A JSON tree, text, or `{"format", "arguments"}`; nil for all entities.
     public var predicate: JSON?
     /// The sort keys; ties are broken by the identifiers.
     public var sort: [SortDescription] = []
@@ -176,6 +176,7 @@ extension FetchDescription {
 public struct SortDescription: Sendable, Hashable, JSONTabled {
     /// The name or alias of a key of the class that is fetched.
     public var key: String
+    /// True if the smallest value is first.
     public var ascending: Bool
 
     public init(key: String, ascending: Bool = true) {
@@ -200,9 +201,13 @@ public struct SourceTypes: NamedBits {
     public let rawValue: Int
     public init(rawValue: Int) { self.rawValue = rawValue }
 
+    /// The user's own library.
     public static let userLibrary = SourceTypes(rawValue: SourceType.typeUserLibrary.number)
+    /// Assets of albums that are shared in a cloud.
     public static let cloudShared = SourceTypes(rawValue: SourceType.typeCloudShared.number)
+    /// Assets synced from a computer.
     public static let iTunesSynced = SourceTypes(rawValue: SourceType.typeiTunesSynced.number)
+    /// All sources.
     public static let all: SourceTypes = [.userLibrary, .cloudShared, .iTunesSynced]
 
     public static let names: [(name: String, bit: Int)] = SourceType.allCases.map { ($0.rawValue, $0.number) }
@@ -250,26 +255,26 @@ extension Fetch {
 
     private static func kind(of description: FetchDescription) throws(PredicateError) -> FetchKind {
         let hasType = description.collectionType != nil || description.collectionSubtype != nil
-        let scope = [
-            description.ids != nil, description.container != nil, description.burstIdentifier != nil,
-            description.containing != nil,
-        ]
-        guard scope.count(where: { $0 }) + (hasType && !scope[3] ? 1 : 0) <= 1 else {
+        let (hasIDs, hasContainer) = (description.ids != nil, description.container != nil)
+        let (hasBurst, hasContaining) = (description.burstIdentifier != nil, description.containing != nil)
+        // A type may be given with `containing`.
+        let selectors = [hasIDs, hasContainer, hasBurst, hasContaining, hasType && !hasContaining]
+        guard selectors.count(where: { $0 }) <= 1 else {
             throw PredicateError(.invalidOptions, "ids, in, burstIdentifier, containing and type cannot be combined")
         }
         switch description.kind {
         case .assets:
-            guard !hasType, !scope[3] else { throw refused("type and containing", .assets) }
+            guard !hasType, !hasContaining else { throw refusal("type and containing", .assets) }
             return .assets(try source(of: description))
         case .collections:
-            guard !scope[1], !scope[2] else { throw refused("in and burstIdentifier", .collections) }
+            guard !hasContainer, !hasBurst else { throw refusal("in and burstIdentifier", .collections) }
             return try collections(description)
         case .lists:
-            guard !scope[1], !scope[2] else { throw refused("in and burstIdentifier", .lists) }
+            guard !hasContainer, !hasBurst else { throw refusal("in and burstIdentifier", .lists) }
             return try lists(description)
         case .children:
-            guard !scope[0], !scope[2], !scope[3], !hasType else {
-                throw refused("ids, burstIdentifier, containing and type", .children)
+            guard !hasIDs, !hasBurst, !hasContaining, !hasType else {
+                throw refusal("ids, burstIdentifier, containing and type", .children)
             }
             let list = description.container ?? .root
             guard list.kind == .collectionList else {
@@ -325,7 +330,7 @@ extension Fetch {
         )
     }
 
-    private static func refused(_ names: String, _ kind: FetchDescription.Kind) -> PredicateError {
+    private static func refusal(_ names: String, _ kind: FetchDescription.Kind) -> PredicateError {
         PredicateError(.invalidOptions, "\(names) cannot be used in a fetch of \(kind.rawValue)")
     }
 
@@ -351,7 +356,7 @@ extension Fetch {
         return value
     }
 
-    /// The wire form with all defaults written out.
+    /// The wire form with all defaults.
     public var wireForm: FetchDescription {
         var result: FetchDescription
         switch kind {

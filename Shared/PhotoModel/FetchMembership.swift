@@ -1,5 +1,6 @@
-// Membership and order of fetches, evaluated in memory by the change-broker. The catalog lowers the same values to SQL.
-// Limit and offset are not considered here.
+// Membership and order of fetches, evaluated in memory: by the change-broker and PhotoKit, and by the catalog for
+// single assets, earlier states, cached results and some fetches of collections. Otherwise the catalog lowers the same
+// values to SQL. Limit and offset are not considered here.
 
 extension Asset {
     /// True if the asset is visible when bursts are collapsed (D8).
@@ -49,8 +50,8 @@ extension PhotoCollection {
 extension Fetch {
     /// Returns true if an asset belongs to the fetch.
     ///
-    /// Assets in the trash belong only to fetches with `inTrash`, and no others do. Returns false for a fetch that
-    /// needs a ``scope`` and has none, and for one of a transient collection.
+    /// Assets in the trash belong only to fetches with `inTrash`, and other assets only to fetches without it. Returns
+    /// false for a fetch that needs a ``scope`` and has none, and for one of a transient collection.
     public func includes(_ asset: Asset) -> Bool {
         guard case .assets(let source) = kind, (asset.trashedDate != nil) == inTrash else { return false }
         if let granted, !granted.contains(asset.id) { return false }

@@ -39,22 +39,22 @@ public enum FileGrouping {
     }
 
     /// The extensions of stills that can be paired.
-    public static let stills: Set<String> = ["jpg", "jpeg", "jpe", "heic", "heif", "hif", "avif", "jxl"]
+    public static let stillExtensions: Set<String> = ["jpg", "jpeg", "jpe", "heic", "heif", "hif", "avif", "jxl"]
     /// The extensions of raw files.
-    public static let raws: Set<String> = [
+    public static let rawExtensions: Set<String> = [
         "dng", "cr2", "cr3", "nef", "nrw", "arw", "sr2", "srf", "raf", "orf", "rw2", "pef", "srw", "3fr", "iiq", "erf",
     ]
     /// The extensions of videos that can be paired.
     public static let videoExtensions: Set<String> = ["mov", "mp4"]
-    static let sidecars: Set<String> = ["xmp"]
+    static let sidecarExtensions: Set<String> = ["xmp"]
 
-    /// The longest video, in microseconds, that is paired as a Live Photo by its name alone.
-    public static let longestUnnamedLive: Int64 = 6_000_000
-    /// The largest difference between the capture times of an image and its raw file, in microseconds.
-    public static let longestRawDistance: Int64 = 1_000_000
+    /// The maximum duration, in microseconds, of a video that is paired as a Live Photo by its name alone.
+    public static let maxDurationByName: Int64 = 6_000_000
+    /// The maximum difference between the capture times of an image and its raw file, in microseconds.
+    public static let maxRawTimeDifference: Int64 = 1_000_000
 
     /// Returns the stem and the extension of a name, the latter in lower case and empty if the name has no dot inside.
-    public static func parts(_ name: String) -> (stem: String, ending: String) {
+    public static func parts(_ name: String) -> (stem: String, fileExtension: String) {
         guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), dot > name.startIndex else { return (name, "") }
         return (String(name[..<dot]), name[name.index(after: dot)...].lowercased())
     }
@@ -67,8 +67,10 @@ public enum FileGrouping {
 
         public init(among names: [String]) {
             for name in names {
-                let (stem, ending) = FileGrouping.parts(name)
-                guard FileGrouping.sidecars.contains(ending), self.names[Array(stem.utf8)] == nil else { continue }
+                let (stem, fileExtension) = FileGrouping.parts(name)
+                guard FileGrouping.sidecarExtensions.contains(fileExtension), self.names[Array(stem.utf8)] == nil else {
+                    continue
+                }
                 self.names[Array(stem.utf8)] = name
             }
         }
@@ -87,28 +89,28 @@ public enum FileGrouping {
     /// Returns the groups of a folder, in the order of their main files in `names`. Sidecars form no group of their
     /// own.
     public static func groups(_ names: [String]) -> [Group] {
-        // By their bytes, in which equal texts can differ.
+        // The keys are bytes, because equal texts can have different bytes.
         var stems: [[UInt8]: [String]] = [:]
         let sidecars = Sidecars(among: names)
         for name in names {
-            let (stem, ending) = parts(name)
-            guard !Self.sidecars.contains(ending) else { continue }
+            let (stem, fileExtension) = parts(name)
+            guard !sidecarExtensions.contains(fileExtension) else { continue }
             stems[Array(stem.utf8), default: []].append(name)
         }
-        var taken: Set<[UInt8]> = []
+        var grouped: Set<[UInt8]> = []
         var groups: [Group] = []
         for name in names {
-            let (stem, ending) = parts(name)
+            let (stem, fileExtension) = parts(name)
             let (bytes, stemBytes) = (Array(name.utf8), Array(stem.utf8))
-            guard !Self.sidecars.contains(ending), !taken.contains(bytes) else { continue }
+            guard !sidecarExtensions.contains(fileExtension), !grouped.contains(bytes) else { continue }
             var group = Group(main: name)
             let files = stems[stemBytes] ?? []
-            func only(_ endings: Set<String>) -> String? {
-                let found = files.filter { endings.contains(parts($0).ending) }
+            func onlyFile(_ extensions: Set<String>) -> String? {
+                let found = files.filter { extensions.contains(parts($0).fileExtension) }
                 return found.count == 1 ? found[0] : nil
             }
-            if let still = only(stills) {
-                let (raw, video) = (only(raws), only(videoExtensions))
+            if let still = onlyFile(stillExtensions) {
+                let (raw, video) = (onlyFile(rawExtensions), onlyFile(videoExtensions))
                 // A raw file or a video that belongs to a still is part of the still's group.
                 if name != still, name == raw || name == video { continue }
                 if name == still {
@@ -117,7 +119,7 @@ public enum FileGrouping {
                 }
             }
             group.sidecar = sidecars.sidecar(of: [name, group.alternate, group.pairedVideo])
-            taken.insert(bytes)
+            grouped.insert(bytes)
             groups.append(group)
         }
         return groups
@@ -127,12 +129,12 @@ public enum FileGrouping {
     public static func isSameShot(_ photo: Int64?, _ raw: Int64?) -> Bool {
         guard let photo, let raw else { return true }
         let (distance, overflow) = photo.subtractingReportingOverflow(raw)
-        return !overflow && distance.magnitude <= UInt64(longestRawDistance)
+        return !overflow && distance.magnitude <= UInt64(maxRawTimeDifference)
     }
 
     /// Returns true if a still and a video are a Live Photo (rule 3); the duration in microseconds.
     public static func isLivePhoto(_ still: String?, video: String?, duration: Int64) -> Bool {
         if let still, let video { return still == video }
-        return duration <= longestUnnamedLive
+        return duration <= maxDurationByName
     }
 }

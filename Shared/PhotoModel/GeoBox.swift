@@ -1,8 +1,12 @@
 /// A rectangle of latitudes and longitudes, edges included. If `west > east` it crosses the antimeridian.
 public struct GeoBox: Sendable, Hashable {
+    /// Degrees north of the lower edge, -90...90.
     public let south: Double
+    /// Degrees east of the left edge, -180...180.
     public let west: Double
+    /// Degrees north of the upper edge, -90...90; not below ``south``.
     public let north: Double
+    /// Degrees east of the right edge, -180...180.
     public let east: Double
 
     /// Creates a box; `nil` if a number is out of range or north is below south.
@@ -20,6 +24,7 @@ public struct GeoBox: Sendable, Hashable {
         self.east = east
     }
 
+    /// True if the box extends across the antimeridian, where 180 and -180 degrees east meet.
     public var crossesAntimeridian: Bool { west > east }
 
     /// Returns true if a point is inside the box.

@@ -1,32 +1,36 @@
 public import JSONValue
 
-/// The decision of the library's owner about one identity, or the question that waits for a decision.
+/// The decision of the library's owner about one identity, or the access request that waits for a decision.
 ///
 /// An identity has at most one. A grant is an entity: each change of it is a transaction of the history.
 public struct Grant: Sendable, Hashable, JSONTabled {
     /// The identity: `key:NAME` for a client with a key, `uid:N` for a user of this machine.
     public var identity: String
-    /// The decision; `notDetermined` while the question waits for it.
+    /// The decision; `notDetermined` while the access request waits for it.
     public var status: AuthorizationStatus
-    /// The granted access; while the question waits, the requested one.
+    /// The granted access; without a decision, the requested one.
     public var access: AccessLevel
+    /// The part of the library.
     public var scope: GrantScope
+    /// The changes that the owner is asked about.
     public var consent: ConsentPolicy
     /// The purpose of the access, in the words of the client.
     public var purpose: String
     /// The name that the client gave itself.
     public var client: String
-    /// The public key that the decision is about. It does not apply to another key that later has the same name.
+    /// The public key that the decision is about. It does not apply to another key that later has the same name. Nil
+    /// for an identity without a key.
     public var key: String?
     /// The time at which it was requested or decided, in microseconds since 1970.
     public var date: Int64
-    /// The identity that decided; nil while the question waits.
+    /// The identity that decided; nil without a decision.
     public var decidedBy: String?
     /// The number of assets on the list of a limited grant.
     public var assetCount = 0
-    /// The assets that the transaction added to the list of a limited grant, and removed from it. They are part of the
-    /// transaction's record, not of the stored grant.
+    /// The assets that the transaction added to the list of a limited grant. They are part of the transaction's record,
+    /// not of the stored grant.
     public var added: [ObjectID] = []
+    /// The assets that the transaction removed from the list, as ``added``.
     public var removed: [ObjectID] = []
 
     public init(
@@ -55,14 +59,16 @@ public struct Grant: Sendable, Hashable, JSONTabled {
 
     /// The feed topic of records that change grants or contain questions about consent.
     public static let topic = "grants"
+    /// The maximum length of ``identity``, in UTF-8 bytes.
     public static let maxIdentityBytes = 256
+    /// The maximum length of ``purpose``, in UTF-8 bytes.
     public static let maxPurposeBytes = 1024
     /// The maximum number of assets on the list of a limited grant.
     public static let maxAssets = 100_000
 
     public static let table = JSONTable(
         "Grant",
-        "A decision of the library's owner about an identity, or the question that waits for it.",
+        "A decision of the library's owner about an identity, or the access request that waits for it.",
         unknown: .ignored,
         blank: Grant(identity: ""),
         [

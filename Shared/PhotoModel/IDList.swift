@@ -1,9 +1,10 @@
 /// Identifiers in the given order without repetitions.
 public struct IDList: Sendable, Hashable {
+    /// The identifiers, each once.
     public let ids: [ObjectID]
     private let positions: [ObjectID: Int]
 
-    /// A repeated identifier keeps its first position.
+    /// Creates a list in which a repeated identifier has its first position.
     public init(_ ids: [ObjectID]) {
         var positions: [ObjectID: Int] = [:]
         var unique: [ObjectID] = []
@@ -18,6 +19,7 @@ public struct IDList: Sendable, Hashable {
     /// Returns the position of an identifier, from 0; nil if it is not in the list.
     public func position(of id: ObjectID) -> Int? { positions[id] }
 
+    /// Returns true if the list has an identifier.
     public func contains(_ id: ObjectID) -> Bool { positions[id] != nil }
 
     public static func == (left: IDList, right: IDList) -> Bool { left.ids == right.ids }

@@ -1,6 +1,6 @@
 public import JSONValue
 
-/// `PHImageContentMode`: how an image is fitted to the target size (S-42).
+/// PhotoKit's `PHImageContentMode`: how an image is fitted to the target size (S-42).
 public enum ImageContentMode: String, NumberedName {
     /// Inside the target size.
     case aspectFit
@@ -10,12 +10,12 @@ public enum ImageContentMode: String, NumberedName {
     public var number: Int { self == .aspectFit ? 0 : 1 }
 }
 
-/// `PHImageRequestOptionsResizeMode`: how closely the result must match the target size (S-43).
+/// PhotoKit's `PHImageRequestOptionsResizeMode`: how closely the result must match the target size (S-43).
 public enum ImageResizeMode: String, NumberedName {
     /// All pixels, whatever the target size.
     case none
-    /// The target size if the source has that many pixels, else all pixels: never enlarged. A filled target is covered,
-    /// and nothing is cut off.
+    /// The target size if the source has that many pixels, else all pixels: never enlarged. With `aspectFill` the image
+    /// covers the target and is not cropped.
     case fast
     /// Exactly the target size, enlarged if necessary.
     case exact
@@ -29,7 +29,7 @@ public enum ImageResizeMode: String, NumberedName {
     }
 }
 
-/// `PHImageRequestOptionsVersion`: the image with or without edits (S-49).
+/// PhotoKit's `PHImageRequestOptionsVersion`: the image with or without edits (S-49).
 public enum ImageVersion: String, NumberedName {
     case current, unadjusted, original
 
@@ -42,7 +42,7 @@ public enum ImageVersion: String, NumberedName {
     }
 }
 
-/// `PHImageRequestOptionsDeliveryMode` (S-45).
+/// PhotoKit's `PHImageRequestOptionsDeliveryMode` (S-45).
 public enum ImageDeliveryMode: String, NumberedName {
     case opportunistic, highQualityFormat, fastFormat
 

@@ -11,6 +11,7 @@ public struct Indirect<Value: Sendable & Hashable>: Sendable, Hashable {
 
     public init(_ value: Value) { storage = Storage(value) }
 
+    /// The value.
     public var value: Value { storage.value }
 
     public static func == (left: Indirect, right: Indirect) -> Bool {

@@ -1,15 +1,17 @@
 /// The difference between two lists of names of any type, each without repetitions. ``ChangeDetails`` is the same with
 /// entity identifiers.
 public struct ListDifference<Name: Hashable & Sendable>: Sendable {
+    /// The length of the list before.
     public var countBefore: Int
+    /// The length of the list after.
     public var countAfter: Int
-    /// In ascending order of the index before.
+    /// The removed names, in ascending order of the index before.
     public var removed: [(name: Name, index: Int)] = []
-    /// In ascending order of the index after.
+    /// The inserted names, in ascending order of the index after.
     public var inserted: [(name: Name, index: Int)] = []
-    /// In ascending order of the index after; a minimal set.
+    /// The moved names, a minimal set, in ascending order of the index after.
     public var moved: [(name: Name, before: Int, after: Int)] = []
-    /// In ascending order of the index after.
+    /// The changed names, in ascending order of the index after.
     public var changed: [(name: Name, before: Int, after: Int)] = []
 
     /// Returns the difference; nil if the lists are equal and contain no changed element.
@@ -58,13 +60,13 @@ public struct ListDifference<Name: Hashable & Sendable>: Sendable {
     }
 
     private mutating func compare(_ before: [Name], _ old: Range<Int>, _ after: [Name], _ new: Range<Int>) {
-        let survivors = pairs(before, old, after, new)
-        let (kept, arrived) = (Set(survivors.map(\.before)), Set(survivors.map(\.after)))
-        removed = old.filter { !kept.contains($0) }.map { (before[$0], $0) }
-        inserted = new.filter { !arrived.contains($0) }.map { (after[$0], $0) }
-        // A longest subsequence of survivors in unchanged order stays; the others move.
-        let still = Set(ChangeDetails.longestIncreasingRun(survivors.map(\.after)))
-        moved = survivors.enumerated().filter { !still.contains($0.offset) }.map(\.element)
+        let common = pairs(before, old, after, new)
+        let (commonBefore, commonAfter) = (Set(common.map(\.before)), Set(common.map(\.after)))
+        removed = old.filter { !commonBefore.contains($0) }.map { (before[$0], $0) }
+        inserted = new.filter { !commonAfter.contains($0) }.map { (after[$0], $0) }
+        // A longest subsequence of common names in unchanged order does not move; the others do.
+        let unmoved = Set(ChangeDetails.longestIncreasingRun(common.map(\.after)))
+        moved = common.enumerated().filter { !unmoved.contains($0.offset) }.map(\.element)
             .sorted { $0.after < $1.after }
     }
 
@@ -88,10 +90,10 @@ public struct ListDifference<Name: Hashable & Sendable>: Sendable {
 
 extension ChangeDetails {
     /// The number of entries in all lists.
-    public var listed: Int { removed.count + inserted.count + moved.count + changed.count }
+    public var listedCount: Int { removed.count + inserted.count + moved.count + changed.count }
 
     /// Drops the lists and keeps only the fact that something changed (S-24, S-69).
-    public mutating func makeWhole() {
+    public mutating func dropLists() {
         self = ChangeDetails(countBefore: countBefore, countAfter: countAfter)
         hasIncrementalChanges = false
     }

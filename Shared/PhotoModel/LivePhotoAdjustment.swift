@@ -10,8 +10,8 @@ public struct LivePhotoAdjustment: Sendable, Hashable {
     /// The microseconds of the video at which its frame becomes the still; nil for the still as it was taken.
     public var keyFrame: Int64?
 
-    /// The last key frame, in microseconds: an hour.
-    public static let lastKeyFrame: Int64 = 3_600_000_000
+    /// The maximum of ``keyFrame``: an hour.
+    public static let maxKeyFrame: Int64 = 3_600_000_000
 
     public init(audioVolume: Double? = nil, keyFrame: Int64? = nil) {
         self.audioVolume = audioVolume.map { min(1, max(0, $0)) }
@@ -21,7 +21,7 @@ public struct LivePhotoAdjustment: Sendable, Hashable {
     /// True if it changes neither the sound nor the still.
     public var isNeutral: Bool { (audioVolume ?? 1) == 1 && keyFrame == nil }
 
-    /// Returns the values of this one, and those of an earlier one that this one lacks.
+    /// Returns the adjustment with the values that it lacks taken from an earlier one.
     public func merged(onto earlier: LivePhotoAdjustment?) -> LivePhotoAdjustment {
         LivePhotoAdjustment(audioVolume: audioVolume ?? earlier?.audioVolume, keyFrame: keyFrame ?? earlier?.keyFrame)
     }
@@ -47,8 +47,8 @@ public struct LivePhotoAdjustment: Sendable, Hashable {
                 }
                 audioVolume = volume
             case "keyFrame":
-                guard let time = value.intValue, (0...Self.lastKeyFrame).contains(time) else {
-                    throw refusal(name, value, "microseconds 0...\(Self.lastKeyFrame)")
+                guard let time = value.intValue, (0...Self.maxKeyFrame).contains(time) else {
+                    throw refusal(name, value, "microseconds 0...\(Self.maxKeyFrame)")
                 }
                 keyFrame = time
             default:
@@ -81,7 +81,7 @@ public struct LivePhotoAdjustment: Sendable, Hashable {
                     "description": "The volume of the video's sound; 0 removes it.",
                 ],
                 "keyFrame": [
-                    "type": "integer", "minimum": 0, "maximum": .int(lastKeyFrame),
+                    "type": "integer", "minimum": 0, "maximum": .int(maxKeyFrame),
                     "description": .string(
                         "Microseconds of the video at which its frame becomes the still. Default: the still as it was "
                             + "taken."

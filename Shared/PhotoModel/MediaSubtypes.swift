@@ -1,6 +1,6 @@
 import JSONValue
 
-/// `PHAssetMediaSubtype` (S-33)
+/// PhotoKit's `PHAssetMediaSubtype` (S-33), with its names and bits.
 public struct MediaSubtypes: NamedBits {
     public let rawValue: Int
     public init(rawValue: Int) { self.rawValue = rawValue }

@@ -8,7 +8,7 @@ import JSONValue
 public enum MemberEdit: Sendable, Hashable {
     /// Appends members. Existing members keep their position.
     case add([ObjectReference])
-    /// Removes members. Others are ignored.
+    /// Removes members. Identifiers of other objects are ignored.
     case remove([ObjectID])
     /// Inserts members, each at its own index; the indexes are those in the resulting list, ascending. Existing members
     /// are moved.

@@ -15,26 +15,26 @@ public struct Moment: Sendable, Hashable, Comparable {
     }
 
     /// The number that identifies it in identifiers and in the database. It increases with the day.
-    public var key: Int64 { Int64(day + Self.firstDay) << 32 | Int64(cell?.number ?? 0) }
+    public var key: Int64 { Int64(day + Self.daysBefore1970) << 32 | Int64(cell?.number ?? 0) }
 
     /// Decodes a ``key``; nil for an invalid number.
     public init?(key: Int64) {
         let number = Int(key & 0xFFFF_FFFF)
-        guard key >= 0, key >> 32 < 2 * Int64(Self.firstDay), number == 0 || PlaceCell(number: number) != nil else {
-            return nil
-        }
-        self.init(day: Int(key >> 32) - Self.firstDay, cell: PlaceCell(number: number))
+        guard key >= 0, key >> 32 < 2 * Int64(Self.daysBefore1970),
+            number == 0 || PlaceCell(number: number) != nil
+        else { return nil }
+        self.init(day: Int(key >> 32) - Self.daysBefore1970, cell: PlaceCell(number: number))
     }
 
     /// The number of days before 1970 that can be represented: about 45,000 years.
-    private static let firstDay = 1 << 24
+    private static let daysBefore1970 = 1 << 24
 
     /// The identifier, which is the same in every library.
     public var id: ObjectID { ObjectID(.assetCollection, rule: .moment, key: UInt64(key)) }
 
     private var date: (year: Int64, month: Int64, day: Int64) { Timestamp.date(daysSince1970: Int64(day)) }
 
-    /// `2024-05-01`
+    /// The title, for example `2024-05-01`.
     public var title: String {
         let date = date
         return [Timestamp.padded(date.year, 4), Timestamp.padded(date.month, 2), Timestamp.padded(date.day, 2)]
@@ -93,7 +93,7 @@ extension AssetCollection {
         type = .moment
         subtype = .any
         title = moment.title
-        approximateLocation = moment.cell?.middle
+        approximateLocation = moment.cell?.centre
         estimatedAssetCount = 0
     }
 }

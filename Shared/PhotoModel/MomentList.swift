@@ -8,13 +8,15 @@ public enum MomentList: Sendable, Hashable {
     /// The number that, together with the kind, identifies it in identifiers and in the database.
     public var key: Int64 {
         switch self {
-        case .cluster(let month, let cell): Int64(month + Self.firstMonth) << 32 | Int64(cell?.number ?? 0)
-        case .year(let year): Int64(year + Self.firstMonth)
+        case .cluster(let month, let cell): Int64(month + Self.keyOffset) << 32 | Int64(cell?.number ?? 0)
+        case .year(let year): Int64(year + Self.keyOffset)
         }
     }
 
-    private static let firstMonth = 1 << 20
+    /// Added to months and years, so that no key is negative.
+    private static let keyOffset = 1 << 20
 
+    /// PhotoKit's subtype.
     public var subtype: ListSubtype {
         switch self {
         case .cluster: .momentListCluster
@@ -38,15 +40,15 @@ public enum MomentList: Sendable, Hashable {
             let number = Int(key & 0xFFFF_FFFF)
             let cell = PlaceCell(number: number, degrees: 10)
             guard key >> 32 < 1 << 24, number == 0 || cell != nil else { return nil }
-            self = .cluster(month: Int(key >> 32) - Self.firstMonth, cell: cell)
+            self = .cluster(month: Int(key >> 32) - Self.keyOffset, cell: cell)
         case .year:
             guard key < 1 << 24 else { return nil }
-            self = .year(Int(key) - Self.firstMonth)
+            self = .year(Int(key) - Self.keyOffset)
         case .smartAlbum, .moment, .transient: return nil
         }
     }
 
-    /// `2024-05`, `2024`
+    /// The title: for example `2024-05` for a cluster, `2024` for a year.
     public var title: String {
         switch self {
         case .cluster(let month, _):

@@ -1,5 +1,6 @@
 /// The contribution of one asset to the properties of its moment.
 public struct MomentMember: Sendable, Hashable {
+    /// The moment.
     public let moment: Moment
     /// The capture date in microseconds since 1970.
     public let creationDate: Int64
@@ -12,7 +13,7 @@ public struct MomentMember: Sendable, Hashable {
         self.addedDate = addedDate
     }
 
-    /// Returns nil if the asset is in no moment.
+    /// Creates the contribution of an asset; nil if it is in no moment.
     public init?(_ asset: Asset) {
         guard let moment = asset.moment, let creationDate = asset.creationDate else { return nil }
         self.init(moment: moment, creationDate: creationDate, addedDate: asset.addedDate)
@@ -23,8 +24,9 @@ extension MomentMember {
     /// The bytes of one asset in ``bytes(of:)``.
     private static let length = ObjectID.length + 24
 
-    /// Returns the members of moments one after the other, for long lists: for each asset the text of its identifier, the
-    /// key of its moment, its capture date and the date of its import, as integers of eight bytes in big-endian order.
+    /// Returns the members of moments one after the other, for long lists: for each asset the text of its identifier,
+    /// the key of its moment, its capture date and the date of its import, as integers of eight bytes in big-endian
+    /// order.
     public static func bytes(of members: some Collection<(id: ObjectID, member: MomentMember)>) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(members.count * length)
@@ -60,7 +62,7 @@ extension MomentMember {
 // own moments include other assets.
 
 extension Moment {
-    /// Returns the collection as a view of some of its assets has it; nil if there are none.
+    /// Returns the collection in a view that has only these of its assets; nil if there are none.
     ///
     /// It was created with the first of these assets and changed with the last.
     public func collection(of members: some Sequence<MomentMember>) -> AssetCollection? {
@@ -95,7 +97,7 @@ extension AssetCollection {
 }
 
 extension MomentList {
-    /// Returns the list as a view of some of its moments has it; nil if there are none.
+    /// Returns the list in a view that has only these of its moments; nil if there are none.
     public func collectionList(of moments: some Sequence<AssetCollection>) -> CollectionList? {
         var list = CollectionList(self, revision: Revision(0))
         for moment in moments {

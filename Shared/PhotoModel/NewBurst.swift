@@ -4,7 +4,7 @@ public import JSONValue
 public struct NewBurst: Sendable, Hashable, JSONTabled {
     /// The identifier that its frames share.
     public var identifier: String
-    /// True if this frame represents the burst. If several frames claim it, the last one wins.
+    /// True if this frame represents the burst. If it is true for several frames, the last one represents it.
     public var isRepresentative: Bool
     /// The ways in which the frame was selected.
     public var selection: BurstSelectionTypes

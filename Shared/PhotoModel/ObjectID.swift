@@ -79,6 +79,7 @@ public struct ObjectID: Sendable, Hashable, Comparable, CustomStringConvertible 
     /// The time at which it was generated, in milliseconds since 1970; 0 for a derived identifier.
     public var milliseconds: Int64 { Int64(high >> 16) }
 
+    /// The kind of the entity.
     public var kind: ObjectKind { ObjectKind(letter: letter) ?? .collectionList }
 
     /// The root folder (T-12).

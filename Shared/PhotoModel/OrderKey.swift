@@ -4,7 +4,7 @@ public import JSONValue
 ///
 /// There is a key between any two keys, so moving one member writes one row. Keys are the digits of a fraction in base
 /// 62 without trailing zeros. Appending produces short keys; repeated insertions at the same position produce longer
-/// ones, slowly if each is beside the last one.
+/// ones, whose length grows slowly if each is beside the last one.
 public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The digits of the key.
     public let text: String
@@ -13,8 +13,8 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
     private static let value: [UInt8: Int] = Dictionary(
         uniqueKeysWithValues: digits.enumerated().map { ($1, $0) }
     )
-    /// The maximum length of a key in bytes. Longer ones would need some 100,000 insertions at the same position, or 400
-    /// that are each between the last two.
+    /// The maximum length of a key in bytes. Longer ones would need about 100,000 insertions at the same position, or
+    /// 400 that are each between the last two.
     public static let maxBytes = 512
 
     /// Parses a key; `nil` for text that cannot be one.
@@ -36,7 +36,7 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
 
     /// Returns a key after another one; `nil` is the open end.
     public static func after(_ lower: OrderKey?) -> OrderKey {
-        let low = lower?.places ?? []
+        let low = lower?.digitValues ?? []
         return OrderKey(digits: trimmed(step(low) ?? midpoint(low, nil)))
     }
 
@@ -44,7 +44,7 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
     public static func keys(count: Int, after lower: OrderKey?) -> [OrderKey] {
         var keys: [OrderKey] = []
         keys.reserveCapacity(max(0, count))
-        var last = lower?.places ?? []
+        var last = lower?.digitValues ?? []
         while keys.count < count {
             guard let next = step(last) else { return keys + spread(count - keys.count, last, nil) }
             last = next
@@ -66,9 +66,9 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
         // the leading digits up or down in both cases instead of halving the remaining space.
         guard count > 0 else { return [] }
         guard let upper else { return keys(count: count, after: lower) }
-        guard let lower else { return prepended(count, before: upper.places) }
+        guard let lower else { return prepended(count, before: upper.digitValues) }
         guard lower < upper else { throw OutOfOrder(lower: lower, upper: upper) }
-        let (low, high) = (lower.places, upper.places)
+        let (low, high) = (lower.digitValues, upper.digitValues)
         return besideLonger(count, low, high) ?? spread(count, low, high)
     }
 
@@ -81,7 +81,7 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
     }
 
     /// The values of the digits.
-    private var places: [Int] { text.utf8.map { Self.value[$0] ?? 0 } }
+    private var digitValues: [Int] { text.utf8.map { Self.value[$0] ?? 0 } }
 
     /// The number of leading digits that appended keys count up; 62^6 keys fit before keys must become longer.
     private static let stepDigits = 6
@@ -106,7 +106,7 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
         return ((number - count)..<number).map { OrderKey(digits: trimmed(digits(of: $0))) }
     }
 
-    /// The length from which a key indicates a crowded position: about forty insertions by halves.
+    /// The length above which a key indicates a crowded position: about forty insertions that each halved the space.
     private static let crowdedDigits = 8
 
     /// Returns keys at a crowded position, next to the longer one of its ends; nil for any other position.

@@ -2,6 +2,7 @@ public import JSONValue
 
 /// A person in an image.
 public struct Person: Sendable, Hashable, JSONTabled {
+    /// The name.
     public var name: String
     /// The area of the face; nil if unknown.
     public var area: UnitRect?

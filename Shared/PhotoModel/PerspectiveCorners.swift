@@ -9,9 +9,9 @@ public struct PerspectiveCorners: Sendable, Hashable {
     private let numbers: [Double]
 
     /// Reads the corners of an adjustment of kind `perspective`.
-    public init(_ step: Adjustment) {
+    public init(_ adjustment: Adjustment) {
         numbers = ["topLeft", "topRight", "bottomRight", "bottomLeft"].flatMap {
-            [step.number($0 + "X"), step.number($0 + "Y")]
+            [adjustment.number($0 + "X"), adjustment.number($0 + "Y")]
         }
     }
 

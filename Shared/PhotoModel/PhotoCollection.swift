@@ -3,6 +3,7 @@ public enum PhotoCollection: Sendable, Hashable, PredicateSubject {
     case collection(AssetCollection)
     case list(CollectionList)
 
+    /// The identifier.
     public var id: ObjectID {
         switch self {
         case .collection(let collection): collection.id
@@ -18,6 +19,7 @@ public enum PhotoCollection: Sendable, Hashable, PredicateSubject {
         }
     }
 
+    /// The position in ``parent``; nil if that is nil.
     public var parentKey: OrderKey? {
         switch self {
         case .collection(let collection): collection.parentKey
@@ -25,6 +27,7 @@ public enum PhotoCollection: Sendable, Hashable, PredicateSubject {
         }
     }
 
+    /// Microseconds since 1970.
     public var creationDate: Int64 {
         switch self {
         case .collection(let collection): collection.creationDate
@@ -32,6 +35,7 @@ public enum PhotoCollection: Sendable, Hashable, PredicateSubject {
         }
     }
 
+    /// The earliest capture date of the members, in microseconds since 1970; nil if there is none.
     public var startDate: Int64? {
         switch self {
         case .collection(let collection): collection.startDate
@@ -39,9 +43,9 @@ public enum PhotoCollection: Sendable, Hashable, PredicateSubject {
         }
     }
 
-    public var place: Location? { nil }
+    public var location: Location? { nil }
 
-    public func words(of key: PredicateKey) -> [String] { [] }
+    public func texts(of key: PredicateKey) -> [String] { [] }
 
     public func value(of key: PredicateKey) -> PredicateValue {
         switch self {

@@ -4,6 +4,7 @@ public import JSONValue
 
 /// An enumeration whose cases have PhotoKit's number as well as a name.
 public protocol NumberedName: RawRepresentable, CaseIterable, Sendable, Hashable where RawValue == String {
+    /// PhotoKit's number.
     var number: Int { get }
 }
 
@@ -47,7 +48,7 @@ extension JSONType where Value == String {
     }
 }
 
-/// `PHAssetMediaType`
+/// PhotoKit's `PHAssetMediaType`.
 public enum MediaType: String, NumberedName {
     case unknown, image, video, audio
 
@@ -61,7 +62,7 @@ public enum MediaType: String, NumberedName {
     }
 }
 
-/// `PHAssetPlaybackStyle` (T-08)
+/// PhotoKit's `PHAssetPlaybackStyle` (T-08).
 public enum PlaybackStyle: String, NumberedName {
     case unsupported, image, imageAnimated, livePhoto, video, videoLooping
 
@@ -77,7 +78,7 @@ public enum PlaybackStyle: String, NumberedName {
     }
 }
 
-/// `PHAsset.PlaybackVariation` (T-11)
+/// PhotoKit's `PHAsset.PlaybackVariation` (T-11).
 public enum PlaybackVariation: String, NumberedName {
     case none, autoloop, mirror, longExposure
 
@@ -91,7 +92,7 @@ public enum PlaybackVariation: String, NumberedName {
     }
 }
 
-/// `PHAsset.AdjustmentsState` (T-11)
+/// PhotoKit's `PHAsset.AdjustmentsState` (T-11).
 public enum AdjustmentsState: String, NumberedName {
     case none, userAdjusted, cameraAutoAdjusted
 
@@ -104,7 +105,7 @@ public enum AdjustmentsState: String, NumberedName {
     }
 }
 
-/// `PHAssetSourceType`; a mask in fetch options, one value in an asset (T-07).
+/// PhotoKit's `PHAssetSourceType`; a mask in fetch options, one value in an asset (T-07).
 public enum SourceType: String, NumberedName {
     case typeUserLibrary, typeCloudShared, typeiTunesSynced
 
@@ -117,7 +118,7 @@ public enum SourceType: String, NumberedName {
     }
 }
 
-/// `PHAssetCollectionType`
+/// PhotoKit's `PHAssetCollectionType`.
 public enum CollectionType: String, NumberedName {
     case album, smartAlbum, moment
 
@@ -130,7 +131,7 @@ public enum CollectionType: String, NumberedName {
     }
 }
 
-/// `PHCollectionListType`
+/// PhotoKit's `PHCollectionListType`.
 public enum ListType: String, NumberedName {
     case momentList, folder, smartFolder
 
@@ -143,7 +144,7 @@ public enum ListType: String, NumberedName {
     }
 }
 
-/// `PHCollectionListSubtype`
+/// PhotoKit's `PHCollectionListSubtype`.
 public enum ListSubtype: String, NumberedName {
     case any
     case momentListCluster, momentListYear
@@ -167,6 +168,7 @@ public enum ListSubtype: String, NumberedName {
 
 /// A set of named bits. On the wire it is a list of names, in the order of the bits.
 public protocol NamedBits: OptionSet, Sendable, Hashable where RawValue == Int, Element == Self {
+    /// The names of the bits, in their order.
     static var names: [(name: String, bit: Int)] { get }
 }
 
@@ -201,12 +203,14 @@ extension JSONType where Value: NamedBits {
     }
 }
 
-/// `PHAssetBurstSelectionType` (S-38)
+/// PhotoKit's `PHAssetBurstSelectionType` (S-38).
 public struct BurstSelectionTypes: NamedBits {
     public let rawValue: Int
     public init(rawValue: Int) { self.rawValue = rawValue }
 
+    /// Picked automatically: by the program that imported the burst, or else by the catalog, by sharpness.
     public static let autoPick = BurstSelectionTypes(rawValue: 1 << 0)
+    /// The user picked the frame.
     public static let userPick = BurstSelectionTypes(rawValue: 1 << 1)
 
     public static let names: [(name: String, bit: Int)] = [("autoPick", 1 << 0), ("userPick", 1 << 1)]

@@ -1,7 +1,8 @@
 /// A cell of a grid of whole degrees over the earth.
 public struct PlaceCell: Sendable, Hashable {
-    /// Steps of the grid from the south pole, and eastward from the antimeridian.
+    /// The number of cells between the south pole and this one.
     let row: Int
+    /// The number of cells between the antimeridian and this one, eastward.
     let column: Int
     /// The size of a cell in degrees: 1 or 10.
     let degrees: Int
@@ -21,7 +22,7 @@ public struct PlaceCell: Sendable, Hashable {
     /// The cell of ten degrees that contains this one.
     var coarse: PlaceCell { PlaceCell(row: row * degrees / 10, column: column * degrees / 10, degrees: 10) }
 
-    /// Counts from 1; 0 means no location.
+    /// The number of the cell, from 1; 0 stands for no location.
     var number: Int { 1 + row * (360 / degrees) + column }
 
     init?(number: Int, degrees: Int = 1) {
@@ -31,7 +32,7 @@ public struct PlaceCell: Sendable, Hashable {
     }
 
     /// The centre of the cell.
-    public var middle: Location {
+    public var centre: Location {
         let half = Double(degrees) / 2
         return Location(
             latitude: Double(row * degrees) - 90 + half,

@@ -19,7 +19,7 @@ public struct Predicate: Sendable, Hashable {
     public let entityClass: EntityClass
     /// The normalized tree.
     public let root: PredicateNode
-    /// The steps of the tests of the texts of each key.
+    /// The steps that tests of the texts of each key take.
     private let textSteps: [PredicateKey: TextSteps]
 
     /// The maximum number of leaves and connectives.
@@ -82,7 +82,7 @@ public struct Predicate: Sendable, Hashable {
     /// True if there are tests of texts, whose time grows with the texts.
     public var testsTexts: Bool { !textSteps.isEmpty }
 
-    /// Returns the approximate maximum number of steps of an evaluation. A step is a nanosecond or two.
+    /// Returns the approximate maximum number of steps of an evaluation. A step takes one or two nanoseconds.
     ///
     /// - Parameter sizes: the texts of the entity, by key; only those that are tested count
     public func steps(for sizes: [PredicateKey: TextSize]) -> Int {
@@ -166,14 +166,14 @@ extension PredicateNode {
 
 extension PredicateNode {
     /// Returns true if a condition is on the key.
-    func mentions(_ wanted: PredicateKey) -> Bool {
+    func mentions(_ mentioned: PredicateKey) -> Bool {
         switch self {
         case .constant, .near, .inside: false
         case .comparison(let key, _, _), .between(let key, _, _), .isIn(let key, _), .text(let key, _),
             .bits(let key, _, _, _), .any(let key, _):
-            key == wanted
-        case .and(let operands), .or(let operands): operands.contains { $0.mentions(wanted) }
-        case .not(let operand): operand.mentions(wanted)
+            key == mentioned
+        case .and(let operands), .or(let operands): operands.contains { $0.mentions(mentioned) }
+        case .not(let operand): operand.mentions(mentioned)
         }
     }
 }
@@ -195,25 +195,27 @@ extension PredicateNode {
         case .isIn(let key, let list): return list.contains(subject.value(of: key))
         case .text(let key, let match):
             guard case .text(let text) = subject.value(of: key) else { return false }
-            return match.folding.isEmpty ? match.matches(folded: text) : texts.contain(key, match) { [text] }
+            return match.folding.isEmpty ? match.matches(folded: text) : texts.containMatch(key, match) { [text] }
         case .bits(let key, let mask, let isEqual, let value):
             guard case .integer(let bits) = subject.value(of: key) else { return !isEqual }
             return (bits & mask == value) == isEqual
-        case .any(let key, .isIn(let list)): return Self.contains(subject.words(of: key), oneOf: list)
-        case .any(let key, .matches(let match)): return texts.contain(key, match) { subject.words(of: key) }
+        case .any(let key, .isIn(let list)): return Self.contains(subject.texts(of: key), oneOf: list)
+        case .any(let key, .matches(let match)): return texts.containMatch(key, match) { subject.texts(of: key) }
         case .near(let circle):
-            guard let place = subject.place else { return false }
-            return circle.contains(latitude: place.latitude, longitude: place.longitude)
+            guard let location = subject.location else { return false }
+            return circle.contains(latitude: location.latitude, longitude: location.longitude)
         case .inside(let box):
-            guard let place = subject.place else { return false }
-            return box.contains(latitude: place.latitude, longitude: place.longitude)
+            guard let location = subject.location else { return false }
+            return box.contains(latitude: location.latitude, longitude: location.longitude)
         case .and(let operands): return operands.allSatisfy { $0.evaluate(subject, &texts) }
         case .or(let operands): return operands.contains { $0.evaluate(subject, &texts) }
         case .not(let operand): return !operand.evaluate(subject, &texts)
         }
     }
 
-    /// - Parameter list: in the order of its bytes, which ``normalized()`` makes
+    /// Returns true if one of the words is in a list.
+    ///
+    /// - Parameter list: sorted by bytes, as by ``normalized()``
     private static func contains(_ words: [String], oneOf list: [String]) -> Bool {
         words.contains { word in
             var (low, high) = (0, list.count)
@@ -250,7 +252,7 @@ private struct FoldedTexts {
     /// Returns true if one of the texts of a key passes a test.
     ///
     /// - Parameter read: returns the texts as they are stored, in normal form C
-    mutating func contain(_ key: PredicateKey, _ match: TextMatch, _ read: () -> [String]) -> Bool {
+    mutating func containMatch(_ key: PredicateKey, _ match: TextMatch, _ read: () -> [String]) -> Bool {
         if match.folding.isEmpty { return read().contains { match.matches(folded: $0) } }
         let form = Form(key: key, folding: match.folding)
         if let texts = forms[form] { return texts.contains { match.matches(folded: $0) } }
@@ -323,7 +325,7 @@ extension PredicateNode {
         return neutral ? .and(sorted) : .or(sorted)
     }
 
-    /// Sorts null first, then by number or bytes. All values of one key are of the same kind.
+    /// Returns the values in order: null first, then by number or bytes. All values of one key are of the same kind.
     private static func ordered(_ values: Set<PredicateValue>) -> [PredicateValue] {
         values.sorted { left, right in left.isBefore(right) ?? (left == .null && right != .null) }
     }

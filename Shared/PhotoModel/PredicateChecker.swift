@@ -30,10 +30,10 @@ struct PredicateChecker {
         _ folding: TextFolding
     ) throws(PredicateError) -> PredicateNode {
         try check(operation, folding, against: key)
-        if key.type == .date, let condition = try day(key, operation, literal) { return condition }
+        if key.type == .date, let condition = try dayCondition(key, operation, literal) { return condition }
         if let kind = operation.textKind {
             guard let text = try text(literal, key) else { return .constant(false) }
-            return .text(key, try test(kind, text, folding, key))
+            return .text(key, try textMatch(kind, text, folding, key))
         }
         switch operation {
         case .between:
@@ -43,24 +43,24 @@ struct PredicateChecker {
         default:
             guard let relation = operation.relation else { return .constant(false) }
             if !folding.isEmpty, let text = try text(literal, key) {
-                let match = PredicateNode.text(key, try test(.equals, text, folding, key))
+                let match = PredicateNode.text(key, try textMatch(.equals, text, folding, key))
                 return relation == .equal ? match : .not(match)
             }
             return .comparison(key, relation, try value(literal, key))
         }
     }
 
-    /// Returns the condition on a name that is no key of its own: of the number of texts in a list, or of the whole location;
-    /// nil for any other name.
+    /// Returns the condition on a name that is not a key: the number of texts in a list (`keywords.@count`), or the
+    /// whole location; nil for any other name.
     ///
-    /// Both test whether a value is missing, and are translated to conditions that exist for other reasons.
-    func missing(
+    /// Such a condition tests whether there is a value, and becomes a condition on a key.
+    func presenceCondition(
         _ name: String,
         _ operation: PredicateOperator,
         _ literal: PredicateLiteral
     ) throws(PredicateError) -> PredicateNode? {
-        guard let property = missingProperty(name) else { return nil }
-        func refused(_ allowed: [String]) -> PredicateError {
+        guard let property = presenceProperty(name) else { return nil }
+        func refusal(_ allowed: [String]) -> PredicateError {
             PredicateError(
                 .unsupportedPredicate,
                 "\(name) is only tested for presence",
@@ -72,26 +72,26 @@ struct PredicateChecker {
         switch property {
         case .location:
             guard case .json(.null) = literal, operation == .equal || operation == .notEqual else {
-                throw refused(["== nil", "!= nil"])
+                throw refusal(["== nil", "!= nil"])
             }
             return .comparison(.latitude, operation == .equal ? .equal : .notEqual, .null)
         case .count(let key):
-            let some = PredicateNode.any(key, .matches(TextMatch(.like, "*")))
-            guard case .json(.int(let number)) = literal else { throw refused(["== 0", "> 0"]) }
+            let hasText = PredicateNode.any(key, .matches(TextMatch(.like, "*")))
+            guard case .json(.int(let number)) = literal else { throw refusal(["== 0", "> 0"]) }
             switch (operation, number) {
-            case (.equal, 0), (.lessOrEqual, 0), (.less, 1): return .not(some)
-            case (.notEqual, 0), (.greater, 0), (.greaterOrEqual, 1): return some
-            default: throw refused(["== 0", "> 0"])
+            case (.equal, 0), (.lessOrEqual, 0), (.less, 1): return .not(hasText)
+            case (.notEqual, 0), (.greater, 0), (.greaterOrEqual, 1): return hasText
+            default: throw refusal(["== 0", "> 0"])
             }
         }
     }
 
-    /// True if a name is one that ``missing(_:_:_:)`` knows.
-    func hasMissing(_ name: String) -> Bool { missingProperty(name) != nil }
+    /// Returns true if ``presenceCondition(_:_:_:)`` accepts a name.
+    func testsPresence(_ name: String) -> Bool { presenceProperty(name) != nil }
 
-    private enum MissingProperty { case location, count(PredicateKey) }
+    private enum PresenceProperty { case location, count(PredicateKey) }
 
-    private func missingProperty(_ name: String) -> MissingProperty? {
+    private func presenceProperty(_ name: String) -> PresenceProperty? {
         guard entityClass == .asset else { return nil }
         if name == "location" { return .location }
         guard name.hasSuffix(".@count"), let key = PredicateKey(named: String(name.dropLast(7)), of: .asset),
@@ -101,21 +101,21 @@ struct PredicateChecker {
     }
 
     /// Returns the condition on a date that is compared with a whole day in UTC; nil if it is not compared with a day.
-    private func day(
+    private func dayCondition(
         _ key: PredicateKey,
         _ operation: PredicateOperator,
         _ literal: PredicateLiteral
     ) throws(PredicateError) -> PredicateNode? {
-        func day(_ literal: PredicateLiteral) -> (start: PredicateValue, end: PredicateValue)? {
+        func bounds(of literal: PredicateLiteral) -> (start: PredicateValue, end: PredicateValue)? {
             guard case .json(.string(let text)) = literal, text.utf8.count == Timestamp.dayLength,
                 let start = Timestamp.parse(text)
             else { return nil }
             return (.integer(start), .integer(start + 86_400_000_000 - 1))
         }
-        if operation == .between, case .list(let bounds) = literal, bounds.count == 2, let last = day(bounds[1]) {
-            return .between(key, try value(bounds[0], key), last.end)
+        if operation == .between, case .list(let range) = literal, range.count == 2, let last = bounds(of: range[1]) {
+            return .between(key, try value(range[0], key), last.end)
         }
-        if operation == .isIn, case .list(let literals) = literal, literals.contains(where: { day($0) != nil }) {
+        if operation == .isIn, case .list(let literals) = literal, literals.contains(where: { bounds(of: $0) != nil }) {
             guard literals.count <= 100 else {
                 throw PredicateError(.limitExceeded, "IN takes at most 100 values if one is a day", key: key.name)
             }
@@ -123,7 +123,7 @@ struct PredicateChecker {
             for literal in literals { days.append(try condition(key, .equal, literal, [])) }
             return .or(days)
         }
-        guard let (start, end) = day(literal) else { return nil }
+        guard let (start, end) = bounds(of: literal) else { return nil }
         return switch operation {
         case .equal: .between(key, start, end)
         case .notEqual: .not(.between(key, start, end))
@@ -147,7 +147,7 @@ struct PredicateChecker {
         }
         if operation == .isIn {
             guard folding.isEmpty else { throw unsupported("IN takes no options; use OR", key) }
-            guard case .list(let literals) = literal else { throw wrong(key, "IN takes a list of texts") }
+            guard case .list(let literals) = literal else { throw invalid(key, "IN takes a list of texts") }
             var words: [String] = []
             for literal in literals {
                 if let word = try text(literal, key) { words.append(word) }
@@ -168,11 +168,11 @@ struct PredicateChecker {
         }
         // A text of a list is never nil.
         guard let word = try text(literal, key) else { return .constant(false) }
-        return .any(key, .matches(try test(kind, word, folding, key)))
+        return .any(key, .matches(try textMatch(kind, word, folding, key)))
     }
 
     /// Returns a test on a text. The limit applies to the folded pattern, because the canonical tree contains that.
-    private func test(
+    private func textMatch(
         _ kind: TextMatch.Kind,
         _ text: String,
         _ folding: TextFolding,
@@ -207,13 +207,13 @@ struct PredicateChecker {
             throw unsupported("a bit test uses == or !=", key, allowed: ["==", "!="])
         }
         guard case .integer(let mask) = try value(mask, key), case .integer(let bits) = try value(literal, key) else {
-            throw wrong(key, "a bit test cannot use nil")
+            throw invalid(key, "a bit test cannot use nil")
         }
         return .bits(key, mask: mask, isEqual: operation == .equal, value: bits)
     }
 
     func near(_ numbers: [Double]) throws(PredicateError) -> PredicateNode {
-        try checkPlaces()
+        try requireLocation()
         guard numbers.count == 3,
             let circle = GeoCircle(latitude: numbers[0], longitude: numbers[1], radius: numbers[2])
         else {
@@ -226,7 +226,7 @@ struct PredicateChecker {
     }
 
     func inside(_ numbers: [Double]) throws(PredicateError) -> PredicateNode {
-        try checkPlaces()
+        try requireLocation()
         guard numbers.count == 4,
             let box = GeoBox(south: numbers[0], west: numbers[1], north: numbers[2], east: numbers[3])
         else {
@@ -238,9 +238,9 @@ struct PredicateChecker {
         return .inside(box)
     }
 
-    // MARK: Refusals
+    // MARK: Errors
 
-    private func checkPlaces() throws(PredicateError) {
+    private func requireLocation() throws(PredicateError) {
         guard entityClass == .asset else {
             throw PredicateError(
                 .unsupportedPredicate,
@@ -283,7 +283,7 @@ struct PredicateChecker {
         PredicateError(.unsupportedPredicate, message, key: key.name, entityClass: entityClass, allowed: allowed)
     }
 
-    private func wrong(_ key: PredicateKey, _ message: String) -> PredicateError {
+    private func invalid(_ key: PredicateKey, _ message: String) -> PredicateError {
         PredicateError(.invalidPredicate, message, key: key.name, entityClass: entityClass)
     }
 }
@@ -291,7 +291,7 @@ struct PredicateChecker {
 // MARK: - Values
 
 extension PredicateChecker {
-    /// Up to here a `Double` represents every microsecond.
+    /// The maximum up to which a `Double` represents every microsecond.
     private static let maxMicroseconds = 1e15
 
     private func list(
@@ -300,7 +300,7 @@ extension PredicateChecker {
         count: Int?
     ) throws(PredicateError) -> [PredicateValue] {
         guard case .list(let literals) = literal, literals.count == count ?? literals.count else {
-            throw wrong(key, count == nil ? "IN takes a list" : "BETWEEN takes a list of two values")
+            throw invalid(key, count == nil ? "IN takes a list" : "BETWEEN takes a list of two values")
         }
         guard literals.count <= Predicate.maxListValues else {
             throw PredicateError(.limitExceeded, "IN takes at most \(Predicate.maxListValues) values", key: key.name)
@@ -335,17 +335,19 @@ extension PredicateChecker {
             return try self.value(.list(elements.map(PredicateLiteral.json)), key, type)
         case .json(let value): json = value
         case .date(let date):
-            guard type == .date else { throw wrong(key, "\(key.name) is not a date but \(words(type))") }
+            guard type == .date else {
+                throw invalid(key, "\(key.name) is not a date but \(expectedLiterals(of: type))")
+            }
             return .integer(date)
         case .list(let literals):
             if case .bits(let names) = type { return .integer(try mask(literals, key, names)) }
-            throw wrong(key, "\(key.name) is compared with \(words(type)), not with a list")
+            throw invalid(key, "\(key.name) is compared with \(expectedLiterals(of: type)), not with a list")
         }
         if let value = try scalar(json, key, type) { return value }
-        throw wrong(key, "\(key.name) is compared with \(words(type))")
+        throw invalid(key, "\(key.name) is compared with \(expectedLiterals(of: type))")
     }
 
-    private func words(_ type: PredicateType) -> String { type.words(durations: durations) }
+    private func expectedLiterals(of type: PredicateType) -> String { type.literals(durations: durations) }
 
     /// Returns the value of a literal; `nil` if it is of the wrong type.
     private func scalar(
@@ -373,7 +375,7 @@ extension PredicateChecker {
             guard let microseconds = json.doubleValue, abs(microseconds) <= Self.maxMicroseconds else { return nil }
             return .integer(Int64(microseconds.rounded()))
         case .flag:
-            if let flag = json.boolValue { return .flag(flag) }
+            if let flag = json.boolValue { return .integer(flag ? 1 : 0) }
             return json.intValue.flatMap { $0 == 0 || $0 == 1 ? .integer($0) : nil }
         case .id: return json.stringValue.flatMap { ObjectID($0) }.map { .text($0.text) }
         case .name(let names):
@@ -385,8 +387,8 @@ extension PredicateChecker {
         }
     }
 
-    /// Returns the microseconds of a number of seconds, at most ``maxMicroseconds``: programs write "without a limit" as
-    /// infinity or as the largest number. Nil for NaN.
+    /// Returns the microseconds of a number of seconds, at most ``maxMicroseconds``: programs write "without a limit"
+    /// as infinity or as the maximum number. Nil for NaN.
     private static func microseconds(of seconds: Double) -> Int64? {
         guard !seconds.isNaN else { return nil }
         return Int64(min(max(seconds * 1_000_000, -maxMicroseconds), maxMicroseconds).rounded())
@@ -410,7 +412,7 @@ extension PredicateChecker {
         var mask: Int64 = 0
         for literal in literals {
             guard case .json(let json) = literal, let name = names.first(where: { $0.name == json.stringValue }) else {
-                throw wrong(key, "\(key.name) is compared with \(words(.bits(names)))")
+                throw invalid(key, "\(key.name) is compared with \(expectedLiterals(of: .bits(names)))")
             }
             mask |= name.number
         }

@@ -1,4 +1,4 @@
-/// The reason that a predicate, a sort descriptor or a fetch is refused (D11).
+/// The reason why a predicate, a sort descriptor or a fetch is refused (D11).
 public struct PredicateError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The names of these errors on the wire.
     public enum Name: String, Sendable, CaseIterable {
@@ -12,6 +12,7 @@ public struct PredicateError: Error, Sendable, Equatable, CustomStringConvertibl
         case limitExceeded = "limit_exceeded"
     }
 
+    /// The name on the wire.
     public let name: Name
     /// The error and its remedy.
     public let message: String
@@ -41,8 +42,8 @@ public struct PredicateError: Error, Sendable, Equatable, CustomStringConvertibl
     }
 
     public var description: String {
-        let place = offset.map { " (at byte \($0))" } ?? ""
-        return "\(name.rawValue): \(message)\(place)" + (allowed.isEmpty ? "" : "; allowed: " + list)
+        let position = offset.map { " (at byte \($0))" } ?? ""
+        return "\(name.rawValue): \(message)\(position)" + (allowed.isEmpty ? "" : "; allowed: " + list)
     }
 
     private var list: String { allowed.joined(separator: ", ") }

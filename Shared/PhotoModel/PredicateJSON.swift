@@ -25,7 +25,7 @@ extension Predicate {
     /// - Throws: `unsupported_predicate`, `invalid_predicate`, `limit_exceeded`
     public init(json: JSON, of entityClass: EntityClass) throws(PredicateError) {
         var reader = PredicateTreeReader(checker: PredicateChecker(entityClass: entityClass))
-        try self.init(try reader.node(json, depth: 0), of: entityClass)
+        try self.init(try reader.parseNode(json, depth: 0), of: entityClass)
     }
 
     /// Decodes any of the accepted forms: the JSON tree, text, or `{"format": text, "arguments": […]}`.
@@ -64,7 +64,7 @@ struct PredicateTreeReader {
 
     init(checker: PredicateChecker) { self.checker = checker }
 
-    mutating func node(_ json: JSON, depth: Int) throws(PredicateError) -> PredicateNode {
+    mutating func parseNode(_ json: JSON, depth: Int) throws(PredicateError) -> PredicateNode {
         nodes += 1
         guard depth <= Predicate.maxDepth, nodes <= Predicate.maxNodes else {
             throw PredicateError(
@@ -76,40 +76,40 @@ struct PredicateTreeReader {
         guard case .object(let object) = json else {
             throw PredicateError(.invalidPredicate, "a condition must be true, false or an object")
         }
-        if let operands = object["and"] { return .and(try list(operands, in: object, "and", depth)) }
-        if let operands = object["or"] { return .or(try list(operands, in: object, "or", depth)) }
+        if let operands = object["and"] { return .and(try parseOperands(operands, in: object, "and", depth)) }
+        if let operands = object["or"] { return .or(try parseOperands(operands, in: object, "or", depth)) }
         if let operand = object["not"] {
-            try only(["not"], in: object)
-            return .not(try node(operand, depth: depth + 1))
+            try requireOnly(["not"], in: object)
+            return .not(try parseNode(operand, depth: depth + 1))
         }
         if let circle = object["near"] {
-            try only(["near"], in: object)
-            let numbers = try numbers(circle, ["latitude", "longitude", "radius"])
+            try requireOnly(["near"], in: object)
+            let numbers = try parseNumbers(circle, ["latitude", "longitude", "radius"])
             return try checker.near(numbers)
         }
         if let box = object["inside"] {
-            try only(["inside"], in: object)
-            return try checker.inside(try numbers(box, ["south", "west", "north", "east"]))
+            try requireOnly(["inside"], in: object)
+            return try checker.inside(try parseNumbers(box, ["south", "west", "north", "east"]))
         }
-        return try leaf(object)
+        return try parseComparison(object)
     }
 
-    private mutating func list(
+    private mutating func parseOperands(
         _ json: JSON,
         in object: JSONObject,
         _ name: String,
         _ depth: Int
     ) throws(PredicateError) -> [PredicateNode] {
-        try only([name], in: object)
+        try requireOnly([name], in: object)
         guard let operands = json.arrayValue else {
             throw PredicateError(.invalidPredicate, "\"\(name)\" takes a list of conditions")
         }
         var result: [PredicateNode] = []
-        for operand in operands { result.append(try node(operand, depth: depth + 1)) }
+        for operand in operands { result.append(try parseNode(operand, depth: depth + 1)) }
         return result
     }
 
-    private func leaf(_ object: JSONObject) throws(PredicateError) -> PredicateNode {
+    private func parseComparison(_ object: JSONObject) throws(PredicateError) -> PredicateNode {
         guard let name = (object["key"] ?? object["any"])?.stringValue, let sign = object["op"]?.stringValue else {
             throw PredicateError(
                 .invalidPredicate,
@@ -119,7 +119,8 @@ struct PredicateTreeReader {
         }
         let isAny = object["key"] == nil
         let hasMask = object["mask"] != nil
-        try only(isAny ? ["any", "op", "value", "options"] : ["key", "op", "value", "options", "mask"], in: object)
+        let names = isAny ? ["any", "op", "value", "options"] : ["key", "op", "value", "options", "mask"]
+        try requireOnly(names, in: object)
         guard let operation = PredicateOperator(rawValue: sign) else {
             throw PredicateError(
                 .unsupportedPredicate,
@@ -131,7 +132,7 @@ struct PredicateTreeReader {
         }
         let options: JSON = object["options"] ?? .null
         if !isAny, !hasMask, options.isNull, let value = object["value"],
-            let condition = try checker.missing(name, operation, .json(value))
+            let condition = try checker.presenceCondition(name, operation, .json(value))
         {
             return condition
         }
@@ -157,7 +158,7 @@ struct PredicateTreeReader {
             : try checker.condition(key, operation, literal, folding)
     }
 
-    private func only(_ names: [String], in object: JSONObject) throws(PredicateError) {
+    private func requireOnly(_ names: [String], in object: JSONObject) throws(PredicateError) {
         guard let unknownField = object.members.first(where: { !names.contains($0.name) }) else { return }
         throw PredicateError(
             .invalidPredicate,
@@ -166,11 +167,11 @@ struct PredicateTreeReader {
         )
     }
 
-    private func numbers(_ json: JSON, _ names: [String]) throws(PredicateError) -> [Double] {
+    private func parseNumbers(_ json: JSON, _ names: [String]) throws(PredicateError) -> [Double] {
         guard case .object(let object) = json else {
             throw PredicateError(.invalidPredicate, "expected an object of numbers", allowed: names)
         }
-        try only(names, in: object)
+        try requireOnly(names, in: object)
         var numbers: [Double] = []
         for name in names {
             guard let number = object[name]?.doubleValue else {

@@ -1,4 +1,4 @@
-/// The properties that predicates and sort descriptors may use: those of PhotoKit and some of our own.
+/// The properties that predicates and sort descriptors may use: those of PhotoKit and some of Safelight's own.
 ///
 /// The list is closed: code that stores or evaluates them switches over all cases.
 public enum PredicateKey: String, Sendable, CaseIterable, Hashable {
@@ -120,21 +120,20 @@ extension EntityClass {
 
 /// An entity that predicates and sort descriptors can read.
 public protocol PredicateSubject {
+    /// The identifier, the last tie-break of every order.
     var id: ObjectID { get }
     /// The location for geographic conditions; nil if there is none.
-    var place: Location? { get }
+    var location: Location? { get }
 
-    /// Returns the texts of a key with a list of them; none if the class does not have the key.
-    func words(of key: PredicateKey) -> [String]
+    /// Returns the texts of a key whose type is `textList`; none if the class does not have the key.
+    func texts(of key: PredicateKey) -> [String]
 
     /// Returns the value of a key; null if the class does not have the key.
     func value(of key: PredicateKey) -> PredicateValue
 }
 
 extension Asset: PredicateSubject {
-    public var place: Location? { location }
-
-    public func words(of key: PredicateKey) -> [String] {
+    public func texts(of key: PredicateKey) -> [String] {
         switch key {
         case .keywords: keywords
         case .hierarchicalKeywords: storedMetadata?.value.hierarchicalKeywords ?? []
@@ -187,9 +186,9 @@ extension Asset: PredicateSubject {
 }
 
 extension AssetCollection: PredicateSubject {
-    public var place: Location? { nil }
+    public var location: Location? { nil }
 
-    public func words(of key: PredicateKey) -> [String] { [] }
+    public func texts(of key: PredicateKey) -> [String] { [] }
 
     public func value(of key: PredicateKey) -> PredicateValue {
         switch key {
@@ -204,9 +203,9 @@ extension AssetCollection: PredicateSubject {
 }
 
 extension CollectionList: PredicateSubject {
-    public var place: Location? { nil }
+    public var location: Location? { nil }
 
-    public func words(of key: PredicateKey) -> [String] { [] }
+    public func texts(of key: PredicateKey) -> [String] { [] }
 
     public func value(of key: PredicateKey) -> PredicateValue {
         switch key {

@@ -20,7 +20,7 @@ struct PredicateToken {
     let offset: Int
 }
 
-/// Splits the text form into tokens and substitutes the arguments. From here on an argument is a value, whatever it
+/// Splits the text form into tokens and substitutes the arguments. An argument is one token, whatever characters it
 /// contains.
 struct PredicateLexer {
     private let bytes: [UInt8]
@@ -39,7 +39,7 @@ struct PredicateLexer {
     }
 
     /// Returns the tokens, with `end` as the last one.
-    mutating func tokens() throws(PredicateError) -> [PredicateToken] {
+    mutating func readTokens() throws(PredicateError) -> [PredicateToken] {
         guard bytes.count <= Self.maxBytes else {
             throw PredicateError(
                 .limitExceeded,
@@ -51,7 +51,7 @@ struct PredicateLexer {
             while offset < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[offset]) { offset += 1 }
             let start = offset
             guard offset < bytes.count else { break }
-            tokens.append(PredicateToken(kind: try next(), offset: start))
+            tokens.append(PredicateToken(kind: try readToken(), offset: start))
         }
         guard used == arguments.count else {
             throw failure("\(arguments.count) arguments for \(used) placeholders", at: bytes.count)
@@ -73,15 +73,15 @@ struct PredicateLexer {
         }
     }
 
-    private mutating func next() throws(PredicateError) -> PredicateToken.Kind {
+    private mutating func readToken() throws(PredicateError) -> PredicateToken.Kind {
         let first = bytes[offset]
         switch first {
-        case UInt8(ascii: "'"), UInt8(ascii: "\""): return .text(try quoted(first))
-        case UInt8(ascii: "%"): return try argument()
-        case 0x30...0x39: return .number(try number())
+        case UInt8(ascii: "'"), UInt8(ascii: "\""): return .text(try readQuotedText(first))
+        case UInt8(ascii: "%"): return try readPlaceholder()
+        case 0x30...0x39: return .number(try readNumber())
         case UInt8(ascii: "-"), UInt8(ascii: "."):
             guard let digit = byte(1), (0x30...0x39).contains(digit) || digit == UInt8(ascii: ".") else { break }
-            return .number(try number())
+            return .number(try readNumber())
         case _ where Self.isWord(first):
             let start = offset
             while let byte = byte(),
@@ -102,7 +102,7 @@ struct PredicateLexer {
         return .sign(String(decoding: [first], as: UTF8.self))
     }
 
-    private mutating func quoted(_ quote: UInt8) throws(PredicateError) -> String {
+    private mutating func readQuotedText(_ quote: UInt8) throws(PredicateError) -> String {
         let start = offset
         offset += 1
         var content: [UInt8] = []
@@ -128,7 +128,7 @@ struct PredicateLexer {
         throw failure("unterminated quoted text", at: start)
     }
 
-    private mutating func number() throws(PredicateError) -> JSON {
+    private mutating func readNumber() throws(PredicateError) -> JSON {
         let start = offset
         offset += 1
         if bytes[start] == UInt8(ascii: "0"), let mark = byte(), mark | 0x20 == UInt8(ascii: "x") {
@@ -152,7 +152,7 @@ struct PredicateLexer {
         return .double(value)
     }
 
-    private mutating func argument() throws(PredicateError) -> PredicateToken.Kind {
+    private mutating func readPlaceholder() throws(PredicateError) -> PredicateToken.Kind {
         let start = offset
         offset += 1
         var letters = ""

@@ -7,8 +7,8 @@ extension Predicate {
     /// CONTAINS ENDSWITH LIKE == !=` with `[c] [d] [cd]`, `ANY keywords …` (also SOME and NONE), bit tests
     /// `(mediaSubtypes & 2) != 0`, `AND OR NOT && || !`, parentheses, TRUEPREDICATE and FALSEPREDICATE, a flag alone,
     /// quoted text, numbers, durations as `60 s`, TRUE FALSE YES NO, NIL NULL, dates as text or as
-    /// `CAST("2024-05-01T00:00:00Z", "NSDate")`, days as `"2024-05-01"` (all of their time in UTC), `location == nil`,
-    /// `keywords.@count == 0`, and `%@ %d %ld %f %K …` for the arguments in their order. Our own additions are
+    /// `CAST("2024-05-01T00:00:00Z", "NSDate")`, days as `"2024-05-01"` (the whole day in UTC), `location == nil`,
+    /// `keywords.@count == 0`, and `%@ %d %ld %f %K …` for the arguments in their order. Safelight's own additions are
     /// `NEAR(latitude, longitude, metres)` and `INSIDE(south, west, north, east)`. Keywords are case-insensitive, keys
     /// are case-sensitive.
     ///
@@ -22,10 +22,11 @@ extension Predicate {
     ) throws(PredicateError) {
         var lexer = PredicateLexer(format, arguments: arguments)
         var parser = PredicateParser(
-            tokens: try lexer.tokens(),
+            tokens: try lexer.readTokens(),
             checker: PredicateChecker(entityClass: entityClass, durations: durations)
         )
-        try self.init(try parser.document(), of: entityClass)
+        // Checks the limits of the whole tree, and brings it into normal form.
+        try self.init(try parser.parseDocument(), of: entityClass)
     }
 }
 
@@ -44,16 +45,16 @@ struct PredicateParser {
     /// One side of a comparison.
     private enum Operand {
         case key(PredicateKey)
-        /// A name that is not a key, of a value that may be missing.
-        case missing(String)
+        /// A name that is not a key, but can be tested for presence, such as `keywords.@count`.
+        case presence(String)
         case masked(PredicateKey, PredicateLiteral)
         case literal(PredicateLiteral)
     }
 
     private enum Quantifier: String { case any = "ANY", some = "SOME", none = "NONE" }
 
-    mutating func document() throws(PredicateError) -> PredicateNode {
-        let node = try alternatives(depth: 0)
+    mutating func parseDocument() throws(PredicateError) -> PredicateNode {
+        let node = try parseAlternatives(depth: 0)
         guard token.kind == .end else { throw unexpected("AND, OR or the end") }
         return node
     }
@@ -67,7 +68,7 @@ struct PredicateParser {
         return word.uppercased()
     }
 
-    private func unexpected(_ due: String) -> PredicateError {
+    private func unexpected(_ expected: String) -> PredicateError {
         let found =
             switch token.kind {
             case .word(let word): "\"\(word.prefix(64))\""
@@ -78,7 +79,7 @@ struct PredicateParser {
             case .key: "a key"
             case .end: "the end"
             }
-        return PredicateError(.invalidPredicate, "expected \(due), found \(found)", offset: token.offset)
+        return PredicateError(.invalidPredicate, "expected \(expected), found \(found)", offset: token.offset)
     }
 
     private mutating func consume(sign: String) -> Bool {
@@ -87,8 +88,8 @@ struct PredicateParser {
         return true
     }
 
-    private mutating func consume(word wanted: String) -> Bool {
-        guard word == wanted else { return false }
+    private mutating func consume(word expected: String) -> Bool {
+        guard word == expected else { return false }
         position += 1
         return true
     }
@@ -99,19 +100,19 @@ struct PredicateParser {
 
     // MARK: Connectives
 
-    private mutating func alternatives(depth: Int) throws(PredicateError) -> PredicateNode {
-        var operands = [try conjunction(depth: depth)]
-        while consume(word: "OR") || consume(sign: "||") { operands.append(try conjunction(depth: depth)) }
+    private mutating func parseAlternatives(depth: Int) throws(PredicateError) -> PredicateNode {
+        var operands = [try parseConjunction(depth: depth)]
+        while consume(word: "OR") || consume(sign: "||") { operands.append(try parseConjunction(depth: depth)) }
         return operands.count == 1 ? operands[0] : .or(operands)
     }
 
-    private mutating func conjunction(depth: Int) throws(PredicateError) -> PredicateNode {
-        var operands = [try negation(depth: depth)]
-        while consume(word: "AND") || consume(sign: "&&") { operands.append(try negation(depth: depth)) }
+    private mutating func parseConjunction(depth: Int) throws(PredicateError) -> PredicateNode {
+        var operands = [try parseNegation(depth: depth)]
+        while consume(word: "AND") || consume(sign: "&&") { operands.append(try parseNegation(depth: depth)) }
         return operands.count == 1 ? operands[0] : .and(operands)
     }
 
-    private mutating func negation(depth: Int) throws(PredicateError) -> PredicateNode {
+    private mutating func parseNegation(depth: Int) throws(PredicateError) -> PredicateNode {
         nodes += 1
         guard depth <= Predicate.maxDepth, nodes <= Predicate.maxNodes else {
             throw PredicateError(
@@ -120,17 +121,17 @@ struct PredicateParser {
                 offset: token.offset
             )
         }
-        if consume(word: "NOT") || consume(sign: "!") { return .not(try negation(depth: depth + 1)) }
+        if consume(word: "NOT") || consume(sign: "!") { return .not(try parseNegation(depth: depth + 1)) }
         if consume(word: "TRUEPREDICATE") { return .constant(true) }
         if consume(word: "FALSEPREDICATE") { return .constant(false) }
-        if word == "NEAR" || word == "INSIDE" { return try place() }
+        if word == "NEAR" || word == "INSIDE" { return try parseRegion() }
         if token.kind == .sign("("), !isOperandInBrackets {
             position += 1
-            let node = try alternatives(depth: depth + 1)
+            let node = try parseAlternatives(depth: depth + 1)
             try expect(")")
             return node
         }
-        return try comparison()
+        return try parseComparison()
     }
 
     /// True if the bracket at this position opens a side of a comparison, like `(mediaSubtypes & 2)`, and not a
@@ -160,14 +161,14 @@ struct PredicateParser {
         ["AND", "OR", "NOT", "ANY", "SOME", "NONE", "ALL", "NEAR", "INSIDE"].contains(word.uppercased())
     }
 
-    private mutating func place() throws(PredicateError) -> PredicateNode {
+    private mutating func parseRegion() throws(PredicateError) -> PredicateNode {
         let start = token.offset
         let isNear = word == "NEAR"
         position += 1
         try expect("(")
         var numbers: [Double] = []
         repeat {
-            guard case .json(let json) = try constant(), let number = json.doubleValue else {
+            guard case .json(let json) = try parseConstant(), let number = json.doubleValue else {
                 throw PredicateError(.invalidPredicate, "expected a number", offset: token.offset)
             }
             numbers.append(number)
@@ -204,11 +205,11 @@ struct PredicateParser {
         }
     }
 
-    private mutating func comparison() throws(PredicateError) -> PredicateNode {
+    private mutating func parseComparison() throws(PredicateError) -> PredicateNode {
         let start = token.offset
         let quantifier = word.flatMap { Quantifier(rawValue: $0) }
         if quantifier != nil { position += 1 }
-        let left = try operand()
+        let left = try parseOperand()
         guard let operation = Self.operation(token) else {
             if quantifier == nil, case .key(let key) = left, key.type == .flag {
                 return .comparison(key, .equal, .integer(1))
@@ -225,8 +226,8 @@ struct PredicateParser {
             throw unexpected("an operator")
         }
         position += 1
-        let folding = try options()
-        let right = try operand()
+        let folding = try parseOptions()
+        let right = try parseOperand()
         do throws(PredicateError) {
             return try node(quantifier, left, operation, folding, right)
         } catch {
@@ -234,7 +235,7 @@ struct PredicateParser {
         }
     }
 
-    private mutating func options() throws(PredicateError) -> TextFolding {
+    private mutating func parseOptions() throws(PredicateError) -> TextFolding {
         guard consume(sign: "[") else { return [] }
         guard case .word(let letters) = token.kind, let folding = TextFolding(letters: letters) else {
             throw PredicateError(.invalidPredicate, "unknown option", offset: token.offset, allowed: ["c", "d", "cd"])
@@ -252,8 +253,8 @@ struct PredicateParser {
         _ right: Operand
     ) throws(PredicateError) -> PredicateNode {
         switch (left, right) {
-        case (.missing(let name), .literal(let literal)) where quantifier == nil && folding.isEmpty:
-            guard let condition = try checker.missing(name, operation, literal) else {
+        case (.presence(let name), .literal(let literal)) where quantifier == nil && folding.isEmpty:
+            guard let condition = try checker.presenceCondition(name, operation, literal) else {
                 throw .unknownKey(name, of: checker.entityClass, offset: nil)
             }
             return condition
@@ -309,47 +310,49 @@ struct PredicateParser {
 
     // MARK: Operands
 
-    private mutating func operand() throws(PredicateError) -> Operand {
+    private mutating func parseOperand() throws(PredicateError) -> Operand {
         if consume(sign: "(") {
             // Counting the brackets needs no recursion: only brackets can precede the first word.
             var open = 1
             while consume(sign: "(") { open += 1 }
-            var operand = try mask()
+            var operand = try parseMaskedOperand()
             while open > 0 {
                 try expect(")")
                 open -= 1
-                if open > 0 { operand = try masked(operand) }
+                if open > 0 { operand = try parseMask(of: operand) }
             }
             return operand
         }
-        return try mask()
+        return try parseMaskedOperand()
     }
 
-    private mutating func mask() throws(PredicateError) -> Operand { try masked(try simple()) }
+    private mutating func parseMaskedOperand() throws(PredicateError) -> Operand {
+        try parseMask(of: try parseSimpleOperand())
+    }
 
     /// Returns the operand, with the mask if `&` follows.
-    private mutating func masked(_ left: Operand) throws(PredicateError) -> Operand {
+    private mutating func parseMask(of left: Operand) throws(PredicateError) -> Operand {
         guard consume(sign: "&") else { return left }
-        switch (left, try simple()) {
+        switch (left, try parseSimpleOperand()) {
         case (.key(let key), .literal(let literal)), (.literal(let literal), .key(let key)):
             return .masked(key, literal)
         default: throw unexpected("a key & a mask before")
         }
     }
 
-    private mutating func simple() throws(PredicateError) -> Operand {
+    private mutating func parseSimpleOperand() throws(PredicateError) -> Operand {
         let token = token
         switch token.kind {
         case .key(let name):
             position += 1
-            if checker.hasMissing(name) { return .missing(name) }
+            if checker.testsPresence(name) { return .presence(name) }
             return .key(try checker.key(name, offset: token.offset))
         case .word(let name) where Self.literal(name) == nil && name.uppercased() != "CAST":
             if Self.isConnective(name) || Self.operation(token) != nil { throw unexpected("a key or a constant") }
             position += 1
-            if checker.hasMissing(name) { return .missing(name) }
+            if checker.testsPresence(name) { return .presence(name) }
             return .key(try checker.key(name, offset: token.offset))
-        default: return .literal(try constant())
+        default: return .literal(try parseConstant())
         }
     }
 
@@ -362,7 +365,7 @@ struct PredicateParser {
         }
     }
 
-    private mutating func constant() throws(PredicateError) -> PredicateLiteral {
+    private mutating func parseConstant() throws(PredicateError) -> PredicateLiteral {
         switch token.kind {
         case .text(let text):
             position += 1
@@ -378,22 +381,22 @@ struct PredicateParser {
             }
             return .json(json)
         case .word(let name):
-            if name.uppercased() == "CAST" { return try date() }
+            if name.uppercased() == "CAST" { return try parseCast() }
             guard let literal = Self.literal(name) else { throw unexpected("a constant") }
             position += 1
             return .json(literal)
-        case .sign("{"): return try braces()
+        case .sign("{"): return try parseList()
         default: throw unexpected("a constant")
         }
     }
 
-    private mutating func braces() throws(PredicateError) -> PredicateLiteral {
+    private mutating func parseList() throws(PredicateError) -> PredicateLiteral {
         position += 1
         var literals: [PredicateLiteral] = []
         if consume(sign: "}") { return .list(literals) }
         repeat {
             guard token.kind != .sign("{") else { throw unexpected("a constant") }
-            literals.append(try constant())
+            literals.append(try parseConstant())
         } while consume(sign: ",")
         try expect("}")
         return .list(literals)
@@ -403,7 +406,7 @@ struct PredicateParser {
     private static let referenceDate = 978_307_200.0
 
     /// Parses `CAST("2024-05-01T00:00:00Z", "NSDate")`, or with seconds since 2001 as NSPredicate prints them.
-    private mutating func date() throws(PredicateError) -> PredicateLiteral {
+    private mutating func parseCast() throws(PredicateError) -> PredicateLiteral {
         let start = token.offset
         position += 1
         try expect("(")

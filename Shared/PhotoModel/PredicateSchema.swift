@@ -82,7 +82,7 @@ extension Predicate {
         ]
     }()
 
-    /// The keys of all classes with their other spellings, and the names of values that may be missing.
+    /// The keys of all classes with their aliases, and the other names that can be tested for presence.
     private static let keyNames: [String] = {
         let keys = PredicateKey.allCases.flatMap(names) + listKeys.map { $0.name + ".@count" } + ["location"]
         return Set(keys).sorted()
@@ -114,7 +114,7 @@ extension Predicate {
 }
 
 extension JSONType where Value == JSON {
-    /// A predicate in any of its forms; it is decoded later, when the class of entities is known.
+    /// The type of a predicate in any of its forms; it is decoded later, when the class of entities is known.
     static var predicate: JSONType {
         JSONType(
             schema: Predicate.reference("Predicate"),

@@ -6,7 +6,7 @@ public enum PredicateType: Sendable, Hashable {
     case number
     /// Microseconds since 1970. Literals are RFC 3339 text, whole microseconds, or CAST(…, "NSDate").
     ///
-    /// A day as text, `2024-05-01`, is all of its time in UTC: `<=` and the end of BETWEEN include it.
+    /// A day as text, `2024-05-01`, is the whole day in UTC: `<=` and the end of BETWEEN include it.
     case date
     /// Microseconds. Literals are numbers of a ``Predicate/DurationUnit``, or text with a unit: "60 s", see
     /// ``DurationText``.
@@ -23,7 +23,9 @@ public enum PredicateType: Sendable, Hashable {
 
     /// The name of an enumeration case or of a bit, with PhotoKit's number.
     public struct Name: Sendable, Hashable {
+        /// The name.
         public let name: String
+        /// PhotoKit's number, or the bit.
         public let number: Int64
     }
 
@@ -35,8 +37,8 @@ public enum PredicateType: Sendable, Hashable {
         .bits(Value.names.map { Name(name: $0.name, number: Int64($0.bit)) })
     }
 
-    /// Returns the literals of the type in words.
-    func words(durations: Predicate.DurationUnit) -> String {
+    /// Returns a description of the literals that the type accepts.
+    func literals(durations: Predicate.DurationUnit) -> String {
         switch self {
         case .text: "text"
         case .integer: "a whole number"

@@ -11,14 +11,16 @@ public struct PublishedEdit: Sendable, Hashable, JSONTabled {
     public var id: String
     /// The asset to be edited.
     public var asset: ObjectID
+    /// The state.
     public var state: PublishedEditState
-    /// The publisher's previous edit of the asset.
+    /// The publisher's previous edit of the asset, after which this one is applied; nil for none.
     public var predecessor: String?
-    /// The error if the edit failed: its name, and a message that says what to do.
+    /// The name of the error; nil if the edit has not failed.
     public var errorName: String?
+    /// The cause of the failure, and its remedy; nil if the edit has not failed.
     public var errorMessage: String?
-    /// For `id_reused`: the digest of the refused content (``PublishEdit/digest``). The state is that of the first edit
-    /// with the id, which is not affected; its publisher ignores this message.
+    /// For `id_reused`: the digest of the refused content (``ChangeRequest/AcceptEdit/digest``). The state is that of
+    /// the first edit with the id, which is not affected; its publisher ignores this message. Nil for all others.
     public var refusedDigest: String?
 
     public init(
@@ -40,7 +42,7 @@ public struct PublishedEdit: Sendable, Hashable, JSONTabled {
     }
 
     /// The maximum length of an id in bytes.
-    public static let maxNameBytes = 48
+    public static let maxIDBytes = 48
     /// The maximum length of `errorMessage` in bytes.
     public static let maxMessageBytes = 4096
 
@@ -50,13 +52,13 @@ public struct PublishedEdit: Sendable, Hashable, JSONTabled {
         unknown: .ignored,
         blank: PublishedEdit(id: "", asset: .none, state: .accepted),
         [
-            .required("id", \.id, .text(maxBytes: maxNameBytes), "The publisher's name for the edit."),
+            .required("id", \.id, .text(maxBytes: maxIDBytes), "The publisher's name for the edit."),
             .required("asset", \.asset, .id(.asset), "The asset to be edited."),
             .required("state", \.state, .name(PublishedEditState.self), "The state."),
             .optional(
                 "after",
                 \.predecessor,
-                .text(maxBytes: maxNameBytes),
+                .text(maxBytes: maxIDBytes),
                 "The publisher's previous edit of the asset."
             ),
             .optional(
@@ -69,7 +71,7 @@ public struct PublishedEdit: Sendable, Hashable, JSONTabled {
                 "errorMessage",
                 \.errorMessage,
                 .text(maxBytes: maxMessageBytes),
-                "The reason of the failure, and what to do about it."
+                "The reason for the failure, and what to do about it."
             ),
             .optional(
                 "refusedDigest",
@@ -82,15 +84,15 @@ public struct PublishedEdit: Sendable, Hashable, JSONTabled {
 }
 
 extension JSONType where Value == String {
-    /// The id of a published edit, which is part of a feed topic and of log lines.
-    public static var editName: JSONType {
-        let most = PublishedEdit.maxNameBytes
+    /// The type of the id of a published edit, which is part of a feed topic and of log lines.
+    public static var publishedEditID: JSONType {
+        let maximum = PublishedEdit.maxIDBytes
         return JSONType(
-            schema: ["type": "string", "minLength": 1, "maxLength": JSON(most), "pattern": "^[!-~]+$"],
+            schema: ["type": "string", "minLength": 1, "maxLength": JSON(maximum), "pattern": "^[!-~]+$"],
             decode: { (json: JSON) throws(JSONProblem) in
-                guard let text = json.stringValue, (1...most).contains(text.utf8.count),
+                guard let text = json.stringValue, (1...maximum).contains(text.utf8.count),
                     text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-                else { throw JSONProblem("expected 1 to \(most) printable ASCII characters without spaces") }
+                else { throw JSONProblem("expected 1 to \(maximum) printable ASCII characters without spaces") }
                 return text
             },
             encode: { .string($0) }

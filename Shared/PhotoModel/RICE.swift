@@ -34,13 +34,13 @@ public struct RICE: Sendable, Hashable, JSONTabled {
     public var removedIndexes: [Int] = []
     /// Indexes in A and in M, ascending; insert in this order.
     public var insertedIndexes: [Int] = []
-    /// Indexes in M of changed entities, ascending: what to reload if the steps are followed literally.
+    /// Indexes in M of changed entities, ascending: the entries to reload if the steps are applied one after another.
     public var changedIndexes: [Int] = []
     /// Indexes in A of changed entities, ascending.
     public var changedIndexesAfter: [Int] = []
-    /// Indexes in B of changed entities, ascending: what list views reload.
+    /// Indexes in B of changed entities, ascending: the entries that list views reload.
     public var changedIndexesBefore: [Int] = []
-    /// The simultaneous moves from M to A: every survivor whose index in A differs from that in M.
+    /// The simultaneous moves from M to A: every entity of both lists whose index in A differs from that in M.
     public var moves: [Move] = []
     /// The same as a sequence of single moves, each relative to the list after the previous one. The sequence is
     /// minimal.
@@ -48,6 +48,7 @@ public struct RICE: Sendable, Hashable, JSONTabled {
 
     public init() {}
 
+    /// True if any entity moves.
     public var hasMoves: Bool { !moves.isEmpty }
 
     private static let indexes = JSONType<[Int]>.list(of: .count(0...Int(Int32.max)), limit: .max)
@@ -84,11 +85,11 @@ extension ChangeDetails {
         guard countBefore <= Self.maxRiceCount else {
             throw ChangeDetailsMismatch("the list is longer than \(Self.maxRiceCount); omit form \"rice\"")
         }
-        // Entities are numbered: survivors and removed ones by their index in B, inserted ones from `countBefore` on.
+        // Entities are numbered: those of B by their index in B, inserted ones from `countBefore` on.
         let after = try rearranged(Array(0..<countBefore), inserted: Array(countBefore..<countBefore + inserted.count))
-        let gone = Set(removed.map(\.index))
-        var staying = (0..<countBefore).lazy.filter { !gone.contains($0) }.makeIterator()
-        let middle = after.map { $0 >= countBefore ? $0 : staying.next() ?? $0 }
+        let removedIndexes = Set(removed.map(\.index))
+        var remaining = (0..<countBefore).lazy.filter { !removedIndexes.contains($0) }.makeIterator()
+        let middle = after.map { $0 >= countBefore ? $0 : remaining.next() ?? $0 }
 
         var indexInAfter = [Int](repeating: 0, count: countBefore + inserted.count)
         for (index, entity) in after.enumerated() { indexInAfter[entity] = index }
@@ -98,13 +99,13 @@ extension ChangeDetails {
         var rice = RICE()
         rice.removedIndexes = removed.map(\.index).sorted()
         rice.insertedIndexes = inserted.map(\.index).sorted()
-        let survivors = changed.map(\.before).filter { (0..<countBefore).contains($0) && !gone.contains($0) }.sorted()
-        guard survivors.count == changed.count else {
+        let changedIndexes = changed.map(\.before).sorted()
+        guard changedIndexes.allSatisfy({ (0..<countBefore).contains($0) && !removedIndexes.contains($0) }) else {
             throw ChangeDetailsMismatch("a changed entity is not in both lists")
         }
-        rice.changedIndexesBefore = survivors
-        rice.changedIndexes = survivors.map { indexInMiddle[$0] }.sorted()
-        rice.changedIndexesAfter = survivors.map { indexInAfter[$0] }.sorted()
+        rice.changedIndexesBefore = changedIndexes
+        rice.changedIndexes = changedIndexes.map { indexInMiddle[$0] }.sorted()
+        rice.changedIndexesAfter = changedIndexes.map { indexInAfter[$0] }.sorted()
         let targets = middle.map { indexInAfter[$0] }
         rice.moves = targets.enumerated().filter { $0.offset != $0.element }
             .map { RICE.Move(from: $0.offset, to: $0.element) }
@@ -112,28 +113,29 @@ extension ChangeDetails {
         return rice
     }
 
-    /// The longest list for which index sets are derived.
+    /// The maximum length of a list for which index sets are derived.
     public static let maxRiceCount = 10_000_000
 
     /// Returns single moves that bring the element at each position to its target.
     ///
-    /// A longest subsequence that is already in order stays. The others move one by one, in the order of their targets,
-    /// each directly behind the element that will precede it. Elements that have not moved yet keep their place between
-    /// the settled ones, so positions are counted and nothing is moved.
+    /// A longest subsequence that is already in order does not move. The others move one by one, in the order of their
+    /// targets, each to the position directly after the element that will precede it. Elements that have not moved yet
+    /// keep their position between the others, so counting gives the positions without an array that is rearranged.
     static func moveScript(_ targets: [Int]) -> [RICE.Move] {
-        let still = Set(longestIncreasingRun(targets))
+        let unmoved = Set(longestIncreasingRun(targets))
         var sources = [Int](repeating: 0, count: targets.count)
         for (source, target) in targets.enumerated() { sources[target] = source }
-        // Settled elements are counted behind their anchor: the unmoved element that they follow, or the front (0).
+        // Settled elements, which have moved or never move, are counted at their anchor: the last unmoved element up to
+        // them, or the front (0).
         var waiting = FenwickTree(targets.count + 1)
         var settled = FenwickTree(targets.count + 1)
         for source in targets.indices {
-            if still.contains(source) { settled.add(1, at: source + 1) } else { waiting.add(1, at: source + 1) }
+            if unmoved.contains(source) { settled.add(1, at: source + 1) } else { waiting.add(1, at: source + 1) }
         }
         var script: [RICE.Move] = []
         var anchor = 0
         for (target, source) in sources.enumerated() {
-            if still.contains(source) {
+            if unmoved.contains(source) {
                 anchor = source + 1
                 continue
             }

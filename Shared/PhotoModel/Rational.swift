@@ -1,10 +1,12 @@
 /// A number as a fraction of whole numbers, the form in which EXIF stores it: 2.8 is 28/10.
 public struct Rational: Sendable, Hashable, CustomStringConvertible {
+    /// 0 or more.
     public let numerator: Int
+    /// 1 or more.
     public let denominator: Int
 
-    /// Creates the fraction with the smallest denominator, at most 1,000,000, whose value is the number; the nearest one
-    /// if there is none.
+    /// Creates the fraction with the smallest denominator, at most 1,000,000, whose value is the number; the nearest
+    /// one if there is none.
     ///
     /// - Parameter number: 0 to 2,000,000,000
     public init(_ number: Double) {

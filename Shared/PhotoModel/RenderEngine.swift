@@ -1,6 +1,6 @@
 import JSONValue
 
-/// The program part that carries out the pixels of an adjustment list.
+/// The code that renders the pixels of an adjustment list.
 public enum RenderEngine: String, Sendable, Hashable, CaseIterable {
     /// The editor's own pass: all colour operations in one pass over the pixels.
     case fused

@@ -1,6 +1,6 @@
 import JSONValue
 
-/// `PHAssetResourceType` (T-30)
+/// PhotoKit's `PHAssetResourceType` (T-30).
 public enum ResourceType: String, NumberedName {
     case photo, video, audio, alternatePhoto, fullSizePhoto, fullSizeVideo, adjustmentData, adjustmentBasePhoto
     case pairedVideo, fullSizePairedVideo, adjustmentBasePairedVideo, adjustmentBaseVideo, photoProxy

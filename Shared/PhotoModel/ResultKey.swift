@@ -54,7 +54,7 @@ extension Fetch {
         let values: [PredicateValue] =
             switch orderValues {
             case .sorted(let sort): sort.map { asset.value(of: $0.key) }
-            case .position: [place(of: asset.id)]
+            case .position: [position(of: asset.id)]
             case .orderKey: [memberKey(of: asset)]
             case .captureDate: [asset.creationDate.map { .integer($0) } ?? .null]
             case .date: [.integer(asset.addedDate)]
@@ -67,7 +67,7 @@ extension Fetch {
         let values: [PredicateValue] =
             switch orderValues {
             case .sorted(let sort): sort.map { collection.value(of: $0.key) }
-            case .position: [place(of: collection.id)]
+            case .position: [position(of: collection.id)]
             case .orderKey: [collection.parentKey.map { .text($0.text) } ?? .null]
             case .captureDate: [collection.startDate.map { .integer($0) } ?? .null]
             case .date: [.integer(collection.creationDate)]
@@ -91,7 +91,7 @@ extension Fetch {
         return asset.orderKey(in: id).map { .text($0.text) } ?? .null
     }
 
-    private func place(of id: ObjectID) -> PredicateValue {
+    private func position(of id: ObjectID) -> PredicateValue {
         switch kind {
         case .assets(.ids(let list)), .collectionIDs(let list), .listIDs(let list):
             list.position(of: id).map { .integer(Int64($0)) } ?? .null
@@ -99,7 +99,7 @@ extension Fetch {
         }
     }
 
-    /// Nulls sort last in both directions: a byte before the value marks them.
+    /// Appends the bytes of a value. Nulls sort last in both directions: the first byte marks them.
     private static func append(_ value: PredicateValue, descending: Bool, to bytes: inout [UInt8]) {
         guard value != .null else { return bytes.append(1) }
         bytes.append(0)

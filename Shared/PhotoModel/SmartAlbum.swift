@@ -28,7 +28,7 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
     case spatial = 219
     case screenRecordings = 220
 
-    /// PhotoKit's name for it.
+    /// PhotoKit's subtype.
     public var subtype: CollectionSubtype { CollectionSubtype(number: rawValue) ?? .any }
 
     /// The identifier, which is the same in every library.
@@ -38,7 +38,7 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
     public var bit: Int { 1 << (rawValue - 200) }
 
     /// The title and a readable form of the rule.
-    public var words: (title: String, rule: String) {
+    public var texts: (title: String, rule: String) {
         switch self {
         case .generic: ("Other", "in no smart album of a special kind of photo or video")
         case .panoramas: ("Panoramas", "mediaSubtypes has photoPanorama")
@@ -125,7 +125,7 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
     private static let frontCameras: [StaticString] = ["front camera", "front truedepth camera"]
 
     private static func namesFrontCamera(_ lens: String) -> Bool {
-        // Evaluated with each change of an asset: ASCII, which nearly every lens has, is not folded into a copy.
+        // Evaluated with each change of an asset: an ASCII name, as of nearly every lens, is not folded into a copy.
         var lens = lens
         let isFound: Bool? = lens.withUTF8 { bytes in
             guard bytes.allSatisfy({ $0 < 0x80 }) else { return nil }
@@ -139,7 +139,7 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
     private static func contains(_ pattern: StaticString, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard bytes.count >= pattern.utf8CodeUnitCount else { return false }
         return (0...bytes.count - pattern.utf8CodeUnitCount).contains { start in
-            // Most positions end here.
+            // Most positions differ here.
             guard bytes[start] | 0x20 == pattern.utf8Start[0] else { return false }
             return (0..<pattern.utf8CodeUnitCount).allSatisfy { offset in
                 let byte = bytes[start + offset]
@@ -169,7 +169,7 @@ extension AssetCollection {
         self.init(id: album.id)
         type = .smartAlbum
         subtype = album.subtype
-        title = album.words.title
+        title = album.texts.title
     }
 }
 

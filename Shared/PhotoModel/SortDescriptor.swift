@@ -2,7 +2,9 @@ import JSONValue
 
 /// One key of a sort order (S-21). Entities without a value sort last in both directions.
 public struct SortDescriptor: Sendable, Hashable {
+    /// The key.
     public let key: PredicateKey
+    /// True if the smallest value is first.
     public let ascending: Bool
 
     /// The maximum number of keys of one order.

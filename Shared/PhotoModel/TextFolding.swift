@@ -1,5 +1,5 @@
 // Normal forms come from the Swift standard library (the `_Unicode` SPI on which Foundation is built): the catalog and
-// the change broker must fold identically, and neither needs ICU for it. This is the only file that uses the SPI.
+// the change-broker must fold identically, and neither needs ICU for it. This is the only file that uses the SPI.
 @_spi(_Unicode) import Swift
 
 /// Returns text in Unicode normal form C, the form in which text is stored and compared.
@@ -69,11 +69,11 @@ public struct TextFolding: OptionSet, Sendable, Hashable {
         while start < bytes.count {
             let other = bytes[start...].firstIndex { $0 >= 0x80 } ?? bytes.count
             let end = bytes[other...].firstIndex { $0 < 0x80 } ?? bytes.count
-            // A mark belongs to the character before it. No character joins with an ASCII character behind it.
+            // A mark belongs to the character before it. No character joins with an ASCII character after it.
             let plainEnd = other < bytes.count ? max(start, other - 1) : other
             let plain = bytes[start..<plainEnd]
             if contains(.ignoringCase) { result += plain.map(Self.lowered) } else { result += plain }
-            if plainEnd < end { result += applyToAny(String(decoding: bytes[plainEnd..<end], as: UTF8.self)).utf8 }
+            if plainEnd < end { result += applyByScalars(String(decoding: bytes[plainEnd..<end], as: UTF8.self)).utf8 }
             start = end
         }
         return String(decoding: result, as: UTF8.self)
@@ -81,7 +81,7 @@ public struct TextFolding: OptionSet, Sendable, Hashable {
 
     /// Returns the same as ``apply(_:)``, scalar by scalar with the tables of Unicode, which takes a hundred times as
     /// long for ASCII.
-    func applyToAny(_ text: String) -> String {
+    func applyByScalars(_ text: String) -> String {
         if isEmpty { return nfc(text) }
         var scalars = String.UnicodeScalarView()
         for scalar in text._nfd {

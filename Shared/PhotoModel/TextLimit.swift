@@ -2,12 +2,19 @@ import JSONValue
 
 /// The maximum lengths of the texts that clients set, in UTF-8 bytes, as sent and as stored.
 public enum TextLimit {
+    /// The title of an album or a folder.
     public static let title = 1024
+    /// The caption of an asset.
     public static let caption = 65_536
+    /// One keyword.
     public static let keyword = 1024
+    /// The original name of a file.
     public static let filename = 1024
+    /// The identifier of a burst.
     public static let burstIdentifier = 128
+    /// The identifier of the format of adjustment data.
     public static let formatIdentifier = 256
+    /// The version of the format of adjustment data.
     public static let formatVersion = 64
 }
 

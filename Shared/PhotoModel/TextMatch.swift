@@ -13,6 +13,7 @@ public struct TextMatch: Sendable, Hashable {
         case like
     }
 
+    /// The kind of the test.
     public let kind: Kind
     /// The pattern, already folded with the options, so that equal tests are equal values.
     public let pattern: String
@@ -46,14 +47,14 @@ public struct TextMatch: Sendable, Hashable {
         }
     }
 
-    /// Searches in a time that is proportional to the lengths (Knuth, Morris and Pratt).
+    /// Returns true if a text contains a pattern, in a time proportional to the lengths (Knuth, Morris and Pratt).
     private static func contains(_ text: [UInt8], _ pattern: [UInt8]) -> Bool {
         let prefixes = LinearSearch.prefixes(of: pattern)
         return LinearSearch.position(of: pattern, prefixes, in: text, text.indices, areEqual: { $0 == $1 }) != nil
     }
 
-    /// Compares the first and the last piece with the ends of the text, and searches for each of the others behind the
-    /// one before it.
+    /// Returns true if the first and the last piece match the ends of the text, and the others follow one another
+    /// between them.
     private func isLike(_ text: [Unicode.Scalar]) -> Bool {
         guard let first = pieces.first, let last = pieces.last else { return text.isEmpty }
         guard pieces.count > 1 else { return text.count == first.count && first.matches(text, at: 0) }
@@ -137,12 +138,12 @@ private enum LinearSearch {
     }
 
     /// Returns the first position of a pattern in a part of a text; nil if it is not in it.
-    static func position<Wanted, Element>(
-        of pattern: [Wanted],
+    static func position<PatternElement, Element>(
+        of pattern: [PatternElement],
         _ prefixes: [Int],
         in text: [Element],
         _ part: Range<Int>,
-        areEqual: (Wanted, Element) -> Bool
+        areEqual: (PatternElement, Element) -> Bool
     ) -> Int? {
         guard !pattern.isEmpty else { return part.lowerBound }
         guard pattern.count <= part.count else { return nil }

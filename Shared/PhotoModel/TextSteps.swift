@@ -11,7 +11,7 @@ public struct TextSize: Sendable, Hashable {
     }
 }
 
-/// The approximate maximum number of steps of the tests of one key. A step is a nanosecond or two.
+/// The approximate maximum number of steps of the tests of one key. A step takes one or two nanoseconds.
 struct TextSteps: Sendable, Hashable {
     /// The steps of all tests for one byte.
     private var tests = 0
@@ -45,7 +45,7 @@ extension PredicateSubject {
             case .text:
                 guard case .text(let text) = value(of: key) else { continue }
                 sizes[key, default: TextSize()].add(text)
-            case .textList: for text in words(of: key) { sizes[key, default: TextSize()].add(text) }
+            case .textList: for text in texts(of: key) { sizes[key, default: TextSize()].add(text) }
             default: continue
             }
         }

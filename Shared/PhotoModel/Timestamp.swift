@@ -3,32 +3,32 @@ public enum Timestamp {
     /// The years 1 to 9999, the range of RFC 3339.
     public static let range: ClosedRange<Int64> = -62_135_596_800_000_000...253_402_300_799_999_999
 
-    /// The length of a day without a time, `2024-05-01`.
+    /// The length of the text of a day without a time, `2024-05-01`.
     static let dayLength = 10
 
     /// Parses `2024-05-01T12:30:00.25+02:00`, or `2024-05-01` as its midnight in UTC; `nil` for anything else.
     ///
-    /// Digits below a microsecond are dropped. There are no leap seconds.
+    /// Digits below a microsecond are dropped. Leap seconds are refused.
     public static func parse(_ text: String) -> Int64? {
         var reader = Reader(bytes: Array(text.utf8))
-        guard let year = reader.number(4, in: 1...9999), reader.consume("-"),
-            let month = reader.number(2, in: 1...12), reader.consume("-"),
-            let day = reader.number(2, in: 1...days(inMonth: month, of: year))
+        guard let year = reader.readNumber(4, in: 1...9999), reader.consume("-"),
+            let month = reader.readNumber(2, in: 1...12), reader.consume("-"),
+            let day = reader.readNumber(2, in: 1...days(inMonth: month, of: year))
         else { return nil }
         var seconds = daysSince1970(year, month, day) * 86_400
         if reader.isAtEnd { return seconds * 1_000_000 }
         guard reader.consume("T") || reader.consume("t") || reader.consume(" "),
-            let hour = reader.number(2, in: 0...23), reader.consume(":"),
-            let minute = reader.number(2, in: 0...59), reader.consume(":"),
-            let second = reader.number(2, in: 0...59)
+            let hour = reader.readNumber(2, in: 0...23), reader.consume(":"),
+            let minute = reader.readNumber(2, in: 0...59), reader.consume(":"),
+            let second = reader.readNumber(2, in: 0...59)
         else { return nil }
         seconds += hour * 3600 + minute * 60 + second
         var fraction: Int64 = 0
         if reader.consume(".") {
-            guard let digits = reader.fraction() else { return nil }
+            guard let digits = reader.readFraction() else { return nil }
             fraction = digits
         }
-        guard let offset = reader.offset(), reader.isAtEnd else { return nil }
+        guard let offset = reader.readOffset(), reader.isAtEnd else { return nil }
         return (seconds - offset) * 1_000_000 + fraction
     }
 
@@ -109,26 +109,26 @@ public enum Timestamp {
             return true
         }
 
-        private mutating func digit() -> Int64? {
+        private mutating func readDigit() -> Int64? {
             guard position < bytes.count, (0x30...0x39).contains(bytes[position]) else { return nil }
             position += 1
             return Int64(bytes[position - 1] - 0x30)
         }
 
-        mutating func number(_ width: Int, in range: ClosedRange<Int64>) -> Int64? {
+        mutating func readNumber(_ width: Int, in range: ClosedRange<Int64>) -> Int64? {
             var value: Int64 = 0
             for _ in 0..<width {
-                guard let digit = digit() else { return nil }
+                guard let digit = readDigit() else { return nil }
                 value = value * 10 + digit
             }
             return range.contains(value) ? value : nil
         }
 
         /// Reads one to nine digits and returns them in microseconds.
-        mutating func fraction() -> Int64? {
+        mutating func readFraction() -> Int64? {
             var value: Int64 = 0
             var count = 0
-            while let digit = digit() {
+            while let digit = readDigit() {
                 if count < 6 { value = value * 10 + digit }
                 count += 1
             }
@@ -138,11 +138,11 @@ public enum Timestamp {
         }
 
         /// Reads the offset in seconds east of UTC.
-        mutating func offset() -> Int64? {
+        mutating func readOffset() -> Int64? {
             if consume("Z") || consume("z") { return 0 }
             let sign: Int64 = consume("-") ? -1 : 1
-            guard sign < 0 || consume("+"), let hour = number(2, in: 0...23), consume(":"),
-                let minute = number(2, in: 0...59)
+            guard sign < 0 || consume("+"), let hour = readNumber(2, in: 0...23), consume(":"),
+                let minute = readNumber(2, in: 0...59)
             else { return nil }
             return sign * (hour * 3600 + minute * 60)
         }

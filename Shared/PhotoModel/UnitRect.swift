@@ -3,9 +3,13 @@ public import JSONValue
 /// A part of a displayed image as fractions of its sides: (0, 0) is the upper left corner, (1, 1) the lower right one
 /// (S-44, P-12).
 public struct UnitRect: Sendable, Hashable, JSONTabled {
+    /// The left edge, 0...1.
     public var x: Double
+    /// The upper edge, 0...1.
     public var y: Double
+    /// The width, above 0 and at most 1.
     public var width: Double
+    /// The height, above 0 and at most 1.
     public var height: Double
 
     public init(x: Double, y: Double, width: Double, height: Double) {

@@ -3,7 +3,7 @@ public import JSONValue
 /// A request to upload a resource to the object store, or to download it from there, that is kept until its outcome is
 /// acknowledged: `PHAssetResourceUploadJob` (T-34).
 public struct UploadJob: Sendable, Hashable, JSONTabled {
-    /// `PHAssetResourceUploadJobState`
+    /// PhotoKit's `PHAssetResourceUploadJobState`.
     public enum State: String, NumberedName {
         case registered, pending, failed, succeeded, cancelled
 
@@ -21,26 +21,29 @@ public struct UploadJob: Sendable, Hashable, JSONTabled {
         public var isFinal: Bool { self != .registered && self != .pending }
     }
 
-    /// `PHAssetResourceUploadJobType`
+    /// PhotoKit's `PHAssetResourceUploadJobType`.
     public enum Kind: String, NumberedName {
         case upload, downloadOnly
 
         public var number: Int { self == .upload ? 0 : 1 }
     }
 
-    /// `PHAssetResourceUploadJobAction`, and `cancel`.
+    /// PhotoKit's `PHAssetResourceUploadJobAction`, and `cancel`.
     public enum Action: String, CaseIterable, Sendable {
         case acknowledge, retry, cancel
     }
 
-    /// Grows with each job, and is never used again.
+    /// The number of the job. It increases with each job, and none is used twice.
     public var id: Int64
+    /// The asset.
     public var asset: ObjectID
     /// Type of the resource.
     public var resourceType: ResourceType
     /// SHA-256 of the resource's bytes, in hexadecimal.
     public var digest: String
+    /// Upload, or download only.
     public var kind: Kind
+    /// The state.
     public var state: State
     /// True if it was retried; a job is retried once.
     public var isRetried: Bool
@@ -50,8 +53,9 @@ public struct UploadJob: Sendable, Hashable, JSONTabled {
     public var identity: String?
     /// The fraction of the bytes that was transferred, 0…1; nil if no transfer runs.
     public var progress: Double?
-    /// The name and the description of the failure; nil if it has not failed.
+    /// The name of the failure; nil if it has not failed.
     public var problem: String?
+    /// The failure in words; nil if it has not failed.
     public var message: String?
 
     public init(

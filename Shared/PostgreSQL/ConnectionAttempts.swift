@@ -5,10 +5,10 @@ import Synchronization
 
 /// Connects to one of the hosts of an address.
 ///
-/// The host that was connected last comes first. If it does not answer within a quarter of a second, or refuses, the
-/// next one is tried at the same time, as RFC 8305 does with the addresses of a host: a lost host costs that time
-/// instead of the whole time limit for connecting. A host that refuses is tried again while another one does not
-/// answer, because the replica of a lost primary server refuses until it is promoted.
+/// The host that was connected last is tried first. If it does not answer within a quarter of a second, or refuses, the
+/// next one is tried at the same time, as RFC 8305 describes for the addresses of a host: a lost host delays the
+/// connection by that time instead of the whole time limit. A host that refuses is tried again while another one does
+/// not answer, because the replica of a lost primary server refuses until it is promoted.
 struct ConnectionAttempts {
     /// Milliseconds after which the next host is tried too.
     static let delay: Int64 = 250
@@ -49,23 +49,23 @@ struct ConnectionAttempts {
             count < 2
             ? [Host(settings: [("dbname", address)], name: "")]
             : (0..<count).map { index in
-                var place: [(name: String, value: String)] = []
-                if index < names.count { place.append(("host", names[index])) }
-                if index < addresses.count { place.append(("hostaddr", addresses[index])) }
+                var own: [(name: String, value: String)] = []
+                if index < names.count { own.append(("host", names[index])) }
+                if index < addresses.count { own.append(("hostaddr", addresses[index])) }
                 if let port = ports.count == 1 ? ports[0] : ports.dropFirst(index).first {
-                    place.append(("port", port))
+                    own.append(("port", port))
                 }
-                let name = place.map(\.value).filter { !$0.isEmpty }.joined(separator: ":")
-                return Host(settings: others + place, name: name)
+                let name = own.map(\.value).filter { !$0.isEmpty }.joined(separator: ":")
+                return Host(settings: others + own, name: name)
             }
         settings = [("client_encoding", "UTF8"), ("fallback_application_name", "safelight")]
-        // Otherwise a single host would be accepted, whatever its role, before the others have answered.
+        // In one pass, the first host that answers would be accepted, whatever its role.
         let isPreference = given["target_session_attrs"] == "prefer-standby" && count > 1
         sessions = isPreference ? ["standby", "any"] : [nil]
         let seconds = given["connect_timeout"].flatMap { Int64($0) } ?? Int64(limits.connectSeconds)
         // To libpq, 0 and negative numbers mean no limit, and it waits at least two seconds.
-        let wanted = seconds > 0 ? max(2, seconds) * 1000 : Int64(Int32.max)
-        milliseconds = limits.connectMilliseconds.map { min(wanted, $0) } ?? wanted
+        let addressLimit = seconds > 0 ? max(2, seconds) * 1000 : Int64(Int32.max)
+        milliseconds = limits.connectMilliseconds.map { min(addressLimit, $0) } ?? addressLimit
     }
 
     private static func parse(_ address: String) throws(PostgreSQLError) -> [String: String] {
@@ -100,14 +100,14 @@ struct ConnectionAttempts {
 
     private func connect(_ session: String?, _ failures: inout [Int: String]) throws(PostgreSQLError) -> OpaquePointer?
     {
-        let first = LastHosts.first(of: address).flatMap { name in hosts.firstIndex { $0.name == name } } ?? 0
+        let first = LastHosts.name(for: address).flatMap { name in hosts.firstIndex { $0.name == name } } ?? 0
         var waiting = ([first] + hosts.indices.filter { $0 != first })[...]
         var running: [Attempt] = []
         defer { for attempt in running { PQfinish(attempt.connection) } }
         let begin = Self.now
         var nextStart = begin
         while !running.isEmpty || !waiting.isEmpty {
-            // A replica is preferred, but a lost one is abandoned if another host has answered.
+            // A replica is preferred, but one that does not answer is abandoned if another host has answered.
             if session == "standby", !failures.isEmpty, Self.now >= begin + 2 * Self.delay { return nil }
             if running.isEmpty || Self.now >= nextStart, let host = waiting.popFirst() {
                 running.append(try start(host, session))
@@ -127,7 +127,7 @@ struct ConnectionAttempts {
                     let name = hosts.count > 1 ? " of \(hosts[attempt.host].name)" : ""
                     failures[attempt.host] = "the server\(name) did not answer in \(milliseconds) ms"
                 default:
-                    running[index].status = advanced(attempt)
+                    running[index].status = advance(attempt)
                     continue
                 }
                 PQfinish(attempt.connection)
@@ -164,14 +164,14 @@ struct ConnectionAttempts {
         guard !running.contains(where: { $0.status == PGRES_POLLING_FAILED || $0.status == PGRES_POLLING_OK }) else {
             return
         }
-        var sockets = running.map(\.wanted)
+        var sockets = running.map(\.pollDescriptor)
         let limit = running.map(\.end).reduce(end, min) - Self.now
         poll(&sockets, nfds_t(sockets.count), Int32(clamping: max(0, limit)))
     }
 
-    /// Returns the next status of a connection, if its socket is ready for it.
-    private func advanced(_ attempt: Attempt) -> PostgresPollingStatusType {
-        var socket = attempt.wanted
+    /// Continues a connection attempt if its socket is ready for it, and returns its status.
+    private func advance(_ attempt: Attempt) -> PostgresPollingStatusType {
+        var socket = attempt.pollDescriptor
         guard poll(&socket, 1, 0) > 0 else { return attempt.status }
         return PQconnectPoll(attempt.connection)
     }
@@ -180,13 +180,13 @@ struct ConnectionAttempts {
         PostgreSQLConnection.trimmed(PQerrorMessage(connection).map { String(cString: $0) } ?? "")
     }
 
-    /// Milliseconds of the monotonic clock.
+    /// The current time of the monotonic clock in milliseconds.
     static var now: Int64 { MonotonicClock.system.nowMicroseconds() / 1000 }
 }
 
 extension ConnectionAttempts.Attempt {
     /// The event of the socket for which libpq waits.
-    fileprivate var wanted: pollfd {
+    fileprivate var pollDescriptor: pollfd {
         let event = status == PGRES_POLLING_READING ? POLLIN : POLLOUT
         return pollfd(fd: PQsocket(connection), events: Int16(event), revents: 0)
     }
@@ -200,13 +200,13 @@ extension String {
     }
 }
 
-/// The host of each address to which this process has connected last.
+/// For each address, the host to which this process has connected last.
 private enum LastHosts {
     /// The maximum number of addresses that are remembered.
     private static let limit = 64
     private static let names = Mutex<[String: String]>([:])
 
-    static func first(of address: String) -> String? { names.withLock { $0[address] } }
+    static func name(for address: String) -> String? { names.withLock { $0[address] } }
 
     static func remember(_ name: String, for address: String) {
         names.withLock { names in

@@ -9,7 +9,7 @@ struct ParameterBuffer {
     /// The number of bytes of all values.
     var size: Int { bytes.count }
 
-    /// Returns the values with the types that they have, for a statement that is not prepared.
+    /// Returns the values with their natural types, for a statement that is not prepared.
     static func natural(
         _ values: [PostgreSQLValue]
     ) throws(PostgreSQLError) -> (types: [UInt32], parameters: ParameterBuffer) {
@@ -57,14 +57,14 @@ struct ParameterBuffer {
     mutating func append(_ number: Int64, as type: UInt32) throws(PostgreSQLError) {
         begin()
         switch type {
-        case PostgreSQLType.int8: bigEndian(number)
+        case PostgreSQLType.int8: appendBigEndian(number)
         case PostgreSQLType.int4:
             guard let small = Int32(exactly: number) else { throw Self.mismatch("the number \(number)", type) }
-            bigEndian(small)
+            appendBigEndian(small)
         case PostgreSQLType.int2:
             guard let small = Int16(exactly: number) else { throw Self.mismatch("the number \(number)", type) }
-            bigEndian(small)
-        case PostgreSQLType.float8: bigEndian(Double(number).bitPattern)
+            appendBigEndian(small)
+        case PostgreSQLType.float8: appendBigEndian(Double(number).bitPattern)
         case PostgreSQLType.bool: bytes.append(number == 0 ? 0 : 1)
         case _ where PostgreSQLType.isText(type): bytes.append(contentsOf: String(number).utf8)
         default: throw Self.mismatch("a whole number", type)
@@ -75,8 +75,8 @@ struct ParameterBuffer {
     mutating func append(_ number: Double, as type: UInt32) throws(PostgreSQLError) {
         begin()
         switch type {
-        case PostgreSQLType.float8: bigEndian(number.bitPattern)
-        case PostgreSQLType.float4: bigEndian(Float(number).bitPattern)
+        case PostgreSQLType.float8: appendBigEndian(number.bitPattern)
+        case PostgreSQLType.float4: appendBigEndian(Float(number).bitPattern)
         case _ where PostgreSQLType.isText(type): bytes.append(contentsOf: String(number).utf8)
         default: throw Self.mismatch("a floating-point number", type)
         }
@@ -96,7 +96,7 @@ struct ParameterBuffer {
         end()
     }
 
-    private mutating func bigEndian(_ number: some FixedWidthInteger) {
+    private mutating func appendBigEndian(_ number: some FixedWidthInteger) {
         withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
     }
 

@@ -6,7 +6,7 @@ extension PostgreSQLConnection {
     public final class Peer: Sendable {
         /// The address and the port of the server: the same for two connections only if they lead to the same one.
         public let server: String
-        /// A descriptor of its own for the connection's socket, because libpq closes its own at any time.
+        /// A duplicate of the descriptor of the connection's socket, because libpq may close its own at any time.
         private let descriptor: Int32
 
         init(_ connection: OpaquePointer) {

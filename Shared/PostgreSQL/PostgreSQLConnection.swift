@@ -3,27 +3,27 @@ import Glibc
 
 /// A connection to a PostgreSQL server. Its calls block the thread; one thread uses it at a time.
 ///
-/// Statements without results can be queued: they are sent at once, and their outcomes are read together with that of the
-/// next statement that has a result. A queued statement that fails is reported by that one.
+/// Statements whose rows are not needed can be queued: they are sent at once, and their results are read together with
+/// that of the next statement that is executed. A queued statement that fails is reported by that one.
 public final class PostgreSQLConnection {
     /// Limits of one connection.
     public struct Limits: Sendable {
         /// The maximum number of prepared statements; the oldest are removed when there are more.
         public var preparedStatements = 512
-        /// The maximum number of queued statements, and of the bytes of their values, before their outcomes are read.
+        /// The maximum number of queued statements, and of the bytes of their values, before their results are read.
         /// Both ends would wait for each other if neither read.
         public var queuedStatements = 256
         public var queuedBytes = 1 << 20
-        /// Seconds for connecting, if the connection string does not say otherwise.
+        /// The maximum number of seconds for connecting, if the connection string does not name one.
         public var connectSeconds = 10
-        /// Milliseconds for connecting, in addition to the limit of the connection string; nil for no further limit.
+        /// A further limit for connecting, in milliseconds; nil for none.
         public var connectMilliseconds: Int64?
 
         /// The default limits.
         public init() {}
     }
 
-    /// The server of this connection, and the way to end it from another thread.
+    /// The server of this connection, through which another thread can end the connection.
     public let peer: Peer
 
     private let connection: OpaquePointer
@@ -63,12 +63,12 @@ public final class PostgreSQLConnection {
     /// True if the connection works, as far as is known without asking the server.
     public var isConnected: Bool { PQstatus(connection) == CONNECTION_OK }
 
-    /// True within a transaction, also within one that has failed.
+    /// True within a transaction, even within one that has failed.
     public var isInTransaction: Bool {
         queued > 0 || [PQTRANS_INTRANS, PQTRANS_INERROR, PQTRANS_ACTIVE].contains(PQtransactionStatus(connection))
     }
 
-    /// True if a statement of the present transaction has failed: it can only be rolled back.
+    /// True if a statement of the current transaction has failed: the transaction can only be rolled back.
     public var hasFailedTransaction: Bool { PQtransactionStatus(connection) == PQTRANS_INERROR || !isConnected }
 
     private func failure() -> PostgreSQLError {
@@ -133,13 +133,13 @@ public final class PostgreSQLConnection {
             return PostgreSQLResult(try checked(result))
         }
         try send(statement)
-        guard let result = try finishPipeline(last: true) else {
+        guard let result = try finishPipeline(returnsLast: true) else {
             throw PostgreSQLError(.disconnected, "the server has sent no result")
         }
         return PostgreSQLResult(result)
     }
 
-    /// Sends a prepared statement whose outcome is read later; see ``flush()``.
+    /// Sends a prepared statement whose result is read later; see ``flush()``.
     public func queue(_ statement: PreparedStatement) throws(PostgreSQLError) {
         defer { statement.reset() }
         try send(statement)
@@ -167,20 +167,20 @@ public final class PostgreSQLConnection {
         queuedBytes += statement.parameters.size
     }
 
-    /// Waits for the outcomes of all queued statements.
+    /// Waits for the results of all queued statements.
     ///
     /// - Throws: the error of the first statement that failed; later ones were not carried out
     public func flush() throws(PostgreSQLError) {
         guard isPipelining else { return }
-        if let result = try finishPipeline(last: false) { PQclear(result) }
+        if let result = try finishPipeline(returnsLast: false) { PQclear(result) }
     }
 
-    /// Reads the outcomes of all queued statements and ends the pipeline.
+    /// Reads the results of all queued statements and ends the pipeline.
     ///
-    /// - Parameter last: returns the result of the last statement
-    private func finishPipeline(last: Bool) throws(PostgreSQLError) -> OpaquePointer? {
+    /// - Parameter returnsLast: true to return the result of the last statement
+    private func finishPipeline(returnsLast: Bool) throws(PostgreSQLError) -> OpaquePointer? {
         var first: PostgreSQLError?
-        var kept: OpaquePointer?
+        var last: OpaquePointer?
         let count = queued
         (queued, queuedBytes) = (0, 0)
         guard PQpipelineSync(connection) == 1 else { throw failure() }
@@ -189,7 +189,7 @@ public final class PostgreSQLConnection {
             while let result = PQgetResult(connection) {
                 let status = PQresultStatus(result)
                 if status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK {
-                    if last, index == count - 1 { kept = result } else { PQclear(result) }
+                    if returnsLast, index == count - 1 { last = result } else { PQclear(result) }
                 } else {
                     if first == nil, status != PGRES_PIPELINE_ABORTED { first = failure(result) }
                     PQclear(result)
@@ -206,13 +206,13 @@ public final class PostgreSQLConnection {
         let isEnded = PQexitPipelineMode(connection) == 1
         if first == nil, !isEnded || !isConnected { first = failure() }
         if let first {
-            if let kept { PQclear(kept) }
+            if let last { PQclear(last) }
             throw first
         }
-        return kept
+        return last
     }
 
-    /// Executes a statement once, with values of the types that they have.
+    /// Executes a statement once, with values of their natural types.
     public func execute(_ sql: String, _ values: [PostgreSQLValue] = []) throws(PostgreSQLError) -> PostgreSQLResult {
         try flush()
         let (types, parameters) = try ParameterBuffer.natural(values)
@@ -240,7 +240,7 @@ public final class PostgreSQLConnection {
         do {
             while let result = PQgetResult(connection) {
                 guard PQresultStatus(result) == PGRES_SINGLE_TUPLE else {
-                    // The last result has no rows; an error has taken its place.
+                    // The last result has no rows, or is an error.
                     PQclear(try checked(result))
                     continue
                 }
@@ -269,10 +269,10 @@ public final class PostgreSQLConnection {
         guard PQsendQueryParams(connection, sql, 0, nil, nil, nil, nil, 1) == 1 else { throw failure() }
         let end = ConnectionAttempts.now + Int64(limit)
         while PQisBusy(connection) == 1 {
-            var wanted = pollfd(fd: PQsocket(connection), events: Int16(POLLIN), revents: 0)
-            let left = Int32(max(0, end - ConnectionAttempts.now))
-            guard left > 0, poll(&wanted, 1, left) != 0 else {
-                // Only libpq knows the state of the connection: its socket is closed below it, and it cannot be used
+            var event = pollfd(fd: PQsocket(connection), events: Int16(POLLIN), revents: 0)
+            let remaining = Int32(max(0, end - ConnectionAttempts.now))
+            guard remaining > 0, poll(&event, 1, remaining) != 0 else {
+                // libpq has no time limit for a result: the socket is shut down, and the connection cannot be used
                 // again.
                 shutdown(PQsocket(connection), Int32(SHUT_RDWR))
                 _ = PQconsumeInput(connection)
@@ -302,7 +302,7 @@ public final class PostgreSQLConnection {
         }
     }
 
-    // MARK: Bulk
+    // MARK: Bulk copies
 
     /// Sends rows to `COPY table (columns) FROM STDIN (FORMAT binary)`.
     ///
@@ -315,16 +315,16 @@ public final class PostgreSQLConnection {
         try flush()
         PQclear(try checked(PQexec(connection, sql)))
         var count = 0
-        // The signature, no flags, and no extension of the header.
+        // The header: the signature, no flags, and no extension.
         var block: [UInt8] = Array("PGCOPY\n".utf8) + [0xFF, 0x0D, 0x0A, 0] + [UInt8](repeating: 0, count: 8)
         do {
             while let row = try next() {
                 CopyFormat.append(row, to: &block)
                 count += 1
-                if block.count >= Self.copyBlock { try put(&block) }
+                if block.count >= Self.copyBlock { try send(&block) }
             }
             block += [0xFF, 0xFF]
-            try put(&block)
+            try send(&block)
         } catch {
             _ = PQputCopyEnd(connection, "the sender has failed")
             while let result = PQgetResult(connection) { PQclear(result) }
@@ -342,7 +342,7 @@ public final class PostgreSQLConnection {
 
     private static let copyBlock = 256 << 10
 
-    private func put(_ block: inout [UInt8]) throws(PostgreSQLError) {
+    private func send(_ block: inout [UInt8]) throws(PostgreSQLError) {
         let sent = block.withUnsafeBytes { bytes in
             PQputCopyData(connection, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(bytes.count))
         }
@@ -352,7 +352,7 @@ public final class PostgreSQLConnection {
 
     // MARK: Notifications
 
-    /// The payload and channel of a notification.
+    /// A notification of the server.
     public struct Notification: Sendable, Equatable {
         /// The channel's name.
         public var channel: String
@@ -365,14 +365,14 @@ public final class PostgreSQLConnection {
     /// - Parameter milliseconds: the maximum time to wait
     public func notifications(waiting milliseconds: Int32) throws(PostgreSQLError) -> [Notification] {
         try flush()
-        var found = try arrived()
+        var found = try receivedNotifications()
         guard found.isEmpty, milliseconds > 0 else { return found }
-        var wanted = pollfd(fd: PQsocket(connection), events: Int16(POLLIN), revents: 0)
-        if poll(&wanted, 1, milliseconds) > 0 { found = try arrived() }
+        var event = pollfd(fd: PQsocket(connection), events: Int16(POLLIN), revents: 0)
+        if poll(&event, 1, milliseconds) > 0 { found = try receivedNotifications() }
         return found
     }
 
-    private func arrived() throws(PostgreSQLError) -> [Notification] {
+    private func receivedNotifications() throws(PostgreSQLError) -> [Notification] {
         guard PQconsumeInput(connection) == 1 else { throw failure() }
         var found: [Notification] = []
         while let notification = PQnotifies(connection) {

@@ -9,7 +9,7 @@ public final class PostgreSQLResult {
 
     /// - Parameters:
     ///   - result: this object frees it
-    ///   - types: the types of the columns, if they are known from a result before
+    ///   - types: the types of the columns, if they are known from an earlier result
     init(_ result: OpaquePointer, types: [UInt32]? = nil) {
         self.result = result
         count = Int(PQntuples(result))
@@ -30,7 +30,7 @@ public final class PostgreSQLResult {
     /// Returns true if a value is NULL.
     public func isNull(_ row: Int, _ column: Int) -> Bool { PQgetisnull(result, Int32(row), Int32(column)) == 1 }
 
-    /// The bytes of a value, as the server has sent them; empty for NULL.
+    /// Returns the bytes of a value, as the server has sent them; empty for NULL.
     private func block(_ row: Int, _ column: Int) -> UnsafeRawBufferPointer {
         let start = PQgetvalue(result, Int32(row), Int32(column))
         return UnsafeRawBufferPointer(start: start, count: Int(PQgetlength(result, Int32(row), Int32(column))))

@@ -1,4 +1,4 @@
-/// A value that is sent to the server.
+/// A value of a parameter or of a column.
 public enum PostgreSQLValue: Sendable, Equatable {
     /// NULL.
     case null

@@ -1,7 +1,7 @@
 /// The EXIF orientations 1 to 8 as arithmetic on pixels.
 public enum Orientations {
     /// Returns true if the orientation swaps width and height.
-    public static func isTurned(_ orientation: Int) -> Bool { orientation >= 5 }
+    public static func swapsSides(_ orientation: Int) -> Bool { orientation >= 5 }
 
     /// Returns the position of a stored pixel in the upright image of `width` by `height`; unchanged if the orientation
     /// is unknown.

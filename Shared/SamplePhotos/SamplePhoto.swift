@@ -45,12 +45,12 @@ public struct SamplePhoto: Sendable {
 
     /// The file that a camera would write: a JPEG whose stored pixels are rotated according to its orientation.
     public var jpeg: [UInt8] {
-        let isTurned = Orientations.isTurned(orientation)
+        let swapsSides = Orientations.swapsSides(orientation)
         let painter = ScenePainter(scene, width: width, height: height)
         let segments = exif.map { [$0.segment] } ?? []
         return JPEGEncoder.encode(
-            width: isTurned ? height : width,
-            height: isTurned ? width : height,
+            width: swapsSides ? height : width,
+            height: swapsSides ? width : height,
             segments: segments
         ) { x, y in
             let position = Orientations.displayed(x, y, width: width, height: height, orientation: orientation)

@@ -233,5 +233,5 @@ struct ScenePainter {
         smooth(x, 0.5) * 0.6 + smooth(x * 2.7, 4.5) * 0.28 + smooth(x * 7, 8.5) * 0.12
     }
 
-    private static func ease(_ share: Float) -> Float { share * share * (3 - 2 * share) }
+    private static func ease(_ fraction: Float) -> Float { fraction * fraction * (3 - 2 * fraction) }
 }

@@ -12,9 +12,9 @@ struct Tint {
         self.blue = blue
     }
 
-    /// Mixes two colours: a share of 0 is this colour, 1 the other.
-    func mixed(with other: Tint, _ share: Float) -> Tint {
-        let part = min(1, max(0, share))
+    /// Mixes two colours: a fraction of 0 is this colour, 1 the other.
+    func mixed(with other: Tint, _ fraction: Float) -> Tint {
+        let part = min(1, max(0, fraction))
         return Tint(
             red + (other.red - red) * part,
             green + (other.green - green) * part,

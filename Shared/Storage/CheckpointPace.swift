@@ -8,11 +8,11 @@ struct CheckpointPace {
     private let allowed: ClosedRange<Int>
     /// The size of the log at the last call of ``isDue(_:)``.
     private var logPages = 0
-    /// True if no part of the present log has been written into the database yet.
+    /// True if no part of the current log has been written into the database yet.
     private var isUnwritten = true
 
     /// The maximum time that commits should wait, in microseconds.
-    static let longestPause: Int64 = 100_000
+    static let longestWait: Int64 = 100_000
 
     /// - Parameter maxPages: the size on a fast disk; that on the slowest is a sixteenth of it
     init(maxPages: Int) {
@@ -38,9 +38,9 @@ struct CheckpointPace {
     ///   - isWhole: true if the database has the whole log now
     ///   - duration: microseconds
     mutating func checkpointEnded(isWhole: Bool, after duration: Int64) {
-        if duration > Self.longestPause {
+        if duration > Self.longestWait {
             pages = max(allowed.lowerBound, pages / 2)
-        } else if duration < Self.longestPause / 2, isWhole, isUnwritten {
+        } else if duration < Self.longestWait / 2, isWhole, isUnwritten {
             pages = min(allowed.upperBound, pages * 2)
         }
         isUnwritten = false

@@ -22,19 +22,19 @@ public enum DatabaseCheck: Sendable, Equatable {
     /// - Throws: ``StorageError/corrupt(_:)`` with what is wrong and what to do.
     static func quick(_ writer: some DatabaseWriter, path: String, seconds: Double) throws -> DatabaseCheck {
         guard seconds > 0 else { return .skipped }
-        let box = Running()
+        let state = RunningState()
         // A queue of its own: threads of the global queues may all be busy.
         let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "database-check"))
         // Repeats, because an interrupt has no effect before the statement runs.
         timer.schedule(deadline: .now() + seconds, repeating: .milliseconds(20))
         timer.setEventHandler {
             // Interrupts only the check: statements that run after it must not be interrupted.
-            box.whileRunning { writer.interrupt() }
+            state.whileRunning { writer.interrupt() }
         }
         timer.resume()
         defer {
             timer.cancel()
-            box.end()
+            state.end()
         }
         let check: DatabaseCheck
         do {
@@ -44,7 +44,7 @@ public enum DatabaseCheck: Sendable, Equatable {
             check = .unfinished
         }
         // The next statement must not be interrupted.
-        box.end()
+        state.end()
         // The check has read pages into the connection's cache that may not be needed for days.
         try writer.writeWithoutTransaction { try $0.execute(sql: "PRAGMA shrink_memory") }
         safelight_return_freed_memory()
@@ -110,7 +110,7 @@ public enum DatabaseCheck: Sendable, Equatable {
         }
     }
 
-    private final class Running: Sendable {
+    private final class RunningState: Sendable {
         private let isRunning = Mutex(true)
         func end() { isRunning.withLock { $0 = false } }
         func whileRunning(_ body: () -> Void) { isRunning.withLock { if $0 { body() } } }
@@ -142,7 +142,7 @@ extension DatabaseFile {
         }
     }
 
-    /// Refuses a copy that does not fit on its disk. The library may be on the same one, and needs space for its
+    /// Refuses a copy that does not fit on its disk. The library may be on the same disk, and needs space for its
     /// changes.
     private func requireSpace(forCopyAt path: String) throws {
         let bytes = try pool.read { database in
@@ -152,7 +152,7 @@ extension DatabaseFile {
         }
         let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         var status = statvfs()
-        // Some filesystems do not know their size.
+        // Some filesystems report no size.
         guard statvfs(folder, &status) == 0, status.f_blocks > 0 else { return }
         guard Double(status.f_bavail) * Double(status.f_frsize) < Double(bytes) else { return }
         throw StorageError.notEnoughSpace(

@@ -18,8 +18,8 @@ public final class DatabaseFile: Sendable {
         public var busySeconds = 5.0
         /// The memory for cached pages in bytes: one half for the writer, the other for all readers together.
         public var pageCacheBytes = 64 << 20
-        /// The size of the write-ahead log, in pages, from which ``checkpointIfDue()`` checkpoints on a fast disk: 64 MiB.
-        /// On a slow one it does so from a sixteenth of it, and a commit itself at twice the size.
+        /// The size of the write-ahead log, in pages, from which ``checkpointIfDue()`` checkpoints on a fast disk: 64
+        /// MiB. On a slow one it does so from a sixteenth of it, and a commit itself at twice the size.
         public var checkpointPages = 16_000
         /// The time limit of `PRAGMA quick_check` at start, in seconds; 0 skips the check.
         public var checkSeconds = 0.0
@@ -55,11 +55,11 @@ public final class DatabaseFile: Sendable {
         do {
             try Self.syncLog(of: path)
             try Self.requireKnownVersion(path, migrator)
-            let place = FilePlace()
-            let log = LogSize(most: options.checkpointPages * 2)
+            let openedFile = OpenedFile()
+            let log = LogSize(maxPages: options.checkpointPages * 2)
             self.log = log
             pace = Mutex(CheckpointPace(maxPages: options.checkpointPages))
-            pool = try DatabasePool(path: path, configuration: Self.configuration(options, place, log))
+            pool = try DatabasePool(path: path, configuration: Self.configuration(options, openedFile, log))
             try pool.writeWithoutTransaction { database in
                 // Set after opening, because opening a pool in WAL mode sets NORMAL.
                 try database.execute(sql: "PRAGMA synchronous = FULL")
@@ -69,14 +69,14 @@ public final class DatabaseFile: Sendable {
             if try pool.read(migrator.hasBeenSuperseded) { throw Self.newerVersion(path) }
             try migrator.migrate(pool)
             try pool.writeWithoutTransaction(Self.requireFull)
-            try place.remember(path)
+            try openedFile.record(path)
         } catch {
             throw StorageError(database: error, path: path)
         }
     }
 
-    /// Makes the log durable that an earlier process has left. If it was killed while it synced a commit, that commit
-    /// can be read from the page cache, and a reply about it must not be lost in a power failure.
+    /// Makes the log of an earlier process durable. If that process was killed while it synced a commit, the commit can
+    /// be read from the page cache, and must not be lost in a power failure after a reply has shown it.
     private static func syncLog(of path: String) throws(StorageError) {
         let log = path + "-wal"
         guard access(log, F_OK) == 0 else { return }
@@ -86,7 +86,7 @@ public final class DatabaseFile: Sendable {
     /// Refuses a database of a newer version before a connection that may write is opened: opening a pool writes to the
     /// file.
     ///
-    /// A file that cannot be read only is left to the errors of the pool.
+    /// If the file cannot be opened read-only, the pool reports the error.
     private static func requireKnownVersion(_ path: String, _ migrator: DatabaseMigrator) throws {
         guard access(path, F_OK) == 0 else { return }
         var configuration = GRDB.Configuration()
@@ -99,17 +99,17 @@ public final class DatabaseFile: Sendable {
 
     private static func newerVersion(_ path: String) -> StorageError {
         .newerVersion(
-            "\(path) was written by a newer version of Safelight; run that version, or restore a backup of this version "
-                + "into another folder"
+            "\(path) was written by a newer version of Safelight; run that version, or restore a backup of this "
+                + "version into another folder"
         )
     }
 
-    /// The place of the database file. A connection that is opened later must not open another library's file, which
+    /// The database file that was opened. A connection that is opened later must not open another library's file, which
     /// may be at the same path by then.
-    private final class FilePlace: Sendable {
+    private final class OpenedFile: Sendable {
         private let presence = Mutex<FilePresence?>(nil)
 
-        func remember(_ path: String) throws(StorageError) {
+        func record(_ path: String) throws(StorageError) {
             let found = try FilePresence(of: path)
             presence.withLock { $0 = found }
         }
@@ -125,9 +125,9 @@ public final class DatabaseFile: Sendable {
     private final class LogSize: @unchecked Sendable {
         private let size: UnsafeMutablePointer<safelight_log_size>
 
-        init(most: Int) {
+        init(maxPages: Int) {
             size = .allocate(capacity: 1)
-            size.initialize(to: safelight_log_size(pages: 0, most_pages: Int32(clamping: most)))
+            size.initialize(to: safelight_log_size(pages: 0, max_pages: Int32(clamping: maxPages)))
         }
 
         deinit { size.deallocate() }
@@ -223,7 +223,7 @@ public final class DatabaseFile: Sendable {
 
     // MARK: Opening
 
-    private static func configuration(_ options: Options, _ place: FilePlace, _ log: LogSize) -> Configuration {
+    private static func configuration(_ options: Options, _ file: OpenedFile, _ log: LogSize) -> Configuration {
         var configuration = Configuration()
         configuration.label = "database"
         configuration.maximumReaderCount = max(1, options.readers)
@@ -232,7 +232,7 @@ public final class DatabaseFile: Sendable {
         configuration.persistentReadOnlyConnections = true
         configuration.publicStatementArguments = false
         configuration.prepareDatabase { database in
-            try place.check()
+            try file.check()
             // A damaged or hostile schema must not call functions with side effects.
             try database.execute(sql: "PRAGMA trusted_schema = OFF")
             try database.execute(sql: "PRAGMA cell_size_check = ON")
@@ -240,8 +240,8 @@ public final class DatabaseFile: Sendable {
             try database.execute(sql: "PRAGMA mmap_size = 0")
             if database.configuration.readonly {
                 try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
-                let reader = options.pageCacheBytes / 2 / max(1, options.readers)
-                try database.execute(sql: "PRAGMA cache_size = -\(reader >> 10)")
+                let readerBytes = options.pageCacheBytes / 2 / max(1, options.readers)
+                try database.execute(sql: "PRAGMA cache_size = -\(readerBytes >> 10)")
             } else {
                 log.follow(database)
                 try database.execute(sql: "PRAGMA cache_size = -\(options.pageCacheBytes >> 11)")

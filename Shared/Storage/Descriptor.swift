@@ -81,9 +81,9 @@ struct Descriptor: ~Copyable {
     func next(upTo count: Int) throws(StorageError) -> [UInt8] {
         var problem: Int32 = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
-            let got = withRetries { Glibc.read(number, buffer.baseAddress, count) }
-            problem = got < 0 ? errno : 0
-            used = max(got, 0)
+            let result = withRetries { Glibc.read(number, buffer.baseAddress, count) }
+            problem = result < 0 ? errno : 0
+            used = max(result, 0)
         }
         guard problem == 0 else { throw .system(problem, "read") }
         return bytes

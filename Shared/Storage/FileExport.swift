@@ -117,7 +117,7 @@ public final class FileExport: Sendable {
         try DirectoryOperations.sync(String(path[...(path.lastIndex(of: "/") ?? path.startIndex)]))
     }
 
-    /// Gives an open file a name, which no other file has.
+    /// Gives an open file a name that no other file has.
     private func link(_ descriptor: String, to name: String) throws(StorageError) {
         guard linkat(AT_FDCWD, descriptor, AT_FDCWD, name, AT_SYMLINK_FOLLOW) != 0 else { return }
         throw errno == EEXIST && !replaces ? Self.exists(path) : .system(errno, "link \(name)")
@@ -131,7 +131,7 @@ public final class FileExport: Sendable {
         }
     }
 
-    /// Removes what was copied; does nothing after ``finish()`` or an earlier call.
+    /// Removes the copied bytes; does nothing after ``finish()`` or an earlier call.
     public func cancel() {
         let wasOpen = state.withLock { state in
             let wasOpen = state.target != nil

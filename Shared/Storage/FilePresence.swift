@@ -7,7 +7,7 @@ public struct FilePresence: Sendable {
     private let device: dev_t
     private let inode: ino_t
 
-    /// Remembers the file or folder that is at a path now.
+    /// Records the file or folder that is at a path now.
     ///
     /// - Throws: ``StorageError`` if there is no file, or the system call fails.
     public init(of path: String) throws(StorageError) {
@@ -36,5 +36,26 @@ public struct FilePresence: Sendable {
         if status.st_dev != device, !isOtherFile { return .offline("the volume of \(path) is not mounted") }
         if current == path, status.st_dev == device, status.st_ino == inode { return nil }
         return .relinquished("\(path) was moved, renamed or deleted")
+    }
+}
+
+// MARK: - The store
+
+/// The presence of the store at the path where it was opened.
+extension ResourceStore {
+    /// Returns the reason why the folder of the store is no longer at its path: ``StorageError/offline(_:)`` or
+    /// ``StorageError/relinquished(_:)``; nil if it is.
+    public func absence() -> StorageError? { presence.absence() }
+
+    /// The folders in which every stored file is created.
+    public var foldersToWrite: [String] { [root, incoming] }
+
+    /// Writes a temporary file of 1 MiB and removes it, to find out whether files can be stored.
+    ///
+    /// - Throws: ``StorageError`` if that fails.
+    public func probe() throws(StorageError) {
+        let writer = try writer(limit: Int64(Self.stepBytes))
+        defer { writer.cancel() }
+        try writer.append([UInt8](repeating: 0, count: Self.stepBytes))
     }
 }

@@ -131,7 +131,7 @@ public final class HeadFile: Sendable {
         return files.head.isSameFile(as: try FileBirth(path: path)) ? .same : .otherHead
     }
 
-    /// Replaces the file by a new one whose head contains the present identities; durable when it returns. A power
+    /// Replaces the file by a new one whose head contains the current identities; durable when it returns. A power
     /// failure leaves either the old or the new file.
     ///
     /// - Returns: the new file; on a full disk the old one, updated.
@@ -142,29 +142,30 @@ public final class HeadFile: Sendable {
         unlink(partial)
         do throws(StorageError) {
             let file = try HeadFile(path: partial, database: database)
-            try file.nameFiles(head: partial)
+            try file.setIdentities(headPath: partial)
             try file.store(library: library, sequence: sequence)
             guard rename(partial, path) == 0 else { throw .system(errno, "rename to \(path)") }
             try DirectoryOperations.sync(Self.folder(of: path))
             return try HeadFile(path: path, database: database)
         } catch .notEnoughSpace {
             unlink(partial)
-            try nameFiles(head: path)
+            try setIdentities(headPath: path)
             try store(library: library, sequence: sequence)
             return self
         }
     }
 
-    private func nameFiles(head: String) throws(StorageError) {
+    /// Reads the identities that are stored with the next head.
+    private func setIdentities(headPath: String) throws(StorageError) {
         guard let database else { return }
-        let files = Files(head: try FileBirth(path: head), database: try FileBirth(path: database))
+        let files = Files(head: try FileBirth(path: headPath), database: try FileBirth(path: database))
         state.withLock { $0.files = files }
     }
 
     /// Stores the head. When this returns it survives the end of any process, and with `isDurable` also a power
     /// failure.
     ///
-    /// If a power failure discards it, an older head remains, never none.
+    /// If a power failure discards it, an older head remains.
     ///
     /// - Parameters:
     ///   - library: the id of the history, 1 to 128 bytes.

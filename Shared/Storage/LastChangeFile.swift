@@ -28,7 +28,7 @@ public final class LastChangeFile: Sendable {
 
     /// Opens the file, or creates it, for a library at a sequence.
     ///
-    /// An existing file is kept and overwritten, because processes that run have it mapped.
+    /// An existing file is overwritten and not replaced, because running processes have it mapped.
     ///
     /// - Parameters:
     ///   - path: the file; its folder must exist.
@@ -41,7 +41,7 @@ public final class LastChangeFile: Sendable {
         }
         let slots = [Int64](repeating: sequence, count: Self.slots)
         let content = LastChangeLayout.header(library: library, sequence: sequence) + Self.bytes(of: slots[...])
-        if let file = Self.existing(path) {
+        if let file = Self.openExisting(path) {
             try file.write(content, at: 0)
             state = Mutex(State(file: file, slots: slots))
         } else {
@@ -83,8 +83,8 @@ public final class LastChangeFile: Sendable {
         }
     }
 
-    /// Opens a complete file of this layout; nil if there is none.
-    private static func existing(_ path: String) -> Descriptor? {
+    /// Opens a complete file of this layout; returns nil if there is none.
+    private static func openExisting(_ path: String) -> Descriptor? {
         guard let file = try? Descriptor(opening: path, O_RDWR | O_NOFOLLOW),
             let status = try? file.status(), Int(status.st_size) == LastChangeLayout.bytes,
             (try? file.read(count: LastChangeLayout.magic.count, at: 0)) == LastChangeLayout.magic

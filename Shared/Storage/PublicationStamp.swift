@@ -7,7 +7,7 @@ import Glibc
 /// with their digests, without a table and without reading the files. On a filesystem without nanoseconds every file is
 /// compared, which only takes more time.
 enum PublicationStamp {
-    private static let second: UInt64 = 1_000_000_000
+    private static let nanosecondsPerSecond: UInt64 = 1_000_000_000
 
     /// Returns true if, by its status, a file is the one that was published under a digest.
     static func isIntact(_ status: stat, _ digest: ResourceDigest) -> Bool {
@@ -26,14 +26,14 @@ enum PublicationStamp {
         _ = utimensat(AT_FDCWD, path, &times, AT_SYMLINK_NOFOLLOW)
     }
 
-    /// Removes the stamp of an open file, so that good bytes that arrive later replace it.
+    /// Removes the stamp of an open file, so that intact bytes that arrive later replace it.
     ///
     /// Errors are ignored (another owner, a read-only disk): the next complete read finds the damage again.
     static func remove(from descriptor: Int32, _ digest: ResourceDigest) {
         var status = stat()
         guard fstat(descriptor, &status) == 0, isIntact(status, digest) else { return }
         var time = status.st_mtim
-        time.tv_nsec = Int((checkValue(digest, status) + 1) % second)
+        time.tv_nsec = Int((checkValue(digest, status) + 1) % nanosecondsPerSecond)
         var times = [timespec(tv_sec: 0, tv_nsec: omit), time]
         _ = futimens(descriptor, &times)
     }
@@ -46,7 +46,7 @@ enum PublicationStamp {
         for number in [UInt64(status.st_ino), UInt64(bitPattern: Int64(status.st_size))] {
             for shift in stride(from: UInt64(0), to: 64, by: 8) { mix(UInt8(truncatingIfNeeded: number >> shift)) }
         }
-        return hash % second
+        return hash % nanosecondsPerSecond
     }
 
     /// `UTIME_OMIT` of `utimensat(2)`, a macro that is not imported into Swift.

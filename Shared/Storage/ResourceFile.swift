@@ -37,9 +37,9 @@ public final class ResourceFile: Sendable {
             throw .invalid("a range must begin at 0 or later and have at most \(ResourceStore.largestRead) bytes")
         }
         guard offset < size else { return [] }
-        let wanted = min(Int64(count), size - offset)
+        let length = min(Int64(count), size - offset)
         let file = Descriptor(owning: descriptor)
-        let result = Result { () throws(StorageError) in try file.read(count: Int(wanted), at: offset) }
+        let result = Result { () throws(StorageError) in try file.read(count: Int(length), at: offset) }
         // The descriptor stays owned by this object.
         _ = file.release()
         return try result.get()
@@ -78,7 +78,7 @@ public final class ResourceFile: Sendable {
 
     /// Compares the hash of all bytes with the digest under which they are stored.
     ///
-    /// A stored file with another hash is marked as damaged, and is replaced when good bytes arrive.
+    /// A stored file with another hash is marked as damaged, and is replaced when intact bytes arrive.
     ///
     /// - Throws: ``StorageError/resourceChanged(_:)`` if they differ.
     public func require(_ found: ResourceDigest) throws(StorageError) {

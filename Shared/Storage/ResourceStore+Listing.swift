@@ -20,8 +20,8 @@ extension ResourceStore {
     /// Returns the time at which the last file was stored in a store at a path, in microseconds since 1970; nil if
     /// there is no store.
     ///
-    /// Every stored file was renamed out of the same folder, whose times are those of the last change of its names. No
-    /// file was made later, unless the clock was ahead at that time and was set back since.
+    /// Every stored file was renamed out of one folder, and each rename updates that folder's times. So no file was
+    /// stored later, unless the clock has been set back since.
     public static func lastStored(root: String) throws(StorageError) -> Int64? {
         do throws(StorageError) {
             let status = try DirectoryOperations.status("\(root)/\(incomingName)")
@@ -31,18 +31,18 @@ extension ResourceStore {
         }
     }
 
-    /// Returns true if the file of a digest, or its reference, was made after a time and not after another one, in
+    /// Returns true if the file of a digest, or its reference, was created after `time` and not after `end`, in
     /// microseconds since 1970.
     ///
     /// Its birth time is compared. Reading a file, or removing another link to it, changes `st_ctime`, which is
     /// compared only on filesystems without birth times.
-    public func wasMade(_ digest: ResourceDigest, after time: Int64, until end: Int64 = .max) -> Bool {
+    public func wasCreated(_ digest: ResourceDigest, after time: Int64, until end: Int64 = .max) -> Bool {
         [path(of: digest), referencePath(of: digest)].contains { path in
             guard let status = try? DirectoryOperations.status(path), let birth = try? FileBirth(path: path) else {
                 return false
             }
-            let made = birth.birth != 0 ? birth.birth / 1000 : microseconds(status.st_ctim)
-            return made > time && made <= end
+            let created = birth.birth != 0 ? birth.birth / 1000 : microseconds(status.st_ctim)
+            return created > time && created <= end
         }
     }
 
@@ -107,4 +107,77 @@ extension ResourceStore {
             }
         }
     }
+}
+
+// MARK: - Last uses
+
+/// The files of a store and their last uses.
+///
+/// The last use is the file's access time. It is set when a file is opened, at most once a second, also on filesystems
+/// that are mounted without access times.
+extension ResourceStore {
+    /// A stored file.
+    public struct LocalFile: Sendable {
+        public let digest: ResourceDigest
+        /// The size in bytes.
+        public let size: Int64
+        /// The time of its last use, in microseconds since 1970.
+        public let lastUse: Int64
+    }
+
+    /// Calls `visit` for each stored file, folder by folder, in no particular order.
+    public func forEachFile(_ visit: (LocalFile) -> Void) throws(StorageError) {
+        for part in Self.parts {
+            do throws(StorageError) {
+                for second in try DirectoryOperations.names(in: "\(root)/\(part)") where second.count == 2 {
+                    for name in try DirectoryOperations.names(in: "\(root)/\(part)/\(second)") {
+                        guard let digest = ResourceDigest(name),
+                            let status = try? DirectoryOperations.status(path(of: digest))
+                        else { continue }
+                        visit(
+                            LocalFile(
+                                digest: digest,
+                                size: Int64(status.st_size),
+                                lastUse: microseconds(status.st_atim)
+                            )
+                        )
+                    }
+                }
+            } catch .notFound {
+                continue
+            }
+        }
+    }
+
+    /// Returns the file of a digest; nil if it is not stored.
+    public func localFile(of digest: ResourceDigest) -> LocalFile? {
+        guard let status = try? DirectoryOperations.status(path(of: digest)) else { return nil }
+        return LocalFile(digest: digest, size: Int64(status.st_size), lastUse: microseconds(status.st_atim))
+    }
+
+    /// Returns true if the bytes of a digest, or a reference to them, are on this machine.
+    public func isLocal(_ digest: String) -> Bool {
+        guard let digest = ResourceDigest(digest) else { return false }
+        return contains(digest) || access(referencePath(of: digest), F_OK) == 0
+    }
+
+    /// The seconds between two updates of a file's last use.
+    private static let useInterval = 1
+
+    /// Records the use of a stored file that has just been opened.
+    static func recordUse(of file: ResourceFile) {
+        var status = stat()
+        var now = timespec()
+        guard fstat(file.descriptor, &status) == 0, clock_gettime(CLOCK_REALTIME, &now) == 0,
+            now.tv_sec - status.st_atim.tv_sec >= useInterval || now.tv_sec < status.st_atim.tv_sec
+        else { return }
+        // The modification time is the stamp of publication and is not changed. This fails for another user's file.
+        var times = [now, timespec(tv_sec: 0, tv_nsec: PublicationStamp.omit)]
+        _ = futimens(file.descriptor, &times)
+    }
+}
+
+func microseconds(_ time: timespec) -> Int64 {
+    let (whole, overflow) = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000)
+    return overflow ? Int64.max : whole &+ Int64(time.tv_nsec) / 1000
 }

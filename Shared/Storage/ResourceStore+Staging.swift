@@ -8,7 +8,7 @@ public struct StagedResource: Sendable {
     /// The number of failed syncs when the bytes were written; nil if they were made durable at once.
     let failedSyncs: Int?
 
-    /// Bytes that are durable already.
+    /// Wraps bytes that are durable already.
     public init(durable stored: StoredResource) { self.init(stored: stored, failedSyncs: nil) }
 
     init(stored: StoredResource, failedSyncs: Int?) {
@@ -22,8 +22,9 @@ public struct StagedResource: Sendable {
 /// A staged file has its name at once, but no ``PublicationStamp`` before it is durable. A system that loses its power
 /// in between leaves a file without a stamp, which is read and compared when its bytes arrive again.
 extension ResourceStore {
-    /// Up to this many files are synced one by one: syncing a filesystem also waits for what other programs wrote.
-    static let mostSyncedSingly = 3
+    /// The maximum number of files that are synced one by one: syncing a filesystem also waits for the writes of other
+    /// programs.
+    static let maxSyncedSingly = 3
 
     /// Stages bytes; ``makeDurable(_:)`` must follow.
     ///
@@ -60,13 +61,13 @@ extension ResourceStore {
         let lease = lease(digest)
         var isSynced = false
         while true {
-            let present = try look(at: digest, size: size, verifies: verifies, hidesPresence: hidesPresence)
-            if hidesPresence, present.isGood, !isSynced {
+            let found = try examine(digest, size: size, verifies: verifies, hidesPresence: hidesPresence)
+            if hidesPresence, found.isGood, !isSynced {
                 try syncIncoming(path)
                 isSynced = true
             }
             // Assets may refer to a damaged file, so only durable bytes replace it.
-            if case .damaged = present {
+            if case .damaged = found {
                 return StagedResource(
                     durable: try publish(
                         path,
@@ -77,17 +78,17 @@ extension ResourceStore {
                     )
                 )
             }
-            let isPlaced = try stripe(of: digest).mutex.withLock { (publications) throws(StorageError) in
+            let isStored = try stripe(of: digest).mutex.withLock { (publications) throws(StorageError) in
                 publications += 1
-                return try place(path, as: digest, present)
+                return try renameOrRemove(path, as: digest, found)
             }
-            guard isPlaced else { continue }
+            guard isStored else { continue }
             let stored = StoredResource(
                 digest: digest,
                 size: size,
-                wasPresent: present.isGood,
+                wasPresent: found.isGood,
                 isHealed: false,
-                isHealingOpen: present.isGood && isHealingOpen(digest),
+                isHealingOpen: found.isGood && isHealingOpen(digest),
                 lease: lease
             )
             return StagedResource(stored: stored, failedSyncs: failedSyncs)
@@ -96,9 +97,13 @@ extension ResourceStore {
 
     /// Renames a file, or removes it if the bytes are stored; returns false if the target has changed since it was
     /// examined. The digest's lock is held.
-    private func place(_ path: String, as digest: ResourceDigest, _ present: Present) throws(StorageError) -> Bool {
+    private func renameOrRemove(
+        _ path: String,
+        as digest: ResourceDigest,
+        _ found: TargetState
+    ) throws(StorageError) -> Bool {
         let target = self.path(of: digest)
-        guard case .good(let state) = present else {
+        guard case .good(let state) = found else {
             try createFolders(of: digest)
             try watcher?(.rename(path, target))
             return try DirectoryOperations.renameExclusively(path, to: target)
@@ -123,7 +128,7 @@ extension ResourceStore {
         let pending = staged.filter { $0.failedSyncs != nil }.map(\.stored)
         guard !pending.isEmpty else { return }
         do throws(StorageError) {
-            if pending.count <= Self.mostSyncedSingly {
+            if pending.count <= Self.maxSyncedSingly {
                 for resource in pending { try sync(resource.digest) }
             } else {
                 try syncFilesystem(staged)
@@ -142,8 +147,8 @@ extension ResourceStore {
         }
     }
 
-    /// The system reports a write error once. The sync that receives the report need not be that of the files whose
-    /// bytes were lost, so it fails for all files that were written before.
+    /// Syncs the filesystem, and throws if a sync has failed since any of the files was written. The system reports a
+    /// write error once, and the sync that receives the report need not be that of the files whose bytes were lost.
     private func syncFilesystem(_ staged: [StagedResource]) throws(StorageError) {
         do throws(StorageError) {
             try watcher?(.syncFilesystem(root))

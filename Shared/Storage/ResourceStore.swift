@@ -35,7 +35,8 @@ public final class ResourceStore: Sendable {
     /// The folders whose own entries are durable.
     let durableFolders = Mutex<Set<String>>([])
     private let stripes: [LockStripe]
-    private let holds = Mutex(0)
+    /// The number of running backups, each of which suspends removals.
+    private let suspensions = Mutex(0)
     private let leases = ResourceLeases()
 
     // A digest always maps to the same stripe, so that publishing and removing it exclude each other.
@@ -133,7 +134,7 @@ public final class ResourceStore: Sendable {
 
     /// Returns a new path for a temporary file, which is renamed when it is complete.
     func newIncoming() throws(StorageError) -> String {
-        try mayWrite()
+        try requireWritable()
         return "\(incoming)/\(getpid())-\(nextIncoming.add(1, ordering: .relaxed).newValue)"
     }
 
@@ -142,7 +143,7 @@ public final class ResourceStore: Sendable {
     /// - Returns: the number of removed files.
     @discardableResult
     public func clearIncoming() throws(StorageError) -> Int {
-        try mayWrite()
+        try requireWritable()
         let names = try DirectoryOperations.names(in: incoming)
         let before = try DirectoryOperations.status(incoming).st_mtim
         for name in names { try DirectoryOperations.removeFile("\(incoming)/\(name)") }
@@ -172,29 +173,29 @@ public final class ResourceStore: Sendable {
         verifies: Bool = false,
         hidesPresence: Bool = false
     ) throws(StorageError) -> StoredResource {
-        let lease = leases.take(digest)
+        let lease = leases.makeLease(of: digest)
         var isSynced = isSynced
         while true {
-            let present = try look(at: digest, size: size, verifies: verifies, hidesPresence: hidesPresence)
-            if !present.isGood, !isSynced {
+            let found = try examine(digest, size: size, verifies: verifies, hidesPresence: hidesPresence)
+            if !found.isGood, !isSynced {
                 PublicationStamp.set(path, digest)
                 try watcher?(.syncFile(path))
                 try Descriptor(opening: path, O_RDONLY).sync()
                 isSynced = true
             }
-            if present.isGood, !(try syncUnlessDurable(digest)) { continue }
+            if found.isGood, !(try syncUnlessDurable(digest)) { continue }
             let isSettled = try stripe(of: digest).mutex.withLock { (publications) throws(StorageError) in
                 publications += 1
-                return try settle(path, as: digest, present)
+                return try settle(path, as: digest, found)
             }
             guard isSettled else { continue }
-            let isReplaced = !present.isGood && present != .missing
+            let isReplaced = !found.isGood && found != .missing
             return StoredResource(
                 digest: digest,
                 size: size,
-                wasPresent: present != .missing,
+                wasPresent: found != .missing,
                 isHealed: isReplaced && !(verifies && hidesPresence),
-                isHealingOpen: isReplaced || present.isGood && isHealingOpen(digest),
+                isHealingOpen: isReplaced || found.isGood && isHealingOpen(digest),
                 lease: lease
             )
         }
@@ -214,7 +215,7 @@ public final class ResourceStore: Sendable {
     }
 
     /// The state of the file with a digest's name.
-    enum Present: Equatable {
+    enum TargetState: Equatable {
         case missing
         case good(FileState)
         /// Damaged, or to be replaced in any case.
@@ -223,12 +224,12 @@ public final class ResourceStore: Sendable {
         var isGood: Bool { if case .good = self { true } else { false } }
     }
 
-    func look(
-        at digest: ResourceDigest,
+    func examine(
+        _ digest: ResourceDigest,
         size: Int64,
         verifies: Bool,
         hidesPresence: Bool
-    ) throws(StorageError) -> Present {
+    ) throws(StorageError) -> TargetState {
         let target = path(of: digest)
         let status: stat
         do throws(StorageError) { status = try DirectoryOperations.status(target) } catch .notFound { return .missing }
@@ -248,11 +249,11 @@ public final class ResourceStore: Sendable {
 
     /// Publishes according to the examined state, with the digest's lock held; returns false if the target has changed
     /// since.
-    private func settle(_ path: String, as digest: ResourceDigest, _ present: Present) throws(StorageError) -> Bool {
+    private func settle(_ path: String, as digest: ResourceDigest, _ found: TargetState) throws(StorageError) -> Bool {
         let target = self.path(of: digest)
         let now = (try? DirectoryOperations.status(target)).map(FileState.init)
         let folder: String
-        switch present {
+        switch found {
         case .missing:
             guard now == nil else { return false }
             folder = try makeFolders(of: digest)
@@ -294,7 +295,7 @@ public final class ResourceStore: Sendable {
         durableFolders.withLock { _ = $0.insert(folder) }
     }
 
-    /// Makes the folders in a store of copies again, if they were deleted. The folder of the store itself exists.
+    /// Creates the folders in a store of copies again, if they were deleted. The folder of the store itself exists.
     ///
     /// - Returns: true if they were missing
     public func remakeMissingFolders() throws(StorageError) -> Bool {
@@ -322,7 +323,9 @@ public final class ResourceStore: Sendable {
     public func open(_ digest: ResourceDigest) throws(StorageError) -> ResourceFile {
         do throws(StorageError) {
             let file = try Descriptor(opening: path(of: digest), O_RDONLY | O_NOFOLLOW)
-            return Self.used(try ResourceFile(file, digest: digest, isStored: true))
+            let resource = try ResourceFile(file, digest: digest, isStored: true)
+            Self.recordUse(of: resource)
+            return resource
         } catch .notFound {
             return try openReference(digest)
         }
@@ -352,10 +355,10 @@ public final class ResourceStore: Sendable {
     public func remove(_ digest: ResourceDigest, if condition: (_ storedAt: Int64) -> Bool = { _ in true })
         throws(StorageError) -> Bool
     {
-        try mayWrite()
+        try requireWritable()
         let target = path(of: digest)
         return try stripe(of: digest).mutex.withLock { (_) throws(StorageError) in
-            guard !isHeld, !leases.has(digest) else { return false }
+            guard !areRemovalsSuspended, !leases.has(digest) else { return false }
             do throws(StorageError) {
                 let status = try DirectoryOperations.status(target)
                 guard condition(microseconds(status.st_mtim)) else { return false }
@@ -383,9 +386,9 @@ public final class ResourceStore: Sendable {
     ///
     /// - Returns: the number of removed bytes; nil if nothing was removed.
     public func remove(_ digest: ResourceDigest, ifStillAt ticket: UInt64) throws(StorageError) -> Int64? {
-        try mayWrite()
+        try requireWritable()
         return try stripe(of: digest).mutex.withLock { (publications) throws(StorageError) in
-            guard !isHeld, publications == ticket, !leases.has(digest) else { return nil }
+            guard !areRemovalsSuspended, publications == ticket, !leases.has(digest) else { return nil }
             var removed: Int64?
             for path in [path(of: digest), referencePath(of: digest)] {
                 do throws(StorageError) {
@@ -406,22 +409,22 @@ public final class ResourceStore: Sendable {
     }
 
     /// Leases the bytes of a digest, stored or not yet: they are not removed while the lease exists.
-    public func lease(_ digest: ResourceDigest) -> ResourceLease { leases.take(digest) }
+    public func lease(_ digest: ResourceDigest) -> ResourceLease { leases.makeLease(of: digest) }
 
     /// True if removals are suspended, because a backup is running.
-    public var isHeld: Bool { holds.withLock { $0 > 0 } }
+    public var areRemovalsSuspended: Bool { suspensions.withLock { $0 > 0 } }
 
-    /// Suspends all removals until ``release()``: ``remove(_:if:)`` does nothing meanwhile.
+    /// Suspends all removals until ``resumeRemovals()``: ``remove(_:if:)`` does nothing meanwhile.
     ///
     /// When this returns, no removal is in progress.
-    public func pinCollection() {
-        holds.withLock { $0 += 1 }
+    public func suspendRemovals() {
+        suspensions.withLock { $0 += 1 }
         // A removal in progress made its check before and has locked a stripe: wait for it.
         for stripe in stripes { stripe.mutex.withLock { _ in } }
     }
 
-    /// Ends one ``pinCollection()``.
-    public func release() { holds.withLock { $0 -= 1 } }
+    /// Ends the effect of one call of ``suspendRemovals()``.
+    public func resumeRemovals() { suspensions.withLock { $0 -= 1 } }
 
     // MARK: Parts
 
@@ -429,7 +432,7 @@ public final class ResourceStore: Sendable {
         stripes[Int(digest.text.utf8.reduce(UInt64(0)) { $0 &* 31 &+ UInt64($1) } % 64)]
     }
 
-    private func mayWrite() throws(StorageError) {
+    private func requireWritable() throws(StorageError) {
         guard !isReadOnly else { throw .readOnly("\(root) is open read-only; only the catalog stores resources") }
     }
 

@@ -87,7 +87,7 @@ public final class ResourceWriter: Sendable {
         return stored
     }
 
-    /// Makes the bytes durable like ``finish(verifies:)`` if they have a digest; otherwise removes them.
+    /// Makes the bytes durable like ``finish(verifies:)`` if they have the expected digest; otherwise removes them.
     ///
     /// - Throws: ``StorageError/resourceChanged(_:)`` if they have another digest.
     public func finish(expecting digest: ResourceDigest) throws(StorageError) -> StoredResource {

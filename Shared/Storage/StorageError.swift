@@ -1,6 +1,6 @@
 import Glibc
 
-/// An error between a service and its disk.
+/// An error of a library's files or database.
 public enum StorageError: Error, Sendable, Equatable {
     /// The disk, the quota or the process's file size limit is exhausted; nothing was stored.
     case notEnoughSpace(String)
@@ -51,8 +51,8 @@ public enum StorageError: Error, Sendable, Equatable {
         }
     }
 
-    /// True if the files or the database cannot be reached at present; the same request succeeds when they are
-    /// available again.
+    /// True if the files or the database cannot be reached now; the same request succeeds when they are available
+    /// again.
     public var isAbsence: Bool {
         switch self {
         case .offline, .serverOffline, .relinquished: true

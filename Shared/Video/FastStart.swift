@@ -1,22 +1,21 @@
 import ImageFormats
 
-/// The order of a file's bytes in which a player can begin before it has all of them.
+/// The order of a video file's bytes in which a player can begin before it has all of them.
 ///
-/// A QuickTime or MPEG-4 file whose index (`moov`) is behind its content is put into the right order by moving the
-/// index before the content, and by changing the positions in it. The content itself stays as it is, so that nothing
-/// has to be copied.
+/// If the index (`moov`) of a QuickTime or MPEG-4 file follows its content (`mdat`), the index is moved before the
+/// content and the chunk offsets in it are changed. The content does not change, so it need not be copied.
 public struct FastStart {
     /// An index that was moved.
     public struct Moved {
-        /// The changed index, as long as it was.
+        /// The changed index, of the same length.
         public let index: [UInt8]
         /// The position at which it is inserted, in bytes.
         public let position: Int
-        /// Its position in the file, from which it is taken.
+        /// The position in the file from which it is removed.
         public let original: Int
     }
 
-    /// True if a player can begin at once, after the move if `moved` is not nil.
+    /// True if a player can begin before it has all bytes; if `moved` is not nil, only after that change.
     public let isPossible: Bool
     public let moved: Moved?
 
@@ -41,10 +40,10 @@ public struct FastStart {
             return
         }
         guard index.length <= MovieHeader.longest,
-            let changed = Self.changed(
+            let changed = Self.shifted(
                 read(index.start, index.length),
                 by: index.length,
-                for: content.start..<index.start
+                in: content.start..<index.start
             )
         else {
             (isPossible, moved) = (false, nil)
@@ -69,27 +68,27 @@ public struct FastStart {
 
     private static let parents: Set = ["moov", "trak", "mdia", "minf", "stbl"]
 
-    /// Adds a distance to the positions of samples in a range; nil if a position does not fit any more, or the index is
-    /// damaged or compressed.
-    private static func changed(_ index: [UInt8], by distance: Int, for range: Range<Int>) -> [UInt8]? {
+    /// Returns an index with a distance added to the chunk offsets in a range; nil if an offset does not fit any more,
+    /// or the index is damaged or compressed.
+    private static func shifted(_ index: [UInt8], by distance: Int, in range: Range<Int>) -> [UInt8]? {
         var bytes = index
-        /// Changes a table of positions of 4 or 8 bytes.
-        func change(_ start: Int, _ end: Int, width: Int) -> Bool {
+        /// Changes a table of offsets of 4 or 8 bytes.
+        func shiftTable(_ start: Int, _ end: Int, width: Int) -> Bool {
             let reader = ByteReader(bytes)
             guard let count = reader.big32(start + 12), count <= (end - start - 16) / width else { return false }
             for entry in 0..<count {
                 let at = start + 16 + entry * width
-                guard let position = reader.big(at, width) else { return false }
-                guard range.contains(position) else { continue }
-                let moved = position + distance
-                guard width == 8 || moved <= Int(UInt32.max) else { return false }
+                guard let offset = reader.big(at, width) else { return false }
+                guard range.contains(offset) else { continue }
+                let shifted = offset + distance
+                guard width == 8 || shifted <= Int(UInt32.max) else { return false }
                 for byte in 0..<width {
-                    bytes[at + byte] = UInt8(truncatingIfNeeded: moved >> (8 * (width - 1 - byte)))
+                    bytes[at + byte] = UInt8(truncatingIfNeeded: shifted >> (8 * (width - 1 - byte)))
                 }
             }
             return true
         }
-        func walk(_ start: Int, _ end: Int, depth: Int) -> Bool {
+        func shiftTables(_ start: Int, _ end: Int, depth: Int) -> Bool {
             var at = start
             while at + 8 <= end {
                 let reader = ByteReader(bytes)
@@ -97,16 +96,16 @@ public struct FastStart {
                 else { return false }
                 switch String(decoding: raw, as: UTF8.self) {
                 case "cmov": return false
-                case "stco": guard change(at, at + length, width: 4) else { return false }
-                case "co64": guard change(at, at + length, width: 8) else { return false }
+                case "stco": guard shiftTable(at, at + length, width: 4) else { return false }
+                case "co64": guard shiftTable(at, at + length, width: 8) else { return false }
                 case let name where parents.contains(name) && depth < 8:
-                    guard walk(at + 8, at + length, depth: depth + 1) else { return false }
+                    guard shiftTables(at + 8, at + length, depth: depth + 1) else { return false }
                 default: break
                 }
                 at += length
             }
             return true
         }
-        return walk(0, bytes.count, depth: 0) ? bytes : nil
+        return shiftTables(0, bytes.count, depth: 0) ? bytes : nil
     }
 }

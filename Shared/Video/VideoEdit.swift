@@ -1,17 +1,17 @@
-/// The changes of a video in an export.
+/// The changes that an export makes to a video.
 public struct VideoEdit {
-    /// Changes colours in place: red, green and blue of 16 bits in sRGB, one after the other.
+    /// Changes colours in place. Each is red, green and blue, 16 bits each, in sRGB.
     public typealias Recolouring = (inout [UInt16]) -> Void
 
-    /// The part of the upright frame that is shown.
+    /// The part of the upright frame that the exported frames show, and its orientation.
     public enum Geometry {
-        /// Whole pixels, turned by an EXIF orientation.
+        /// A rectangle of whole pixels, to which an EXIF orientation is applied.
         case part(x: Int, y: Int, width: Int, height: Int, orientation: Int)
         /// The points that become the top left, top right, bottom left and bottom right corner, in pixels.
         case corners([(x: Double, y: Double)])
     }
 
-    /// A picture over each frame: rows of red, green, blue and opacity, a byte each.
+    /// An image that is drawn over each frame: rows of red, green, blue and alpha, a byte each.
     public struct Overlay {
         public var x: Int
         public var y: Int
@@ -24,10 +24,10 @@ public struct VideoEdit {
         }
     }
 
-    /// The changes of each frame.
-    public struct Picture {
+    /// The changes of all frames.
+    public struct FrameChanges {
         public var geometry: Geometry
-        /// Pixels of the result, both even.
+        /// The size of the exported frames in pixels. Both numbers are even.
         public var width: Int
         public var height: Int
         public var recolour: Recolouring?
@@ -38,31 +38,31 @@ public struct VideoEdit {
         }
     }
 
-    /// The speeds at which videos are shown, as factors. A product beyond them becomes the nearest.
+    /// The playback speeds, as factors. A product outside of the range is clamped.
     public static let speeds = 0.01...100.0
-    /// Times as loud.
+    /// The volumes, as factors.
     public static let volumes = 0...1000.0
 
-    /// Nil if the frames stay as they are.
-    public var picture: Picture?
-    /// The part that is kept, in microseconds; a nil end is that of the video.
+    /// Nil if the frames do not change.
+    public var frameChanges: FrameChanges?
+    /// The exported part, in microseconds; a nil end is the end of the video.
     public var start: Int64 = 0
     public var end: Int64?
-    /// Times as fast.
+    /// The playback speed, as a factor.
     public var speed = 1.0
-    /// The speed of the video's parts, instead of `start`, `end` and `speed`; nil for the same everywhere.
+    /// The speed of each part of the video, instead of `start`, `end` and `speed`; nil for one speed.
     public var timeMap: VideoTimeMap?
-    /// Times as loud; 0 leaves the sound out.
+    /// The volume, as a factor; 0 leaves out the audio.
     public var volume = 1.0
 
     public init() {}
 
     /// True if the video track cannot be copied.
-    var changesFrames: Bool { picture != nil || changesTime }
+    var changesFrames: Bool { frameChanges != nil || changesTime }
     private var changesTime: Bool { start > 0 || end != nil || speed != 1 || timeMap != nil }
 
-    /// The filters of the sound; nil to copy it.
-    var soundFilters: String? {
+    /// The audio filters; nil to copy the audio.
+    var audioFilters: String? {
         guard volume != 0, volume != 1 || changesTime else { return nil }
         var filters: [String] = []
         if volume != 1 { filters.append("volume=\(volume)") }
@@ -71,45 +71,44 @@ public struct VideoEdit {
         )
         let last = filters.joined(separator: ",")
         guard let timeMap else {
-            let tempo = VideoTimeMap.tempo(speed).dropFirst()
-            // The filter of the tempo does not change the first time stamp, also of sound that begins after the
-            // picture.
+            let tempo = VideoTimeMap.tempoFilters(speed).dropFirst()
+            // atempo does not change the first timestamp, which is not 0 if the audio begins after the video.
             return tempo.isEmpty ? last : "\(tempo),asetpts=PTS-STARTPTS+STARTPTS/\(speed),\(last)"
         }
-        return "\(timeMap.soundFilters);[joined]\(last)[out]"
+        return "\(timeMap.audioFilters);[joined]\(last)[out]"
     }
 
-    /// Returns the filters that turn the stored frames into frames of the size.
+    /// Returns the filters that convert the stored frames to the exported frames of a size.
     func filters(_ info: VideoInfo, _ size: (width: Int, height: Int), _ tone: VideoTone) -> String {
         var text = "[in]"
-        let isTurned = info.orientation >= 5
+        let swapsSides = info.orientation >= 5
         let (width, height) =
-            isTurned ? (info.pixelHeight, info.pixelWidth) : (info.pixelWidth, info.pixelHeight)
+            swapsSides ? (info.pixelHeight, info.pixelWidth) : (info.pixelWidth, info.pixelHeight)
         let flags = "flags=bicubic+accurate_rnd"
         let matrix = tone.isMapped ? "" : ":\(tone.sameMatrix)"
-        // Pixels are made square first, because the geometry counts such pixels. This filter is needed also if the size
-        // stays: it alone adapts to the size and format of each frame, which may change in a video. The others would
-        // read beyond a smaller frame.
-        text += "scale=\(width):\(height):\(flags)\(matrix),setsar=1" + VideoFile.turn(info.orientation)
-        var shown = (width: info.pixelWidth, height: info.pixelHeight)
-        switch picture?.geometry {
-        case .part(let x, let y, let across, let down, let orientation):
-            if (x, y) != (0, 0) || (across, down) != shown {
-                text += ",crop=\(across):\(down):\(x):\(y):exact=1"
+        // Pixels are made square first, because the geometry is in square pixels. This filter is needed even if the
+        // size does not change: only "scale" adapts to the size and format of each frame, which may change within a
+        // video. The other filters would read beyond a smaller frame.
+        text += "scale=\(width):\(height):\(flags)\(matrix),setsar=1" + VideoFile.orientationFilters(info.orientation)
+        var current = (width: info.pixelWidth, height: info.pixelHeight)
+        switch frameChanges?.geometry {
+        case .part(let x, let y, let width, let height, let orientation):
+            if (x, y) != (0, 0) || (width, height) != current {
+                text += ",crop=\(width):\(height):\(x):\(y):exact=1"
             }
-            text += VideoFile.turn(orientation)
-            shown = orientation >= 5 ? (down, across) : (across, down)
+            text += VideoFile.orientationFilters(orientation)
+            current = orientation >= 5 ? (height, width) : (width, height)
         case .corners(let points):
             let names = points.enumerated().map { "x\($0)=\($1.x):y\($0)=\($1.y)" }.joined(separator: ":")
             text += ",perspective=\(names):interpolation=cubic:sense=source"
         case nil: break
         }
-        if shown != size || tone.isMapped {
+        if current != size || tone.isMapped {
             text += ",scale=\(size.width):\(size.height):\(flags)\(matrix)"
             if tone.isMapped { text += "+full_chroma_int+full_chroma_inp:in_color_matrix=\(tone.sourceMatrix)" }
         }
         if let timeMap {
-            text += ",setpts='(\(timeMap.expression))/TB',fps=\(VideoTimeMap.shownRate)"
+            text += ",setpts='(\(timeMap.expression))/TB',fps=\(VideoTimeMap.playbackRate)"
         } else if speed != 1 {
             text += ",setpts=PTS/\(speed)"
             if speed > 1, info.frameRate > 0 { text += ",fps=\(info.frameRate)" }

@@ -1,10 +1,10 @@
-/// The reason why a video, or a frame of it, cannot be shown.
+/// The reason why a video or a frame of it cannot be read or exported.
 public enum VideoError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The bytes are no supported container.
+    /// The container is not supported.
     case unsupportedFormat(found: String, supported: [String])
-    /// The codec of the video track is not decoded; nil if the container does not name it.
+    /// The codec of the video track is not supported; nil if its name is not known.
     case unsupportedCodec(String?)
-    /// The codec of the video track has no place in the container of an export; nil if it has no name.
+    /// The container of an export does not support the codec of the video track; nil if its name is not known.
     case notCopied(String?)
     /// The container is damaged or incomplete.
     case unreadable
@@ -12,21 +12,21 @@ public enum VideoError: Error, Sendable, Hashable, CustomStringConvertible {
     case noVideo
     /// The video track contains no frame that can be decoded.
     case noFrame
-    /// No frame begins in the part that an export keeps.
+    /// No frame begins in the exported part.
     case emptyPart
     case tooLarge(limit: Int)
-    /// More packets, bytes or time than the limits allow.
+    /// A limit of packets, bytes or time was exceeded.
     case tooMuchWork
     case outOfMemory
     /// FFmpeg's libraries cannot be loaded.
     case librariesMissing
-    /// The encoder is missing, or refuses the video.
+    /// The encoder is missing or refuses the video.
     case notEncoded
-    /// The receiver of an exported file asked to stop.
+    /// The sink of an export requested to stop.
     case stopped
     case outputTooLarge(limit: Int64)
 
-    /// The name of the error on the wire.
+    /// The name of the error in the protocol.
     public var name: String {
         switch self {
         case .unsupportedFormat, .unsupportedCodec, .notCopied, .notEncoded: "unsupported_format"
@@ -38,7 +38,7 @@ public enum VideoError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The problem and its remedy. Contains nothing of the file's content.
+    /// The problem and its remedy, without anything of the file's content.
     public var message: String {
         switch self {
         case .unsupportedFormat(let found, let supported):

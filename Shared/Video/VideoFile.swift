@@ -4,8 +4,8 @@ public import ImageFormats
 
 /// A video file that is opened for reading through a descriptor.
 ///
-/// For worker processes only: the bytes are untrusted. Only the descriptor is read, and only containers and
-/// codecs on the lists of this module are opened.
+/// For worker processes only: the bytes are untrusted. Only the descriptor is read, and only the containers and codecs
+/// on the lists of this module and of `CVideo` are accepted.
 public struct VideoFile: ~Copyable {
     let pointer: OpaquePointer
     private let limits: VideoLimits
@@ -17,10 +17,10 @@ public struct VideoFile: ~Copyable {
     /// Opens a video.
     ///
     /// - Parameters:
-    ///   - descriptor: stays open while the file is used
+    ///   - descriptor: must stay open as long as this value is used
     ///   - range: the bytes of the video in the file
-    ///   - isThorough: examines frames until the properties of all tracks are known; otherwise only as far as frames of
-    ///     the video track need it
+    ///   - isThorough: true to examine frames until the properties of all tracks are known; false if only frames of the
+    ///     video track are decoded
     public init(
         descriptor: Int32,
         range: Range<Int64>,
@@ -34,7 +34,7 @@ public struct VideoFile: ~Copyable {
                 supported: VideoFileType.supportedNames
             )
         }
-        var system = limits.system
+        var cLimits = limits.cLimits
         var status = SAFELIGHT_VIDEO_OK
         guard
             let pointer = safelight_video_open(
@@ -42,7 +42,7 @@ public struct VideoFile: ~Copyable {
                 range.lowerBound,
                 range.upperBound - range.lowerBound,
                 Self.demuxer(type.structure),
-                &system,
+                &cLimits,
                 isThorough ? 1 : 0,
                 &status
             )
@@ -80,7 +80,7 @@ public struct VideoFile: ~Copyable {
         codec: String?
     ) -> VideoError {
         switch status {
-        case SAFELIGHT_VIDEO_NO_PICTURE: .noVideo
+        case SAFELIGHT_VIDEO_NO_VIDEO_TRACK: .noVideo
         case SAFELIGHT_VIDEO_CODEC: .unsupportedCodec(codec)
         case SAFELIGHT_VIDEO_TOO_LARGE: .tooLarge(limit: limits.pixels)
         case SAFELIGHT_VIDEO_TOO_MUCH_WORK: .tooMuchWork
@@ -94,7 +94,7 @@ public struct VideoFile: ~Copyable {
         }
     }
 
-    /// The versions of FFmpeg's libraries, that of libavformat first.
+    /// The versions of FFmpeg's libraries, that of libavformat first; "not installed" without them.
     public static var versions: String { String(cString: safelight_video_versions()) }
 
     // MARK: Properties
@@ -104,16 +104,16 @@ public struct VideoFile: ~Copyable {
 
     public var info: VideoInfo {
         let info = safelight_video_get_info(pointer).pointee
-        let isTurned = info.orientation >= 5
-        // A loop, because a method of a type that is not copyable cannot be passed as a function.
+        let swapsSides = info.orientation >= 5
+        // A loop, because a method of a noncopyable type cannot be passed as a function.
         var tracks: [VideoInfo.Track] = []
         for index in 0..<info.track_count { tracks.append(track(index)) }
         return VideoInfo(
             contentType: type.contentType,
             mimeType: type.mimeType,
             duration: max(0, info.duration),
-            pixelWidth: isTurned ? storedHeight : storedWidth,
-            pixelHeight: isTurned ? storedWidth : storedHeight,
+            pixelWidth: swapsSides ? storedHeight : storedWidth,
+            pixelHeight: swapsSides ? storedWidth : storedHeight,
             rotation: info.rotation,
             orientation: Int(info.orientation),
             frameRate: info.frame_rate,
@@ -156,19 +156,19 @@ public struct VideoFile: ~Copyable {
         )
     }
 
-    /// The index of the sound track that is heard; nil if there is none.
-    public var soundTrack: Int? {
-        let index = safelight_video_sound(pointer)
+    /// The index of the audio track that players choose; nil if there is none.
+    public var audioTrack: Int? {
+        let index = safelight_video_audio_track(pointer)
         return index < 0 ? nil : Int(index)
     }
 
-    /// The most tags that are read, and the longest in bytes.
-    private static let mostTags: Int32 = 256
-    private static let longestTag = 4096
+    /// The maximum number of tags that are read, and the maximum size of a text in bytes.
+    private static let maxTags: Int32 = 256
+    private static let maxTextBytes = 4096
 
     private func tags(_ track: Int32) -> [String: String] {
         var tags: [String: String] = [:]
-        for index in 0..<Self.mostTags {
+        for index in 0..<Self.maxTags {
             var value: UnsafePointer<CChar>?
             guard let key = safelight_video_tag(pointer, track, index, &value) else { break }
             guard let name = Self.text(key), let text = Self.text(value) else { continue }
@@ -178,14 +178,14 @@ public struct VideoFile: ~Copyable {
     }
 
     private static func text(_ pointer: UnsafePointer<CChar>?) -> String? {
-        guard let pointer, strnlen(pointer, longestTag + 1) <= longestTag else { return nil }
+        guard let pointer, strnlen(pointer, maxTextBytes + 1) <= maxTextBytes else { return nil }
         return String(validatingCString: pointer)
     }
 
-    /// cd/m² of the brightest pixel that the file announces; 0 if it does not.
+    /// The maximum luminance that the file declares, in cd/m²; 0 if it declares none.
     var peak: Double { safelight_video_get_info(pointer).pointee.peak }
 
-    /// Returns the error for a status, with the codec of the shown track.
+    /// Returns the error for a status, with the codec of the displayed video track.
     func error(_ status: safelight_video_status) -> VideoError {
         var track = safelight_video_track()
         safelight_video_get_track(pointer, safelight_video_get_info(pointer).pointee.track, &track)
@@ -194,9 +194,9 @@ public struct VideoFile: ~Copyable {
 
     // MARK: Frames
 
-    /// Decodes a frame and scales it, before rotation, to a size.
+    /// Decodes a frame and scales it to a size, without rotating it.
     ///
-    /// Frames in the order of their times take one pass over the file.
+    /// Frames that are requested in the order of their times are decoded in one pass over the file.
     public func frame(_ position: FramePosition, width: Int, height: Int) throws(VideoError) -> VideoFrame {
         var frame = safelight_video_frame()
         let (time, tolerance): (Int64, Int64) =
@@ -208,7 +208,7 @@ public struct VideoFile: ~Copyable {
             pointer,
             time,
             tolerance,
-            FramePosition.searched,
+            FramePosition.automaticRange,
             Int32(clamping: width),
             Int32(clamping: height),
             &frame

@@ -1,16 +1,16 @@
 import CVideo
 
-/// The choice of a frame of a video.
+/// The position of a frame in a video.
 public enum FramePosition: Sendable, Hashable {
-    /// The first frame that is not almost a single colour, of those in the first ``searched`` microseconds; the one
-    /// with the most contrast if each of them is.
+    /// The first frame within ``automaticRange`` that is not almost a single colour, or the one with the highest
+    /// contrast if each of them is.
     case automatic
     /// The first frame at or after a time in microseconds; the last one if there is none. A key frame up to `tolerance`
     /// microseconds before the time is used instead, because it takes less time to decode.
     case at(Int64, tolerance: Int64)
 
-    /// Microseconds.
-    public static let searched: Int64 = 3_000_000
+    /// Microseconds from the start of the video.
+    public static let automaticRange: Int64 = 3_000_000
 }
 
 /// A decoded frame in sRGB, not rotated.
@@ -18,7 +18,7 @@ public struct VideoFrame: ~Copyable {
     private let pixels: UnsafeMutablePointer<UInt8>
     public let width: Int
     public let height: Int
-    /// Microseconds from the first moment of the video.
+    /// Microseconds from the start of the video.
     public let time: Int64
 
     init(_ frame: safelight_video_frame, width: Int, height: Int) {

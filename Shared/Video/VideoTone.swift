@@ -1,15 +1,15 @@
 import CPixels
 import CVideo
 
-/// The colours of an exported video: those of its source, or high dynamic range mapped to BT.709.
+/// The colours of an exported video: those of its source, or BT.709 to which high dynamic range is mapped.
 struct VideoTone {
-    /// FFmpeg's names of the output.
+    /// FFmpeg's names for the output.
     let matrix: String
     let primaries: String
     let transfer: String
     /// The pixel format of the output.
     let format: String
-    /// The matrix of the source for the filter that scales.
+    /// The matrix of the source, as the scale filter names it.
     let sourceMatrix: String
     /// 1 for PQ and 2 for HLG if the colours are mapped, else 0.
     private let mapped: Int32
@@ -19,9 +19,9 @@ struct VideoTone {
     init(_ info: VideoInfo, isHEVC: Bool, recolour: VideoEdit.Recolouring? = nil) {
         self.recolour = recolour
         let known = ["bt709", "smpte170m", "bt470bg", "bt2020nc", "bt2020c", "smpte240m", "fcc"]
-        // A file that declares no matrix gets that of its stored height, not of the displayed one, as frames do.
-        let lines = info.orientation >= 5 ? info.pixelWidth : info.pixelHeight
-        let guess = lines >= 720 ? "bt709" : "smpte170m"
+        // Without a declared matrix, the stored height decides, as for frames that are decoded.
+        let storedHeight = info.orientation >= 5 ? info.pixelWidth : info.pixelHeight
+        let guess = storedHeight >= 720 ? "bt709" : "smpte170m"
         let source = known.contains(info.matrix) ? info.matrix : info.isHDR ? "bt2020nc" : guess
         sourceMatrix = source.hasPrefix("bt2020") ? "bt2020" : source
         if info.isHDR, !isHEVC {
@@ -36,17 +36,16 @@ struct VideoTone {
 
     var isMapped: Bool { mapped > 0 }
 
-    /// The matrix on both sides of a filter that scales, if colours are not mapped. It has no effect on YUV; without it
-    /// libavfilter converts RGB to YUV by BT.601.
+    /// The options of a scale filter for the same matrix on both sides, if colours are not mapped. They have no effect
+    /// on YUV; without them libavfilter converts RGB to YUV by BT.601.
     var sameMatrix: String { "in_color_matrix=\(sourceMatrix):out_color_matrix=\(sourceMatrix)" }
 
-    /// The level of the Hald image: the square root of the points on an axis.
+    /// The level of the Hald CLUT: the square root of the number of points on an axis.
     private static let level = 8
 
-    /// The table that recolours frames of the output; empty if there is none, or if the table of the mapping includes
-    /// it.
+    /// The table that recolours frames of the output; empty without recolouring, or if the Hald CLUT includes it.
     ///
-    /// A table on luma and chroma: converting each frame to red, green and blue and back takes longer than encoding it.
+    /// The table is over Y, U and V, because converting each frame to RGB and back takes longer than encoding it.
     var colours: [Int16] {
         guard let recolour, !isMapped else { return [] }
         let points = Int(SAFELIGHT_VIDEO_TABLE_POINTS * SAFELIGHT_VIDEO_TABLE_POINTS * SAFELIGHT_VIDEO_TABLE_POINTS)
@@ -58,7 +57,7 @@ struct VideoTone {
         return table
     }
 
-    /// Calls a function with the table of the mapping and the recolouring as a Hald image, or with nil.
+    /// Calls `body` with the Hald CLUT of the mapping and the recolouring; with nil if colours are not mapped.
     func withTable<Result>(peak: Double, _ body: (UnsafePointer<UInt16>?, _ side: Int32) -> Result) -> Result {
         guard isMapped else { return body(nil, 0) }
         let points = Self.level * Self.level

@@ -1,10 +1,10 @@
 import Basics
 import Testing
 
-/// An operation is cancelled by its source or by the calling task, at any time, and is always waited for.
+/// An operation is cancelled by its source or by the calling task, at any time; `run` always waits for its end.
 @Suite(.timeLimit(.minutes(1)))
 struct CancellationSourceTests {
-    private func untilCancelled(_ started: Promise<Void>) async -> String {
+    private func waitUntilCancelled(_ started: Promise<Void>) async -> String {
         let cancelled = Promise<String>()
         started.fulfill(())
         return await cancelled.value(ifCancelled: "cancelled")
@@ -20,13 +20,13 @@ struct CancellationSourceTests {
     @Test func `a source cancelled before the operation begins cancels it at once`() async {
         let source = CancellationSource()
         source.cancel()
-        #expect(await source.run { await untilCancelled(Promise()) } == "cancelled")
+        #expect(await source.run { await waitUntilCancelled(Promise()) } == "cancelled")
     }
 
     @Test func `a running operation is cancelled by its source or by the calling task`() async {
         for isBySource in [true, false] {
             let (source, started) = (CancellationSource(), Promise<Void>())
-            let task = Task { await source.run { await untilCancelled(started) } }
+            let task = Task { await source.run { await waitUntilCancelled(started) } }
             await started.value()
             if isBySource { source.cancel() } else { task.cancel() }
             #expect(await task.value == "cancelled")

@@ -5,7 +5,7 @@ import Testing
 /// An event is readable from its first signal until it is cleared.
 @Suite(.timeLimit(.minutes(1)))
 struct EventDescriptorTests {
-    @Test func `it is readable while it is signalled`() {
+    @Test func `a descriptor is readable while its event is signalled`() {
         let event = EventDescriptor()
         func isReadable() -> Bool {
             var polled = pollfd(fd: event.descriptor, events: Int16(POLLIN), revents: 0)
@@ -19,6 +19,6 @@ struct EventDescriptorTests {
         #expect(!isReadable())
         event.clear()
         event.signal()
-        #expect(isReadable(), "clearing what is not signalled has no effect on the next signal")
+        #expect(isReadable(), "clearing an event that is not signalled has no effect on the next signal")
     }
 }

@@ -1,7 +1,7 @@
 import Basics
 import Testing
 
-/// All waiters of an event are resumed once it happens; cancellation concerns only those that observe it.
+/// All waiters of an event are resumed once it happens; cancellation ends only the waits that observe it.
 @Suite(.timeLimit(.minutes(1)))
 struct OneTimeEventTests {
     @Test func `an event resumes every waiter, before and after it happens`() async {
@@ -22,18 +22,18 @@ struct OneTimeEventTests {
 
     @Test func `cancellation ends only the wait that observes it`() async {
         let event = OneTimeEvent()
-        let patient = Task {
+        let unaffected = Task {
             await event.wait()
             return event.hasHappened
         }
-        let impatient = Task {
+        let cancellable = Task {
             await event.waitUnlessCancelled()
             return event.hasHappened
         }
-        patient.cancel()
-        impatient.cancel()
-        #expect(await impatient.value == false)
+        unaffected.cancel()
+        cancellable.cancel()
+        #expect(await cancellable.value == false)
         event.signal()
-        #expect(await patient.value)
+        #expect(await unaffected.value)
     }
 }

@@ -1,7 +1,7 @@
 import Basics
 import Testing
 
-/// The value of a promise comes from the first of its providers and the cancellation of the waiting task.
+/// The value of a promise is the first that is provided; the cancellation of the waiting task may provide one too.
 @Suite(.timeLimit(.minutes(1)))
 struct PromiseTests {
     @Test func `a value provided before or after the wait is returned once`() async {
@@ -9,7 +9,7 @@ struct PromiseTests {
         #expect(early.fulfill(1))
         #expect(!early.fulfill(2), "the second value is refused")
         #expect(await early.value() == 1)
-        #expect(!early.fulfill(3), "also after the value was taken")
+        #expect(!early.fulfill(3), "also after the value was returned")
 
         let late = Promise<Int>()
         async let value = late.value()
@@ -32,15 +32,15 @@ struct PromiseTests {
         }
     }
 
-    @Test func `of many providers at once exactly one wins`() async {
+    @Test func `exactly one of many concurrent providers provides the value`() async {
         for _ in 0..<200 {
             let promise = Promise<Int>()
-            let winners = await withTaskGroup(of: (Int, Bool).self) { group in
+            let accepted = await withTaskGroup(of: (Int, Bool).self) { group in
                 for number in 0..<8 { group.addTask { (number, promise.fulfill(number)) } }
                 return await group.reduce(into: [Int]()) { if $1.1 { $0.append($1.0) } }
             }
-            #expect(winners.count == 1)
-            #expect(await promise.value() == winners.first)
+            #expect(accepted.count == 1)
+            #expect(await promise.value() == accepted.first)
         }
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct TaskDelayTests {
-    @Test func `a wait goes on if its sleep ends before the time of its clock`() async {
+    @Test func `a wait continues if a sleep ends before the clock has reached the time`() async {
         // Advances by a millisecond whenever it is read, however long a sleep was.
         let time = Mutex<Int64>(0)
         let clock = MonotonicClock {

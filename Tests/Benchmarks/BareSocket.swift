@@ -5,7 +5,7 @@ import Glibc
 struct BareError: Error, CustomStringConvertible {
     let description: String
 
-    init(_ what: String) { description = "\(what): \(String(cString: zmq_strerror(zmq_errno())))" }
+    init(_ summary: String) { description = "\(summary): \(String(cString: zmq_strerror(zmq_errno())))" }
 }
 
 /// A libzmq context without any layer above it.
@@ -21,7 +21,7 @@ final class BareContext {
     deinit { zmq_ctx_term(pointer) }
 }
 
-/// A libzmq socket without any layer above it, which every ZeroMQ peer uses. Used by one thread at a time.
+/// A libzmq socket without any layer above it; all ZeroMQ peers use it. Used by one thread at a time.
 final class BareSocket {
     let pointer: UnsafeMutableRawPointer
     private let context: BareContext
@@ -69,23 +69,23 @@ final class BareSocket {
         guard sent >= 0 else { throw BareError("send") }
     }
 
-    /// Receives one frame and passes it to `look`; nil if there is none and `wait` is false.
+    /// Receives one frame and passes it to `body`; nil if there is none and `wait` is false.
     ///
-    /// - Returns: the result of `look`, and whether further frames of the message follow
+    /// - Returns: the result of `body`, and whether further frames of the message follow
     func receive<Value>(
         wait: Bool = true,
-        _ look: (UnsafeRawBufferPointer) throws -> Value
+        _ body: (UnsafeRawBufferPointer) throws -> Value
     ) throws -> (value: Value, more: Bool)? {
         guard zmq_msg_recv(&message, pointer, wait ? 0 : ZMQ_DONTWAIT) >= 0 else {
             if zmq_errno() == EAGAIN { return nil }
             throw BareError("receive")
         }
         let frame = UnsafeRawBufferPointer(start: zmq_msg_data(&message), count: zmq_msg_size(&message))
-        return (try look(frame), zmq_msg_more(&message) != 0)
+        return (try body(frame), zmq_msg_more(&message) != 0)
     }
 
     /// Receives a whole message.
-    func receiveAll() throws -> [[UInt8]] {
+    func receiveMessage() throws -> [[UInt8]] {
         var frames: [[UInt8]] = []
         while let (frame, more) = try receive({ [UInt8]($0) }) {
             frames.append(frame)

@@ -4,39 +4,42 @@ import Foundation
 final class BenchmarkContext {
     let paths: BenchmarkPaths
     let libraries: GeneratedLibraries
+    /// The number of A/B pairs of a comparison.
     let pairs: Int
-    /// True for short forms, which show that all benchmarks run, and whose figures are meaningless.
+    /// True for short runs, which show that the benchmarks work, and whose figures are meaningless.
     let isFast: Bool
     let isLarge: Bool
     /// The folder in which generated libraries are stored between runs; nil to generate them in each run.
     let storedLibraries: String?
-    private let only: [String]
+    /// The prefixes of the selected names; empty for all.
+    private let selection: [String]
     private(set) var report = Report(machine: MachineInfo())
 
-    init(paths: BenchmarkPaths, pairs: Int, isFast: Bool, isLarge: Bool, libraries: String? = nil, only: [String]) {
+    init(paths: BenchmarkPaths, pairs: Int, isFast: Bool, isLarge: Bool, libraries: String? = nil, selection: [String])
+    {
         self.paths = paths
         self.libraries = GeneratedLibraries(paths)
         self.pairs = pairs
         self.isFast = isFast
         self.isLarge = isLarge
         self.storedLibraries = libraries
-        self.only = only
+        self.selection = selection
     }
 
-    /// Returns the amount of work: the first one, or the second one in the short form.
-    func amount(_ usual: Int, quick: Int) -> Int { isFast ? quick : usual }
+    /// Returns the amount of work: `full`, or `quick` in short runs.
+    func amount(_ full: Int, quick: Int) -> Int { isFast ? quick : full }
 
     /// Returns true if one of the names was selected.
-    func wants(_ names: String...) -> Bool {
-        only.isEmpty || names.contains { name in only.contains { name.hasPrefix($0) } }
+    func includes(_ names: String...) -> Bool {
+        selection.isEmpty || names.contains { name in selection.contains { name.hasPrefix($0) } }
     }
 
     /// Returns true if a group or one of its names was selected, such as `feed.live.10` of `feed`.
-    func wants(group: String) -> Bool { wants(group) || only.contains { $0.hasPrefix(group + ".") } }
+    func includes(group: String) -> Bool { includes(group) || selection.contains { $0.hasPrefix(group + ".") } }
 
-    /// Measures comparisons, unless only others were selected.
+    /// Measures comparisons with the same runs, unless only others were selected.
     ///
-    /// - Parameter notes: called after the runs
+    /// - Parameter notes: returns notes for the report; called after the runs
     func compare(
         _ comparisons: [Comparison],
         pairs: Int? = nil,
@@ -45,7 +48,7 @@ final class BenchmarkContext {
         peer: Run,
         notes: () -> [String] = { [] }
     ) async throws {
-        guard comparisons.contains(where: { wants($0.name) }) else { return }
+        guard comparisons.contains(where: { includes($0.name) }) else { return }
         let names = comparisons.map(\.name).joined(separator: ", ")
         log("measuring \(names)")
         var outcomes = try await measure(
@@ -57,7 +60,7 @@ final class BenchmarkContext {
         )
         outcomes[0].notes = notes()
         for index in outcomes.indices { outcomes[index].load = MachineInfo.load }
-        for outcome in outcomes where wants(outcome.comparison.name) {
+        for outcome in outcomes where includes(outcome.comparison.name) {
             report.outcomes.append(outcome)
             log(
                 "  \(outcome.comparison.name): A \(NumberFormat.text(outcome.ours.median)), B "
@@ -67,9 +70,10 @@ final class BenchmarkContext {
         }
     }
 
-    func remark(_ remark: ReportNote) { report.remarks.append(remark) }
+    func addFigure(_ figure: ReportFigure) { report.figures.append(figure) }
 
-    func gap(_ name: String, _ reason: String) {
+    /// Reports a benchmark that could not run.
+    func addGap(_ name: String, _ reason: String) {
         report.gaps.append((name, reason))
         log("  \(name) is not measured: \(reason)")
     }

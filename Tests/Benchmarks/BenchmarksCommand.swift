@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import JSONValue
 
-/// `make bench`: every figure of the project as a ratio to a named peer or limit measured in the same run.
+/// `make bench`: measures the services, and compares each figure with that of a named peer or limit in the same run.
 @main
 struct BenchmarksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -72,7 +72,7 @@ struct MeasureCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The folder that keeps the large libraries of scale between runs; without it they are generated anew.",
+            "A folder that stores the large libraries for later runs; without it they are generated in each run.",
             valueName: "folder"
         )
     )
@@ -95,19 +95,19 @@ struct MeasureCommand: AsyncParsableCommand {
             isFast: quick,
             isLarge: large,
             libraries: libraries,
-            only: only
+            selection: only
         )
         for group in groups {
             do {
                 try await group.measure(bench)
             } catch {
-                // If one group cannot run, the others still do, and the table reports the failure.
-                bench.gap(group.name, "\(error)")
+                // The table reports the failure, and the other groups still run.
+                bench.addGap(group.name, "\(error)")
             }
         }
         let report = bench.report
         if let output { try report.markdown.write(toFile: output, atomically: true, encoding: .utf8) }
         print(json ? report.json.prettyText : report.markdown)
-        if report.outcomes.isEmpty, report.remarks.isEmpty { throw ExitCode.failure }
+        if report.outcomes.isEmpty, report.figures.isEmpty { throw ExitCode.failure }
     }
 }

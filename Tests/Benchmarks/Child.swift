@@ -14,14 +14,14 @@ final class Child {
     private let input = Pipe()
     private let output = Pipe()
     private var buffer = Data()
-    private let ending: Int32
+    private let endSignal: Int32
 
-    /// Starts one of the hidden subcommands, or another program.
+    /// Starts a hidden subcommand of this program, or another program.
     ///
-    /// - Parameter ending: the signal that ends the child. A foreign program inherits blocked signals and needs
+    /// - Parameter endSignal: the signal that ends the child. A foreign program inherits blocked signals and needs
     ///   SIGKILL.
-    init(_ arguments: [String], program: String? = nil, ending: Int32 = SIGTERM) throws {
-        self.ending = ending
+    init(_ arguments: [String], program: String? = nil, endSignal: Int32 = SIGTERM) throws {
+        self.endSignal = endSignal
         process.executableURL = URL(fileURLWithPath: program ?? BenchmarkPaths.ownProgram)
         process.arguments = arguments
         process.standardInput = input
@@ -31,7 +31,7 @@ final class Child {
 
     deinit {
         try? input.fileHandleForWriting.close()
-        if process.isRunning { kill(process.processIdentifier, ending) }
+        if process.isRunning { kill(process.processIdentifier, endSignal) }
         process.waitUntilExit()
     }
 
@@ -39,8 +39,8 @@ final class Child {
         try input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))
     }
 
-    /// Reads the next line, blocking a thread of its own.
-    func line() async throws -> String {
+    /// Returns the next line. A new thread waits for it.
+    func nextLine() async throws -> String {
         while true {
             if let end = buffer.firstIndex(of: 0x0A) {
                 let line = String(decoding: buffer[buffer.startIndex..<end], as: UTF8.self)
@@ -48,33 +48,37 @@ final class Child {
                 return line
             }
             let handle = output.fileHandleForReading
-            let data = await blocking { handle.availableData }
+            let data = await runBlocking { handle.availableData }
             guard !data.isEmpty else { throw BenchmarkError("a peer ended before it answered") }
             buffer.append(data)
         }
     }
 
-    func expect(_ wanted: String) async throws {
-        let found = try await line()
-        guard found == wanted else { throw BenchmarkError("a peer said \"\(found)\" instead of \"\(wanted)\"") }
+    /// Reads the next line.
+    ///
+    /// - Throws: an error if it is another one than expected
+    func expect(_ expected: String) async throws {
+        let found = try await nextLine()
+        guard found == expected else { throw BenchmarkError("a peer answered \"\(found)\" instead of \"\(expected)\"") }
     }
 }
 
-/// Runs work that would block a task on a thread of its own.
-func blocking<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
+/// Runs blocking work on a new thread, so that it does not block a thread of tasks.
+func runBlocking<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
     await withCheckedContinuation { continuation in
         Thread.detachNewThread { continuation.resume(returning: work()) }
     }
 }
 
-/// Runs throwing work that would block a task on a thread of its own.
-func blocking<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
-    let result = await blocking { Result { try work() } }
+/// Runs blocking work that can throw on a new thread, so that it does not block a thread of tasks.
+func runBlocking<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+    let result = await runBlocking { Result { try work() } }
     return try result.get()
 }
 
 /// Runs a program until it ends.
 ///
+/// - Returns: its output
 /// - Throws: an error if it cannot be started, or ends with a status that is not allowed
 @discardableResult
 func runProgram(_ path: String, _ arguments: [String], allowed: Set<Int32> = [0]) async throws -> String {
@@ -88,12 +92,12 @@ func runProgram(_ path: String, _ arguments: [String], allowed: Set<Int32> = [0]
     process.standardInput = FileHandle.nullDevice
     try process.run()
     let (handle, errorHandle) = (output.fileHandleForReading, errors.fileHandleForReading)
-    async let complaints = blocking { errorHandle.readDataToEndOfFile() }
-    let data = await blocking { handle.readDataToEndOfFile() }
-    let words = String(decoding: await complaints.suffix(500), as: UTF8.self)
+    async let errorOutput = runBlocking { errorHandle.readDataToEndOfFile() }
+    let data = await runBlocking { handle.readDataToEndOfFile() }
+    let errorText = String(decoding: await errorOutput.suffix(500), as: UTF8.self)
     process.waitUntilExit()
     guard allowed.contains(process.terminationStatus) else {
-        throw BenchmarkError("\(path) ended with status \(process.terminationStatus): \(words)")
+        throw BenchmarkError("\(path) ended with status \(process.terminationStatus): \(errorText)")
     }
     return String(decoding: data, as: UTF8.self)
 }

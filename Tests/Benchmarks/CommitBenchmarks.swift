@@ -9,7 +9,7 @@ import Synchronization
 /// Durable changes: the real catalog against bare SQLite with the same durability.
 enum CommitBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants(group: "commits") else { return }
+        guard bench.includes(group: "commits") else { return }
         let library = try await bench.libraries.folder(assets: 10_000, for: "commits")
         let services = try ServicesFixture(bench.paths, "commits", library: library)
         try await services.start("catalog")
@@ -18,7 +18,7 @@ enum CommitBenchmarks {
         let catalog = services.process("catalog")
 
         let many = bench.amount(3_000, quick: 200)
-        let (ours, cost) = rate(
+        let (ours, cost) = makeRun(
             of: favourites,
             many,
             by: Array(repeating: services.client, count: 64),
@@ -51,7 +51,7 @@ enum CommitBenchmarks {
             ours: ours,
             peer: { [try await database.rate(bench.amount(16_000, quick: 1_600), group: 16)] }
         )
-        try await clients(bench, services, favourites, database)
+        try await measureClients(bench, services, favourites, database)
         let few = bench.amount(1_000, quick: 100)
         try await bench.compare(
             [
@@ -67,18 +67,18 @@ enum CommitBenchmarks {
             ours: { [try await favourites.medianMicroseconds(few)] },
             peer: { [try await database.medianMicroseconds(few)] }
         )
-        try await bulk(bench, services, favourites, database)
+        try await measureBulk(bench, services, favourites, database)
         await services.stop()
     }
 
     /// Measures transactions that change a thousand assets each.
-    private static func bulk(
+    private static func measureBulk(
         _ bench: BenchmarkContext,
         _ services: ServicesFixture,
         _ favourites: FavoriteToggler,
         _ database: BareDatabase
     ) async throws {
-        guard bench.wants("commits.bulk") else { return }
+        guard bench.includes("commits.bulk") else { return }
         let catalog = services.process("catalog")
         var spent = (seconds: 0.0, assets: 0)
         try await bench.compare(
@@ -106,16 +106,16 @@ enum CommitBenchmarks {
         )
     }
 
-    /// Measures as many connections as clients, each of which waits for its change before it sends the next.
-    private static func clients(
+    /// Measures 32 clients with a connection each; each waits for its change before it sends the next.
+    private static func measureClients(
         _ bench: BenchmarkContext,
         _ services: ServicesFixture,
         _ favourites: FavoriteToggler,
         _ database: BareDatabase
     ) async throws {
-        guard bench.wants("commits.32") else { return }
+        guard bench.includes("commits.32") else { return }
         let clients = try (0..<32).map { _ in try services.connect() }
-        let (ours, cost) = rate(
+        let (ours, cost) = makeRun(
             of: favourites,
             bench.amount(3_200, quick: 320),
             by: clients,
@@ -138,31 +138,31 @@ enum CommitBenchmarks {
         for client in clients { await client.close() }
     }
 
-    /// Returns a run of `count` changes, and a function that reports the processor time of all its runs' changes.
-    private static func rate(
+    /// Returns a run of `count` changes, and a function that reports the processor time per change of all its runs.
+    private static func makeRun(
         of favourites: FavoriteToggler,
         _ count: Int,
         by clients: [PhotoLibrary],
         _ catalog: Int32
     ) -> (run: Run, cost: () -> [String]) {
-        var spent = (seconds: 0.0, own: 0.0, commits: 0)
+        var spent = (seconds: 0.0, client: 0.0, commits: 0)
         let run: Run = {
             let before = (ProcessTable.processorSeconds(catalog), ProcessTable.processorSeconds(getpid()))
             let rate = try await favourites.rate(count, by: clients)
             spent.seconds += ProcessTable.processorSeconds(catalog) - before.0
-            spent.own += ProcessTable.processorSeconds(getpid()) - before.1
+            spent.client += ProcessTable.processorSeconds(getpid()) - before.1
             spent.commits += count
             return [rate]
         }
         let cost = {
             let each = { (seconds: Double) in NumberFormat.text(seconds / Double(max(1, spent.commits)) * 1e6) }
-            return ["catalog \(each(spent.seconds)) µs of processor time per change, client \(each(spent.own)) µs"]
+            return ["catalog \(each(spent.seconds)) µs of processor time per change, client \(each(spent.client)) µs"]
         }
         return (run, cost)
     }
 }
 
-/// Toggles favorites, so that every change modifies an asset.
+/// Toggles whether assets are favorites, so that every change modifies an asset.
 final class FavoriteToggler: Sendable {
     private let client: PhotoLibrary
     private let assets: [ObjectID]
@@ -178,19 +178,19 @@ final class FavoriteToggler: Sendable {
 
     /// Changes the next asset.
     ///
-    /// - Parameter another: the client to use instead of the default one
-    func change(by another: PhotoLibrary? = nil) async throws {
+    /// - Parameter other: the client to use instead of the default one
+    func change(by other: PhotoLibrary? = nil) async throws {
         let number = next.withLock { number in
             defer { number += 1 }
             return number
         }
         let patch = AssetPatch(isFavorite: (number / assets.count).isMultiple(of: 2))
         let changes: [ChangeRequest] = [.updateAsset(.init(id: .id(assets[number % assets.count]), set: patch))]
-        let done = try await (another ?? client).perform(changes)
-        guard done.isChanged else { throw BenchmarkError("a change modified nothing") }
+        let outcome = try await (other ?? client).perform(changes)
+        guard outcome.isChanged else { throw BenchmarkError("a change modified nothing") }
     }
 
-    /// Toggles all thousand assets in each of some transactions, and returns assets per second.
+    /// Toggles all assets, at most a thousand, in each of `transactions` transactions, and returns assets per second.
     func bulkRate(_ transactions: Int) async throws -> Double {
         let time = try await seconds {
             for _ in 0..<transactions {
@@ -209,8 +209,8 @@ final class FavoriteToggler: Sendable {
         try await rate(count, by: Array(repeating: client, count: outstanding))
     }
 
-    /// Returns the changes per second of clients that have one change outstanding each; a client that is listed several
-    /// times has as many outstanding.
+    /// Sends `count` changes, and returns changes per second. Each client has one change outstanding; one that is
+    /// listed several times has as many.
     func rate(_ count: Int, by clients: [PhotoLibrary]) async throws -> Double {
         let time = try await seconds {
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -255,7 +255,7 @@ private final class BareDatabase: Sendable {
 
     func medianMicroseconds(_ count: Int) async throws -> Double {
         let queue = queue
-        let times = try await blocking {
+        let times = try await runBlocking {
             try queue.writeWithoutTransaction { database in
                 try (0..<count).map { _ in
                     let start = Clocks.microseconds()

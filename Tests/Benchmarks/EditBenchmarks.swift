@@ -5,63 +5,68 @@ import PhotoModel
 import TestSupport
 
 /// Ten color operations and a crop of a JPEG, from file to file, against decoding and encoding alone, one `convert`
-/// command and a libvips pipeline; and a preview at screen size.
+/// command and a libvips pipeline; and a preview at screen size against a thumbnail without the edit.
 enum EditBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants(group: "edits") else { return }
+        guard bench.includes(group: "edits") else { return }
         guard let vips = TestPaths.program("vips") else {
-            return bench.gap("edits", "vips is not installed (Debian: libvips-tools)")
+            return bench.addGap("edits", "vips is not installed (Debian: libvips-tools)")
         }
         // Both sides may use all processors.
         unsetenv("VIPS_CONCURRENCY")
         ImagingLibrary.start(threads: ProcessInfo.processInfo.activeProcessorCount)
         let folder = try bench.paths.folder("edits")
         for (megapixels, width, height) in [(12, 4000, 3000), (24, 6000, 4000)] {
-            let picture = [UInt8](
-                try await ThumbnailBenchmarks.largePicture(folder, vips: vips, width: width, height: height)
+            let photo = [UInt8](
+                try await ThumbnailBenchmarks.largePhoto(folder, vips: vips, width: width, height: height)
             )
-            let job = Job(size: "\(megapixels)-megapixel", folder: folder, picture: picture)
-            try Data(picture).write(to: URL(fileURLWithPath: job.input))
-            try await alone(bench, job)
-            try await convert(bench, job)
-            try await engines(bench, job)
-            try await libvips(bench, job)
-            if megapixels == 12 { try await preview(bench, job) }
+            let job = Job(size: "\(megapixels)-megapixel", folder: folder, photo: photo)
+            try Data(photo).write(to: URL(fileURLWithPath: job.input))
+            try await compareWithEncoding(bench, job)
+            try await compareWithConvert(bench, job)
+            try await compareEngines(bench, job)
+            try await compareWithLibvips(bench, job)
+            if megapixels == 12 { try await comparePreview(bench, job) }
         }
     }
 
     private struct Job: Sendable {
         let size: String
         let folder: String
-        let picture: [UInt8]
+        /// The bytes of the JPEG file.
+        let photo: [UInt8]
         var input: String { "\(folder)/in.jpg" }
 
-        /// The name of a comparison, such as `edits.sharpen.12-megapixel`; `--only edits.sharpen` selects both sizes.
-        func name(_ what: String) -> String { "edits.\(what).\(size)" }
+        /// Returns the name of a comparison, such as `edits.sharpen.12-megapixel`; `--only edits.sharpen` selects both
+        /// sizes.
+        func name(_ test: String) -> String { "edits.\(test).\(size)" }
 
-        func ours(_ list: AdjustmentList, engine: RenderEngine = .fused) throws {
+        /// Writes the edited image to a file.
+        func render(_ list: AdjustmentList, engine: RenderEngine = .fused) throws {
             let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: input)))
             let image = try AdjustmentRendering.render(bytes, list, engine: engine)
             try Data(image.bytes).write(to: URL(fileURLWithPath: "\(folder)/ours.jpg"))
         }
     }
 
-    private static func step(_ kind: AdjustmentKind, _ members: JSONObject) throws -> Adjustment {
+    private static func adjustment(_ kind: AdjustmentKind, _ members: JSONObject) throws -> Adjustment {
         try Adjustment(kind, members)
     }
 
-    /// Returns a crop to nine tenths of each side, then ten color operations.
+    /// Returns a crop to nine tenths of each side, followed by ten color operations.
     private static func list() throws -> AdjustmentList {
         AdjustmentList(operations: [
             .crop(UnitRect(x: 0.05, y: 0.05, width: 0.9, height: 0.9)), .exposure(0.3), .temperature(0.2),
-            try step(.tint, ["value": 0.1]), .brightness(0.1), .contrast(0.2), try step(.highlights, ["value": -0.3]),
-            try step(.shadows, ["value": 0.3]), try step(.levels, ["black": 0.02, "white": 0.97]), .vibrance(0.3),
+            try adjustment(.tint, ["value": 0.1]), .brightness(0.1), .contrast(0.2),
+            try adjustment(.highlights, ["value": -0.3]),
+            try adjustment(.shadows, ["value": 0.3]), try adjustment(.levels, ["black": 0.02, "white": 0.97]),
+            .vibrance(0.3),
             .saturation(0.1),
         ])
     }
 
-    private static func alone(_ bench: BenchmarkContext, _ job: Job) async throws {
-        guard bench.wants(job.name("alone")) else { return }
+    private static func compareWithEncoding(_ bench: BenchmarkContext, _ job: Job) async throws {
+        guard bench.includes(job.name("alone")) else { return }
         let own = try await ownMemory(job)
         let list = try list()
         try await bench.compare(
@@ -75,16 +80,16 @@ enum EditBenchmarks {
                     aim: .ratio(1.5)
                 )
             ],
-            ours: { [1000 * (try await blockingSeconds { try job.ours(list) })] },
-            peer: { [1000 * (try await blockingSeconds { try job.ours(AdjustmentList()) })] },
+            ours: { [1000 * (try await blockingSeconds { try job.render(list) })] },
+            peer: { [1000 * (try await blockingSeconds { try job.render(AdjustmentList()) })] },
             notes: { [own] }
         )
     }
 
-    private static func convert(_ bench: BenchmarkContext, _ job: Job) async throws {
-        guard bench.wants(job.name("convert")) else { return }
+    private static func compareWithConvert(_ bench: BenchmarkContext, _ job: Job) async throws {
+        guard bench.includes(job.name("convert")) else { return }
         guard let convert = TestPaths.program("convert") else {
-            return bench.gap(job.name("convert"), "convert is not installed (Debian: imagemagick)")
+            return bench.addGap(job.name("convert"), "convert is not installed (Debian: imagemagick)")
         }
         let list = try list()
         let arguments = [
@@ -102,33 +107,33 @@ enum EditBenchmarks {
                     name: job.name("convert"),
                     ours: "ten colour operations and a crop, in process",
                     peer: "one convert command with similar operations",
-                    unit: "pictures/s",
+                    unit: "images/s",
                     aim: .ratio(3)
                 )
             ],
-            ours: { [1 / (try await blockingSeconds { try job.ours(list) })] },
+            ours: { [1 / (try await blockingSeconds { try job.render(list) })] },
             peer: { [1 / (try await seconds { _ = try await runProgram(convert, arguments) })] },
             notes: { [memory] }
         )
     }
 
-    /// Compares the engine "imagemagick" with the equivalent `convert` command.
-    private static func engines(_ bench: BenchmarkContext, _ job: Job) async throws {
+    /// Compares the engine "imagemagick" with the `convert` commands that are equivalent to the edits.
+    private static func compareEngines(_ bench: BenchmarkContext, _ job: Job) async throws {
         guard TestPaths.program("convert") != nil else { return }
-        try await engine(bench, job, "imagemagick", "ten colour operations and a crop", try list())
+        try await compareEngine(bench, job, "imagemagick", "ten colour operations and a crop", try list())
         let curves = AdjustmentList(operations: [.exposure(0.3), .contrast(0.2)])
-        try await engine(bench, job, "curves", "exposure and contrast", curves)
-        let hues = AdjustmentList(operations: [try step(.hsl, ["greenSaturation": 0.5, "blueHue": 0.2])])
-        try await engine(bench, job, "hues", "hsl", hues)
+        try await compareEngine(bench, job, "curves", "exposure and contrast", curves)
+        let hues = AdjustmentList(operations: [try adjustment(.hsl, ["greenSaturation": 0.5, "blueHue": 0.2])])
+        try await compareEngine(bench, job, "hues", "hsl", hues)
         // A pair takes a quarter of a minute.
-        let look = AdjustmentList(operations: [try step(.lut, ["table": .string(Self.look)])])
-        try await engine(bench, job, "look", "a look, by a HALD CLUT,", look, pairs: 5)
-        let sharp = AdjustmentList(operations: [try step(.sharpen, ["amount": 1])])
-        try await engine(bench, job, "sharpen", "sharpening", sharp)
+        let look = AdjustmentList(operations: [try adjustment(.lut, ["table": .string(Self.lookTable)])])
+        try await compareEngine(bench, job, "look", "a look, by a HALD CLUT,", look, pairs: 5)
+        let sharp = AdjustmentList(operations: [try adjustment(.sharpen, ["amount": 1])])
+        try await compareEngine(bench, job, "sharpen", "sharpening", sharp)
     }
 
-    /// The memory limits of a worker. With Debian's limit of 256 MiB the program stores 24 megapixels in files, and
-    /// some rows take minutes.
+    /// The memory limits of a worker. With Debian's limit of 256 MiB `convert` stores images of 24 megapixels in files,
+    /// and some comparisons take minutes.
     private static let policy = """
         <policymap>
           <policy domain="resource" name="memory" value="4GiB"/>
@@ -137,8 +142,8 @@ enum EditBenchmarks {
         </policymap>
         """
 
-    /// A .cube file of 17 points that mixes the channels, in Base64.
-    private static let look: String = {
+    /// A .cube file with 17 points per channel, which mixes the channels, in Base64.
+    private static let lookTable: String = {
         var text = "LUT_3D_SIZE 17\n"
         for index in 0..<17 * 17 * 17 {
             let (r, g, b) = (Double(index % 17) / 16, Double(index / 17 % 17) / 16, Double(index / 289) / 16)
@@ -147,31 +152,31 @@ enum EditBenchmarks {
         return Data(text.utf8).base64EncodedString()
     }()
 
-    private static func engine(
+    private static func compareEngine(
         _ bench: BenchmarkContext,
         _ job: Job,
         _ name: String,
-        _ what: String,
+        _ text: String,
         _ list: AdjustmentList,
         pairs: Int = 10
     ) async throws {
-        guard bench.wants(job.name(name)) else { return }
+        guard bench.includes(job.name(name)) else { return }
         let script = "\(job.folder)/edit.sh"
-        try Data(AdjustmentDescription.script(job.picture, list)).write(to: URL(fileURLWithPath: script))
+        try Data(AdjustmentDescription.script(job.photo, list)).write(to: URL(fileURLWithPath: script))
         try Data(Self.policy.utf8).write(to: URL(fileURLWithPath: "\(job.folder)/policy.xml"))
         let policy = "MAGICK_CONFIGURE_PATH=\(job.folder)"
         try await bench.compare(
             [
                 Comparison(
                     name: job.name(name),
-                    ours: "\(what) by the engine imagemagick, in process",
+                    ours: "\(text) by the engine imagemagick, in process",
                     peer: "its own command for convert, with as much memory",
-                    unit: "pictures/s",
+                    unit: "images/s",
                     aim: .ratio(1.5)
                 )
             ],
             pairs: min(pairs, bench.pairs),
-            ours: { [1 / (try await blockingSeconds { try job.ours(list, engine: .imagemagick) })] },
+            ours: { [1 / (try await blockingSeconds { try job.render(list, engine: .imagemagick) })] },
             peer: {
                 let arguments = [policy, "/bin/sh", script, job.input, "\(job.folder)/script.jpg"]
                 return [1 / (try await seconds { _ = try await runProgram("/usr/bin/env", arguments) })]
@@ -201,11 +206,11 @@ enum EditBenchmarks {
         print(time.perf_counter() - start)
         """
 
-    private static func libvips(_ bench: BenchmarkContext, _ job: Job) async throws {
-        guard bench.wants(job.name("libvips")) else { return }
+    private static func compareWithLibvips(_ bench: BenchmarkContext, _ job: Job) async throws {
+        guard bench.includes(job.name("libvips")) else { return }
         guard let python = TestPaths.program("python3"),
             (try? await runProgram(python, ["-c", "import pyvips"])) != nil
-        else { return bench.gap(job.name("libvips"), "Python's pyvips is not installed (pip install pyvips)") }
+        else { return bench.addGap(job.name("libvips"), "Python's pyvips is not installed (pip install pyvips)") }
         let list = try list()
         let memory = try await memory(of: python, ["-c", pipeline, job.input, "\(job.folder)/vips.jpg"])
         try await bench.compare(
@@ -219,7 +224,7 @@ enum EditBenchmarks {
                     aim: .ratio(1)
                 )
             ],
-            ours: { [1000 * (try await blockingSeconds { try job.ours(list) })] },
+            ours: { [1000 * (try await blockingSeconds { try job.render(list) })] },
             peer: {
                 let text = try await runProgram(python, ["-c", pipeline, job.input, "\(job.folder)/vips.jpg"])
                 return [1000 * (Double(text.trimmingCharacters(in: .whitespacesAndNewlines)) ?? .infinity)]
@@ -228,8 +233,8 @@ enum EditBenchmarks {
         )
     }
 
-    private static func preview(_ bench: BenchmarkContext, _ job: Job) async throws {
-        guard bench.wants(job.name("preview")) else { return }
+    private static func comparePreview(_ bench: BenchmarkContext, _ job: Job) async throws {
+        guard bench.includes(job.name("preview")) else { return }
         let list = try list()
         try await bench.compare(
             [
@@ -244,14 +249,14 @@ enum EditBenchmarks {
             ],
             ours: {
                 let time = try await blockingSeconds {
-                    _ = try AdjustmentRendering.render(job.picture, list, quality: 85, maximumSide: 1024)
+                    _ = try AdjustmentRendering.render(job.photo, list, quality: 85, maximumSide: 1024)
                 }
                 return [1000 * time]
             },
             peer: {
                 let time = try await blockingSeconds {
                     _ = try RenditionRenderer.render(
-                        job.picture,
+                        job.photo,
                         RenditionOptions(target: .size(width: 1024, height: 1024), resizeMode: .exact)
                     )
                 }
@@ -260,18 +265,17 @@ enum EditBenchmarks {
         )
     }
 
-    /// Returns the increase of the peak resident memory by one render.
+    /// Renders once, and returns a text with the increase of the peak resident memory.
     private static func ownMemory(_ job: Job) async throws -> String {
         let list = try list()
-        // Writing 5 resets the peak (VmHWM).
-        try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs"))
-        let before = megabytes("VmRSS:")
-        _ = try await blockingSeconds { try job.ours(list) }
-        return "peak resident memory of a render: \(max(0, megabytes("VmHWM:") - before)) MiB above "
-            + "\(before) MiB"
+        try ProcessTable.resetPeak(getpid())
+        let before = ProcessTable.residentBytes(getpid()) >> 20
+        _ = try await blockingSeconds { try job.render(list) }
+        let peak = ProcessTable.peakBytes(getpid()) >> 20
+        return "peak resident memory of a render: \(max(0, peak - before)) MiB above \(before) MiB"
     }
 
-    /// Returns the peak resident memory of a program.
+    /// Runs a program, and returns a text with its peak resident memory.
     private static func memory(of program: String, _ arguments: [String]) async throws -> String {
         guard let python = TestPaths.program("python3") else {
             return "memory was not measured: python3 is not installed"
@@ -287,11 +291,5 @@ enum EditBenchmarks {
         )
         let kibibytes = Int(text.trimmingCharacters(in: .whitespacesAndNewlines)) ?? 0
         return "peak resident memory of the peer: \(kibibytes >> 10) MiB"
-    }
-
-    private static func megabytes(_ name: String) -> Int {
-        let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
-        let line = text.split(separator: "\n").first { $0.hasPrefix(name) } ?? ""
-        return (line.split(separator: "\t").last?.split(separator: " ").first.flatMap { Int($0) } ?? 0) >> 10
     }
 }

@@ -5,7 +5,7 @@ import PhotoClient
 /// Fan-out of the change-broker over a synthetic history, against bare libzmq with the same bytes and subscribers.
 enum FeedBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants(group: "feed") else { return }
+        guard bench.includes(group: "feed") else { return }
         let services = try ServicesFixture(bench.paths, "feed")
         let source = try SyntheticCatalog()
         let address = services.client.endpoints.catalog
@@ -13,13 +13,13 @@ enum FeedBenchmarks {
         try await services.start("change-broker")
         while source.followers == 0 { try await Task.sleep(for: .milliseconds(20)) }
         for subscribers in [10, 100] {
-            try await fanOut(bench, services, source, subscribers: subscribers)
+            try await compareFanOut(bench, services, source, subscribers: subscribers)
             for server in [WireServer.redis, .nats] {
-                try await fanOut(bench, services, source, subscribers: subscribers, beside: server)
+                try await compareFanOut(bench, services, source, subscribers: subscribers, against: server)
             }
         }
-        try await standstill(bench, services, source)
-        for readers in [10, 100] { try await replay(bench, services, source, readers: readers) }
+        try await compareStandstill(bench, services, source)
+        for readers in [10, 100] { try await compareReplay(bench, services, source, readers: readers) }
         await services.stop()
         serving.cancel()
         await source.shutdown()
@@ -27,14 +27,14 @@ enum FeedBenchmarks {
 
     // MARK: Live
 
-    private static func fanOut(
+    private static func compareFanOut(
         _ bench: BenchmarkContext,
         _ services: ServicesFixture,
         _ source: SyntheticCatalog,
         subscribers: Int
     ) async throws {
         let name = "feed.live.\(subscribers)"
-        guard bench.wants(name) else { return }
+        guard bench.includes(name) else { return }
         let peer = try await BarePublisher(services.run, frame: source.liveFrame)
         let ours = try await Subscribers(services.client.endpoints.feed.description, subscribers)
         let theirs = try await Subscribers(peer.address, subscribers)
@@ -54,13 +54,13 @@ enum FeedBenchmarks {
             ],
             ours: {
                 let before = ProcessTable.processorSeconds(broker)
-                let batch = try await ours.batch(records) { source.grow(by: records) }
+                let batch = try await ours.measureBatch(records) { source.grow(by: records) }
                 lost += batch.lost
                 reported += records
                 spent += ProcessTable.processorSeconds(broker) - before
                 return [batch.perSecond]
             },
-            peer: { [try await theirs.batch(messages) { try peer.burst(messages) }.perSecond] },
+            peer: { [try await theirs.measureBatch(messages) { try peer.publishBurst(messages) }.perSecond] },
             notes: {
                 [
                     "\(lost) of \(reported * subscribers) deliveries lost on the live path; broker "
@@ -71,16 +71,18 @@ enum FeedBenchmarks {
     }
 
     /// Measures the same against another server, which publishes the same bytes to as many subscribers.
-    private static func fanOut(
+    private static func compareFanOut(
         _ bench: BenchmarkContext,
         _ services: ServicesFixture,
         _ source: SyntheticCatalog,
         subscribers: Int,
-        beside server: WireServer
+        against server: WireServer
     ) async throws {
         let name = "feed.live.\(subscribers).\(server.rawValue)"
-        guard bench.wants(name) else { return }
-        guard let program = WireBroker.program(server) else { return bench.gap(name, WireBroker.missing(server)) }
+        guard bench.includes(name) else { return }
+        guard let program = WireBroker.program(server) else {
+            return bench.addGap(name, WireBroker.missingText(server))
+        }
         let broker = try await WireBroker(
             server,
             program: program,
@@ -107,13 +109,13 @@ enum FeedBenchmarks {
             ],
             pairs: min(5, bench.pairs),
             ours: {
-                let batch = try await ours.batch(records) { source.grow(by: records) }
+                let batch = try await ours.measureBatch(records) { source.grow(by: records) }
                 lost += batch.lost
                 return [batch.perSecond]
             },
             peer: {
-                let batch = try await theirs.batch(messages) {
-                    try await blocking { try WireBroker.burst(messages, frame, to: server, endpoint) }
+                let batch = try await theirs.measureBatch(messages) {
+                    try await runBlocking { try WireBroker.publishBurst(messages, frame, to: server, endpoint) }
                 }
                 theirLost += batch.lost
                 return [batch.perSecond]
@@ -123,11 +125,15 @@ enum FeedBenchmarks {
     }
 
     /// Measures the cost of a stopped subscriber to the others: the same fan-out with it and without it.
-    private static func standstill(_ bench: BenchmarkContext, _ services: ServicesFixture, _ source: SyntheticCatalog)
+    private static func compareStandstill(
+        _ bench: BenchmarkContext,
+        _ services: ServicesFixture,
+        _ source: SyntheticCatalog
+    )
         async throws
     {
         let name = "feed.standstill"
-        guard bench.wants(name) else { return }
+        guard bench.includes(name) else { return }
         let address = services.client.endpoints.feed.description
         let others = try await Subscribers(address, 10)
         let records = bench.amount(20_000, quick: 500)
@@ -142,12 +148,12 @@ enum FeedBenchmarks {
                 )
             ],
             ours: {
-                let still = try await Subscribers(address, 1)
-                still.stop()
-                defer { still.goOn() }
-                return [try await others.batch(records) { source.grow(by: records) }.perSecond]
+                let stopped = try await Subscribers(address, 1)
+                stopped.suspend()
+                defer { stopped.resume() }
+                return [try await others.measureBatch(records) { source.grow(by: records) }.perSecond]
             },
-            peer: { [try await others.batch(records) { source.grow(by: records) }.perSecond] }
+            peer: { [try await others.measureBatch(records) { source.grow(by: records) }.perSecond] }
         )
     }
 }

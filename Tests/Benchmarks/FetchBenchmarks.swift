@@ -41,9 +41,9 @@ enum FetchBenchmarks {
     }
 
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants(group: "fetch") else { return }
+        guard bench.includes(group: "fetch") else { return }
         let small = try await ServedLibrary(bench, assets: 10_000)
-        let keyword = try await small.keyword()
+        let keyword = try await small.rarestKeyword()
         for assets in [100_000] + (bench.isLarge ? [1_000_000] : []) {
             let large = try await ServedLibrary(bench, assets: assets)
             for kind in kinds(keyword: keyword) {
@@ -58,12 +58,12 @@ enum FetchBenchmarks {
         async throws
     {
         let rounds = bench.amount(20, quick: 3)
-        func run(_ served: ServedLibrary) -> Run {
+        func makeRun(_ served: ServedLibrary) -> Run {
             { [try await served.medianMicroseconds(kind.fetch, page: kind.page, rounds: rounds)] }
         }
         let counts = (try await small.count(kind.fetch), try await large.count(kind.fetch))
-        small.forgetCost()
-        large.forgetCost()
+        small.resetCost()
+        large.resetCost()
         try await bench.compare(
             [
                 Comparison(
@@ -75,8 +75,8 @@ enum FetchBenchmarks {
                     aim: .ratio(1.5)
                 )
             ],
-            ours: run(large),
-            peer: run(small),
+            ours: makeRun(large),
+            peer: makeRun(small),
             notes: {
                 let ratio = ServedLibrary.costRatio(large, small).map(NumberFormat.ratio) ?? "too small to measure"
                 return [
@@ -102,21 +102,21 @@ final class ServedLibrary {
         try await services.start("catalog")
     }
 
-    /// Returns the ratio of the catalogs' processor time per fetch since ``forgetCost()``; nil if it is below the
+    /// Returns the ratio of the catalogs' processor time per fetch since ``resetCost()``; nil if it is below the
     /// resolution of the system's clock ticks.
-    static func costRatio(_ one: ServedLibrary, _ other: ServedLibrary) -> Double? {
-        guard min(one.spent, other.spent) >= 0.1 else { return nil }
-        return (one.spent / Double(one.fetches)) / (other.spent / Double(other.fetches))
+    static func costRatio(_ first: ServedLibrary, _ second: ServedLibrary) -> Double? {
+        guard min(first.spent, second.spent) >= 0.1 else { return nil }
+        return (first.spent / Double(first.fetches)) / (second.spent / Double(second.fetches))
     }
 
-    func forgetCost() { (fetches, spent) = (0, 0) }
+    func resetCost() { (fetches, spent) = (0, 0) }
 
     func count(_ fetch: FetchDescription) async throws -> Int {
         try await services.client.assets(fetch, count: 0).count
     }
 
-    /// Returns the rarest keyword of a sample of assets, a plausible search.
-    func keyword() async throws -> String {
+    /// Returns the rarest keyword of a sample of assets, for which a user could plausibly search.
+    func rarestKeyword() async throws -> String {
         var counts: [String: Int] = [:]
         for word in try await services.client.assets(FetchDescription(.assets), count: 1000).assets.flatMap(\.keywords)
         {

@@ -9,25 +9,27 @@ import PhotoModel
 import TestSupport
 
 /// The cost of limited grants: the fetches of a client that sees a hundredth of a library, against those of an
-/// unlimited client in an album of the same assets; and an owner's change beside 1,000 grants. `--large` uses a library
-/// of 1,000,000 assets.
+/// unlimited client in an album of the same assets; and an owner's change with 1,000 grants, against one without any.
+/// `--large` uses a library of 1,000,000 assets.
 enum GrantBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants(group: "grants") else { return }
-        if ["fetch", "page", "live"].contains(where: { bench.wants(group: "grants." + $0) }) { try await views(bench) }
-        if bench.wants("grants.changes") { try await changes(bench) }
+        guard bench.includes(group: "grants") else { return }
+        if ["fetch", "page", "live"].contains(where: { bench.includes(group: "grants." + $0) }) {
+            try await compareViews(bench)
+        }
+        if bench.includes("grants.changes") { try await compareChanges(bench) }
     }
 
     // MARK: Limited views
 
-    private static func views(_ bench: BenchmarkContext) async throws {
+    private static func compareViews(_ bench: BenchmarkContext) async throws {
         let assets = bench.isFast ? 10_000 : bench.isLarge ? 1_000_000 : 100_000
         let shared = try await SharedAlbum(bench, assets: assets)
         let rounds = bench.amount(20, quick: 2)
         let text = "\(NumberFormat.text(Double(shared.count))) of \(NumberFormat.text(Double(assets))) assets"
         func compare(
             _ name: String,
-            _ what: String,
+            _ fetchText: String,
             aim: ComparisonTarget? = .ratio(1.5),
             _ time: @escaping (SharedAlbum.Reader) async throws -> Double
         ) async throws {
@@ -35,7 +37,7 @@ enum GrantBenchmarks {
                 [
                     Comparison(
                         name: "grants." + name,
-                        ours: "\(what), limited to \(text)",
+                        ours: "\(fetchText), limited to \(text)",
                         peer: "the same in an album of these, by a key that reads everything",
                         unit: "µs",
                         smallerIsBetter: true,
@@ -47,7 +49,7 @@ enum GrantBenchmarks {
             )
         }
         try await compare("fetch", "first 100 by creation date") { reader in
-            try await timed(rounds) { _ in _ = try await reader.library.assets(reader.sorted, count: 100) }
+            try await medianTime(rounds) { _ in _ = try await reader.library.assets(reader.sorted, count: 100) }
         }
         try await compare("fetch.changed", "first 100 by creation date, after a change of the library") { reader in
             try await median(
@@ -60,7 +62,7 @@ enum GrantBenchmarks {
         }
         let token = try await shared.reader.library.currentToken().token
         try await compare("page", "1,000 from the middle of a result") { reader in
-            try await timed(rounds) { _ in
+            try await medianTime(rounds) { _ in
                 let page = try await reader.library.assets(
                     reader.sorted,
                     token: token,
@@ -74,9 +76,9 @@ enum GrantBenchmarks {
             try await median(
                 rounds,
                 of: { _ in
-                    let fetch = shared.another(reader.fetch)
+                    let fetch = shared.uniqueCopy(of: reader.fetch)
                     let time = try await seconds { _ = try await reader.observe(fetch) }
-                    try await reader.end()
+                    try await reader.unobserve()
                     return time
                 }
             )
@@ -87,7 +89,7 @@ enum GrantBenchmarks {
                 rounds,
                 of: { _ in
                     try await shared.change()
-                    return try await seconds { try await reader.details() }
+                    return try await seconds { try await reader.fetchDetails() }
                 }
             )
         }
@@ -101,13 +103,13 @@ enum GrantBenchmarks {
         return SampleSummary(times).median
     }
 
-    private static func timed(_ rounds: Int, _ work: (Int) async throws -> Void) async throws -> Double {
+    private static func medianTime(_ rounds: Int, _ work: (Int) async throws -> Void) async throws -> Double {
         try await median(rounds, of: { round in try await seconds { try await work(round) } })
     }
 
     // MARK: Changes
 
-    private static func changes(_ bench: BenchmarkContext) async throws {
+    private static func compareChanges(_ bench: BenchmarkContext) async throws {
         let few = try await GrantedLibrary(bench, grants: 0)
         let many = try await GrantedLibrary(bench, grants: bench.amount(1000, quick: 20))
         let count = bench.amount(500, quick: 20)
@@ -115,15 +117,15 @@ enum GrantBenchmarks {
             [
                 Comparison(
                     name: "grants.changes",
-                    ours: "an owner's change of a favourite, median, beside 1,000 limited grants of 100 assets",
+                    ours: "an owner's change of a favourite, median, with 1,000 limited grants of 100 assets",
                     peer: "without grants",
                     unit: "µs",
                     smallerIsBetter: true,
                     aim: .ratio(1.2)
                 )
             ],
-            ours: { [try await timed(count) { _ in try await many.favourites.change() }] },
-            peer: { [try await timed(count) { _ in try await few.favourites.change() }] }
+            ours: { [try await medianTime(count) { _ in try await many.favourites.change() }] },
+            peer: { [try await medianTime(count) { _ in try await few.favourites.change() }] }
         )
         await few.services.stop()
         await many.services.stop()
@@ -154,7 +156,7 @@ private final class SharedAlbum {
     /// A client and its fetch.
     final class Reader {
         let library: PhotoLibrary
-        /// All assets of the list, or the assets of the album.
+        /// All assets that the client may see, or those of the album.
         let fetch: FetchDescription
         private var observation = ""
         private var token: ChangeToken?
@@ -175,11 +177,11 @@ private final class SharedAlbum {
             return reply.count
         }
 
-        func end() async throws {
+        func unobserve() async throws {
             _ = try await library.changeBroker.ask(FetchUnobserve(observation: observation))
         }
 
-        func details() async throws {
+        func fetchDetails() async throws {
             guard let token else { return }
             let request = FetchDetails(observation: observation, token: token)
             self.token = try await library.changeBroker.ask(request).result.token
@@ -191,23 +193,23 @@ private final class SharedAlbum {
     let reader: Reader
     private let services: ServicesFixture
     private let favourites: [ObjectID]
-    private var changed = 0
-    private var fetches = 0
+    private var changeCount = 0
+    private var fetchCount = 0
 
-    /// The first of the six ports.
+    /// The first of the six ports of the services.
     private static let port = 25_571
 
     init(_ bench: BenchmarkContext, assets: Int) async throws {
         count = assets / 100
-        let folder = try await Self.library(bench, assets, album: count)
+        let folder = try await Self.generate(bench, assets, album: count)
         let keys = try bench.paths.folder("grants.keys")
         let safelight = bench.paths.program("safelight")
-        func key(_ arguments: String...) async throws {
+        func runKeys(_ arguments: String...) async throws {
             _ = try await runProgram(safelight, ["keys"] + arguments + ["--keys", keys + "/list"])
         }
-        try await key("server")
-        try await key("create", "viewer", "--access", "limited", "--output", keys + "/viewer")
-        try await key("create", "reader", "--output", keys + "/reader")
+        try await runKeys("server")
+        try await runKeys("create", "viewer", "--access", "limited", "--output", keys + "/viewer")
+        try await runKeys("create", "reader", "--output", keys + "/reader")
         services = try ServicesFixture(bench.paths, "grants", library: folder)
         let listen = ["--listen", "127.0.0.1:\(Self.port)", "--keys", keys + "/list"]
         try await services.start("catalog", listen)
@@ -218,11 +220,11 @@ private final class SharedAlbum {
         guard let album = try await services.client.collections(albums, count: 1).collections.first else {
             throw BenchmarkError("there is no album of \(count)")
         }
-        var inAlbum = FetchDescription(.assets)
-        inAlbum.container = album.id
+        var albumFetch = FetchDescription(.assets)
+        albumFetch.container = album.id
         var (ids, token): ([ObjectID], ChangeToken?) = ([], nil)
         repeat {
-            let page = try await services.client.assets(inAlbum, token: token, from: ids.count, count: 1000)
+            let page = try await services.client.assets(albumFetch, token: token, from: ids.count, count: 1000)
             guard !page.assets.isEmpty else { break }
             token = page.token
             ids += page.assets.map(\.id)
@@ -230,17 +232,19 @@ private final class SharedAlbum {
         favourites = Array(ids.prefix(1000))
         _ = try await services.client.catalog.ask(LimitGrant(identity: "key:viewer", assets: ids))
         viewer = Reader(try Self.connect("viewer", keys), FetchDescription(.assets))
-        reader = Reader(try Self.connect("reader", keys), inAlbum)
-        let (seen, all) = (
+        reader = Reader(try Self.connect("reader", keys), albumFetch)
+        let (visible, all) = (
             try await viewer.library.assets(FetchDescription(.assets), count: 0).count,
-            try await reader.library.assets(inAlbum, count: 0).count
+            try await reader.library.assets(albumFetch, count: 0).count
         )
-        guard seen == all, seen == ids.count else { throw BenchmarkError("\(seen) is not \(all)") }
+        guard visible == all, visible == ids.count else {
+            throw BenchmarkError("the limited client sees \(visible) assets; the album has \(all)")
+        }
     }
 
-    /// Returns a library with an album of the given size, which is stored for later runs if a folder for that was
-    /// given.
-    private static func library(_ bench: BenchmarkContext, _ assets: Int, album: Int) async throws -> String {
+    /// Generates a library with an album of the given size, and returns its folder. A library that an earlier run has
+    /// stored is used again.
+    private static func generate(_ bench: BenchmarkContext, _ assets: Int, album: Int) async throws -> String {
         let folder = try "\(bench.storedLibraries ?? bench.paths.folder("grants"))/grants-\(assets)"
         guard !FileManager.default.fileExists(atPath: folder + "/made") else { return folder }
         try? FileManager.default.removeItem(atPath: folder)
@@ -281,20 +285,20 @@ private final class SharedAlbum {
     }
 
     /// Returns a fetch with the same result that was not observed before.
-    func another(_ fetch: FetchDescription) -> FetchDescription {
-        fetches += 1
+    func uniqueCopy(of fetch: FetchDescription) -> FetchDescription {
+        fetchCount += 1
         var other = fetch
-        other.predicate = .string("pixelWidth > -\(fetches)")
+        other.predicate = .string("pixelWidth > -\(fetchCount)")
         return other
     }
 
-    /// Changes an asset of the list, and waits until the broker has published it.
+    /// Changes an asset of the album, and waits until the broker has published the change.
     func change() async throws {
-        let patch = AssetPatch(rating: .some(changed / favourites.count % 5 + 1))
-        let id = favourites[changed % favourites.count]
-        changed += 1
-        let done = try await services.client.perform([.updateAsset(.init(id: .id(id), set: patch))])
-        try await services.published(done.sequence)
+        let patch = AssetPatch(rating: .some(changeCount / favourites.count % 5 + 1))
+        let id = favourites[changeCount % favourites.count]
+        changeCount += 1
+        let outcome = try await services.client.perform([.updateAsset(.init(id: .id(id), set: patch))])
+        try await services.waitUntilPublished(outcome.sequence)
     }
 
     func stop() async {

@@ -11,32 +11,39 @@ import TestSupport
 /// Latency of cache hits against a bare round trip of the same bytes, and of the first degraded image.
 enum HitBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants(group: "hits") else { return }
-        let album = try await PhotoSet(bench, count: 6)
+        guard bench.includes(group: "hits") else { return }
+        let photoSet = try await PhotoSet(bench, count: 6)
         let awake = AwakeCores()
         defer { awake.stop() }
-        try await hits(bench, album, name: "hits.memory", options: [], aim: 1.2, where: "memory")
-        try await hits(bench, album, name: "hits.disk", options: ["--memory-mib", "0"], aim: 2, where: "the disk")
-        try await degraded(bench, album)
+        try await compareHits(bench, photoSet, name: "hits.memory", options: [], aim: 1.2, in: "memory")
+        try await compareHits(
+            bench,
+            photoSet,
+            name: "hits.disk",
+            options: ["--memory-mib", "0"],
+            aim: 2,
+            in: "the disk"
+        )
+        try await compareDegraded(bench, photoSet)
     }
 
-    private static func hits(
+    private static func compareHits(
         _ bench: BenchmarkContext,
-        _ album: PhotoSet,
+        _ photoSet: PhotoSet,
         name: String,
         options: [String],
         aim: Double,
-        where place: String
+        in cache: String
     ) async throws {
-        guard bench.wants(name) else { return }
-        let services = try await ImageServicesFixture(bench, album, name: name, options: options)
-        let asset = try await services.importFiles([album.photos[0]])[0]
-        let request = Self.text(ImageServicesFixture.request(asset, 256, .exact))
+        guard bench.includes(name) else { return }
+        let services = try await ImageServicesFixture(bench, photoSet, name: name, options: options)
+        let asset = try await services.importFiles([photoSet.photos[0]])[0]
+        let request = Self.requestText(ImageServicesFixture.request(asset, 256, .exact))
         let address = services.address
         // The first request renders the image; a second later the feed confirms the asset.
-        _ = try await blocking { try roundTrips(request, at: address, count: 1) }
+        _ = try await runBlocking { try roundTrips(request, at: address, count: 1) }
         try await Task.sleep(for: .seconds(2))
-        let bytes = try await blocking { try roundTrips(request, at: address, count: 1) }.bytes
+        let bytes = try await runBlocking { try roundTrips(request, at: address, count: 1) }.bytes
         let echoAddress = "ipc://\(services.services.run)/echo.sock"
         let echo = try Child(["peer-echo", "--endpoint", echoAddress, "--reply-bytes", "\(bytes)"])
         try await echo.expect("ready")
@@ -45,30 +52,31 @@ enum HitBenchmarks {
             [
                 Comparison(
                     name: name,
-                    ours: "image.request of an image of 256 pixels in \(place), bare DEALER, one at a time",
+                    ours: "image.request of an image of 256 pixels in \(cache), bare DEALER, one at a time",
                     peer: "bare DEALER/ROUTER echo, \(request.utf8.count)+\(bytes) bytes, the cores kept awake",
                     unit: "µs",
                     smallerIsBetter: true,
                     aim: .ratio(aim)
                 )
             ],
-            ours: { [try await blocking { try roundTrips(request, at: address, count: count) }.median] },
-            peer: { [try await blocking { try roundTrips(request, at: echoAddress, count: count) }.median] }
+            ours: { [try await runBlocking { try roundTrips(request, at: address, count: count) }.median] },
+            peer: { [try await runBlocking { try roundTrips(request, at: echoAddress, count: count) }.median] }
         )
         withExtendedLifetime(echo) {}
         await services.stop()
     }
 
     /// Measures the time from the request to the first degraded image, for photos not requested before: with a preview
-    /// of 160x120 in the file, as cameras write it, and without one, where the photo is decoded at an eighth of its size.
-    private static func degraded(_ bench: BenchmarkContext, _ album: PhotoSet) async throws {
-        guard bench.wants(group: "hits.degraded") else { return }
-        let services = try await ImageServicesFixture(bench, album, name: "degraded")
-        let plain = try await services.importFiles(album.photos)
+    /// of 160x120 in the file, as cameras write it, and without one. Without one, the photo is decoded at an eighth of
+    /// its size.
+    private static func compareDegraded(_ bench: BenchmarkContext, _ photoSet: PhotoSet) async throws {
+        guard bench.includes(group: "hits.degraded") else { return }
+        let services = try await ImageServicesFixture(bench, photoSet, name: "degraded")
+        let plain = try await services.importFiles(photoSet.photos)
         let client = services.services.client
         let address = services.address
         if let exiftool = TestPaths.program("exiftool") {
-            let previewed = try await services.importFiles(try await album.withPreviews(bench, exiftool))
+            let previewed = try await services.importFiles(try await photoSet.copyWithPreviews(bench, exiftool))
             let health = #"{"jsonrpc":"2.0","id":1,"method":"health","params":{}}"#
             try await bench.compare(
                 [
@@ -82,19 +90,19 @@ enum HitBenchmarks {
                     )
                 ],
                 ours: {
-                    try await services.forget()
-                    return [try await untilDegraded(client, previewed, 512)]
+                    try await services.clearCache()
+                    return [try await microsecondsUntilDegraded(client, previewed, 512)]
                 },
-                peer: { [try await blocking { try roundTrips(health, at: address, count: 50) }.median] }
+                peer: { [try await runBlocking { try roundTrips(health, at: address, count: 50) }.median] }
             )
         } else {
-            bench.gap("hits.degraded", "exiftool is not installed (Debian: libimage-exiftool-perl)")
+            bench.addGap("hits.degraded", "exiftool is not installed (Debian: libimage-exiftool-perl)")
         }
-        try await services.forget()
+        try await services.clearCache()
         // The larger photos have no degraded image at this size, because decoding the photo is as cheap.
-        let decoded = try await untilDegraded(client, plain, 2048)
-        bench.remark(
-            ReportNote(
+        let decoded = try await microsecondsUntilDegraded(client, plain, 2048)
+        bench.addFigure(
+            ReportFigure(
                 name: "hits.degraded.decoded",
                 text: "image.request of 2048 pixels, opportunistic: until a cheap decode of the photo arrives",
                 value: decoded,
@@ -105,18 +113,21 @@ enum HitBenchmarks {
     }
 
     /// Returns the median time in microseconds until the first degraded image of each asset.
-    private static func untilDegraded(_ client: PhotoLibrary, _ assets: [ObjectID], _ size: Int) async throws -> Double
+    private static func microsecondsUntilDegraded(_ client: PhotoLibrary, _ assets: [ObjectID], _ size: Int)
+        async throws -> Double
     {
         var times: [Double] = []
         for asset in assets {
-            if let time = try await untilDegraded(client, asset, size) { times.append(time) }
+            if let time = try await microsecondsUntilDegraded(client, asset, size) { times.append(time) }
         }
         guard times.count * 2 > assets.count else { throw BenchmarkError("no degraded images arrived") }
         return SampleSummary(times).median
     }
 
     /// Returns the microseconds until the first degraded image; nil if none preceded the final image.
-    private static func untilDegraded(_ client: PhotoLibrary, _ asset: ObjectID, _ size: Int) async throws -> Double? {
+    private static func microsecondsUntilDegraded(_ client: PhotoLibrary, _ asset: ObjectID, _ size: Int) async throws
+        -> Double?
+    {
         var request = ImageServicesFixture.request(asset, size, .exact)
         request.deliveryMode = .opportunistic
         let start = Clocks.microseconds()
@@ -127,7 +138,7 @@ enum HitBenchmarks {
         return first.map { Double($0 - start) }
     }
 
-    private static func text(_ request: ImageRequest) -> String {
+    private static func requestText(_ request: ImageRequest) -> String {
         let object: JSONObject = [
             "jsonrpc": "2.0", "id": 1, "method": .string(ImageRequest.method), "params": request.json,
         ]
@@ -161,7 +172,7 @@ enum HitBenchmarks {
 /// Threads that keep the processors from entering idle states between two messages, which would distort latencies. They
 /// run only while a processor is idle.
 final class AwakeCores: Sendable {
-    private let isOver = Atomic<Bool>(false)
+    private let isStopped = Atomic<Bool>(false)
     /// `SCHED_IDLE`, which Glibc's Swift module does not import.
     private static let idlePolicy: Int32 = 5
 
@@ -170,10 +181,10 @@ final class AwakeCores: Sendable {
             Thread.detachNewThread { [self] in
                 var parameters = sched_param(sched_priority: 0)
                 sched_setscheduler(0, Self.idlePolicy, &parameters)
-                while !isOver.load(ordering: .relaxed) {}
+                while !isStopped.load(ordering: .relaxed) {}
             }
         }
     }
 
-    func stop() { isOver.store(true, ordering: .relaxed) }
+    func stop() { isStopped.store(true, ordering: .relaxed) }
 }

@@ -7,7 +7,7 @@ enum IdentifierBenchmarks {
     private static let page = 100_000
 
     static func run(_ bench: BenchmarkContext, _ served: ServedLibrary) async throws {
-        guard bench.wants(group: "scale.identifiers") else { return }
+        guard bench.includes(group: "scale.identifiers") else { return }
         let assets = served.assets
         let address = "ipc://\(served.services.run)/catalog.sock"
         // The first time the catalog sorts the library; later it has the order in memory.
@@ -15,8 +15,8 @@ enum IdentifierBenchmarks {
             let before = ProcessTable.processorSeconds(served.services.process("catalog"))
             let time = try await blockingSeconds { try readAll(address, assets: assets) }
             let spent = ProcessTable.processorSeconds(served.services.process("catalog")) - before
-            bench.remark(
-                ReportNote(
+            bench.addFigure(
+                ReportFigure(
                     name: "scale.identifiers.\(name).\(served.assets)",
                     text: "all identifiers in pages of 100,000; processor time of the catalog "
                         + "\(NumberFormat.text(spent)) s",
@@ -44,7 +44,7 @@ enum IdentifierBenchmarks {
             guard read < Int(count) else { break }
             guard !ids.isEmpty else { throw BenchmarkError("a page of identifiers is empty") }
         }
-        // Some are in the trash, hidden or frames of a burst.
+        // The fetch omits assets in the trash, hidden assets and all but one frame of a burst.
         guard read > assets / 2 else { throw BenchmarkError("only \(read) identifiers were read") }
     }
 }

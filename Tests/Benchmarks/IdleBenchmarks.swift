@@ -8,24 +8,24 @@ import TestSupport
 /// 1,000,000 assets.
 enum IdleBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants(group: "idle") else { return }
+        guard bench.includes(group: "idle") else { return }
         let assets = bench.isLarge ? 1_000_000 : 10_000
         let library = try await bench.libraries.folder(assets: assets, for: "idle")
-        try await start(bench, library, assets)
-        try await rest(bench, library, assets)
+        try await measureStart(bench, library, assets)
+        try await measureIdle(bench, library, assets)
     }
 
-    /// Measures the time from the start of the process until it answers `health`, with the files in the system's cache.
-    private static func start(_ bench: BenchmarkContext, _ library: String, _ assets: Int) async throws {
-        guard bench.wants("idle.start") else { return }
+    /// Measures the time from the catalog's start until it answers `health`, with its files in the system's page cache.
+    private static func measureStart(_ bench: BenchmarkContext, _ library: String, _ assets: Int) async throws {
+        guard bench.includes("idle.start") else { return }
         var times: [Double] = []
         for _ in 0..<bench.amount(5, quick: 1) + 1 {
             let services = try ServicesFixture(bench.paths, "idle-start", library: library)
             times.append(try await services.secondsToStartCatalog() * 1000)
             await services.stop()
         }
-        bench.remark(
-            ReportNote(
+        bench.addFigure(
+            ReportFigure(
                 name: "idle.start",
                 text: "the catalog of \(NumberFormat.text(Double(assets))) assets, from its start to its answer to "
                     + "health, median after one start that is not counted; aim: at most 150",
@@ -35,9 +35,9 @@ enum IdleBenchmarks {
         )
     }
 
-    /// Measures four services with ten subscribers that receive nothing but heads.
-    private static func rest(_ bench: BenchmarkContext, _ library: String, _ assets: Int) async throws {
-        guard bench.wants("idle.processor", "idle.memory") else { return }
+    /// Measures four services with ten subscribers that receive only head messages.
+    private static func measureIdle(_ bench: BenchmarkContext, _ library: String, _ assets: Int) async throws {
+        guard bench.includes("idle.processor", "idle.memory") else { return }
         let services = try ServicesFixture(bench.paths, "idle", library: library)
         try await services.start("up")
         let subscribers = try await Subscribers(services.client.endpoints.feed.description, 10)
@@ -54,20 +54,21 @@ enum IdleBenchmarks {
         }
         let before = spent()
         let time = try await seconds { try await Task.sleep(for: .seconds(duration)) }
-        let shares = zip(spent(), before).map { 100 * ($0 - $1) / time }
+        let percentages = zip(spent(), before).map { 100 * ($0 - $1) / time }
         let bytes = ProcessTable.family(of: up).reduce(0) { $0 + ProcessTable.proportionalBytes($1) }
-        let each = zip(members, shares).map { "\(ProcessTable.name($0)) \(NumberFormat.text($1))" }.sorted()
-        bench.remark(
-            ReportNote(
+        let texts = zip(members, percentages).map { "\(ProcessTable.name($0)) \(NumberFormat.text($1))" }.sorted()
+        bench.addFigure(
+            ReportFigure(
                 name: "idle.processor",
-                text: "\(each.joined(separator: ", ")) % of one core, \(NumberFormat.text(Double(assets))) assets, ten "
+                text:
+                    "\(texts.joined(separator: ", ")) % of one core, \(NumberFormat.text(Double(assets))) assets, ten "
                     + "subscribers, no requests; aim: at most 0.5 together",
-                value: shares.reduce(0, +),
+                value: percentages.reduce(0, +),
                 unit: "%"
             )
         )
-        bench.remark(
-            ReportNote(
+        bench.addFigure(
+            ReportFigure(
                 name: "idle.memory",
                 text: "PSS of the four services with their workers and of safelight up; aim: at most 120",
                 value: Double(bytes) / 1_048_576,

@@ -7,54 +7,54 @@ import PhotoModel
 /// Images end to end, from the request to the bytes in the client, against libvips on as many processors.
 enum ImageBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants(group: "pictures") else { return }
-        let album = try await PhotoSet(bench, count: bench.amount(12, quick: 3))
+        guard bench.includes(group: "pictures") else { return }
+        let photoSet = try await PhotoSet(bench, count: bench.amount(12, quick: 3))
         let vips = try await VipsThreadPool(bench)
-        let services = try await ImageServicesFixture(bench, album)
-        let photos = try await services.importFiles(album.photos)
+        let services = try await ImageServicesFixture(bench, photoSet)
+        let photos = try await services.importFiles(photoSet.photos)
         for size in [256, 1024] {
-            try await throughput(
+            try await compareThroughput(
                 bench,
                 services,
                 vips,
                 Work(
                     name: "pictures.\(size)",
-                    words: "\(photos.count) JPEGs of 8, 12 and 24 megapixels",
+                    text: "\(photos.count) JPEGs of 8, 12 and 24 megapixels",
                     assets: photos,
-                    files: album.photos,
+                    files: photoSet.photos,
                     sizes: [size],
                     aim: 1
                 )
             )
         }
-        try await throughput(
+        try await compareThroughput(
             bench,
             services,
             vips,
             Work(
                 name: "pictures.four-sizes",
-                words: "256, 512, 1024 and 2048 pixels of \(photos.count) JPEGs of 8, 12 and 24 megapixels",
+                text: "256, 512, 1024 and 2048 pixels of \(photos.count) JPEGs of 8, 12 and 24 megapixels",
                 assets: photos,
-                files: album.photos,
+                files: photoSet.photos,
                 sizes: [256, 512, 1024, 2048],
                 aim: 2
             )
         )
-        if album.phones.isEmpty {
-            bench.gap("pictures.heic", "there is no HEIC file in the folder of photos")
+        if photoSet.heicFiles.isEmpty {
+            bench.addGap("pictures.heic", "there is no HEIC file in the folder of photos")
         } else {
-            let assets = try await services.importFiles(album.phones)
+            let assets = try await services.importFiles(photoSet.heicFiles)
             // Both sides use the embedded preview for the first size; the second size needs the whole image.
             for (name, size) in [("pictures.heic-preview", 128), ("pictures.heic", 512)] {
-                try await throughput(
+                try await compareThroughput(
                     bench,
                     services,
                     vips,
                     Work(
                         name: name,
-                        words: "\(size) pixels of \(album.phones.count) HEICs with an embedded preview",
+                        text: "\(size) pixels of \(photoSet.heicFiles.count) HEICs with an embedded preview",
                         assets: assets,
-                        files: album.phones,
+                        files: photoSet.heicFiles,
                         sizes: [size],
                         resizeMode: .fast,
                         aim: 1
@@ -67,7 +67,7 @@ enum ImageBenchmarks {
 
     private struct Work {
         var name: String
-        var words: String
+        var text: String
         var assets: [ObjectID]
         var files: [String]
         var sizes: [Int]
@@ -75,31 +75,31 @@ enum ImageBenchmarks {
         var aim: Double
     }
 
-    private static func throughput(
+    private static func compareThroughput(
         _ bench: BenchmarkContext,
         _ services: ImageServicesFixture,
         _ vips: VipsThreadPool,
         _ work: Work
     ) async throws {
-        guard bench.wants(group: work.name) else { return }
+        guard bench.includes(group: work.name) else { return }
         let images = Double(work.assets.count * work.sizes.count)
         try await bench.compare(
             [
                 Comparison(
                     name: work.name,
-                    ours: "image.request by PhotoClient, \(work.words), nothing cached",
+                    ours: "image.request by PhotoClient, \(work.text), nothing cached",
                     peer: "vips_thumbnail in one process, \(vips.threads) threads",
-                    unit: "pictures/s",
+                    unit: "images/s",
                     aim: .ratio(work.aim)
                 )
             ],
             ours: {
-                try await services.forget()
+                try await services.clearCache()
                 return [images / (try await services.seconds(work.assets, work.sizes, work.resizeMode))]
             },
             peer: { [images / (try await vips.seconds(work.files, sizes: work.sizes))] }
         )
-        try await services.forget()
+        try await services.clearCache()
         let own = services.process
         let ours = try await peakBytes(
             of: { ProcessTable.family(of: own) },
@@ -110,12 +110,12 @@ enum ImageBenchmarks {
             of: { [peer] },
             during: { try await vips.run(work.files, sizes: work.sizes) }
         )
-        for (name, bytes, words) in [
+        for (name, bytes, text) in [
             ("service", ours, "peak memory of service and workers together, PSS"),
             ("vips", theirs, "peak memory of the peer, PSS, with Python's own"),
         ] {
-            bench.remark(
-                ReportNote(name: "\(work.name).\(name)", text: words, value: Double(bytes) / 1_048_576, unit: "MiB")
+            bench.addFigure(
+                ReportFigure(name: "\(work.name).\(name)", text: text, value: Double(bytes) / 1_048_576, unit: "MiB")
             )
         }
     }
@@ -125,20 +125,22 @@ enum ImageBenchmarks {
 final class ImageServicesFixture {
     let services: ServicesFixture
     private let bench: BenchmarkContext
-    private var warmers: [ObjectID] = []
+    private var warmUpAssets: [ObjectID] = []
     private var imports = 0
     private let options: [String]
 
     /// - Parameter options: further flags of the thumbnailer
-    init(_ bench: BenchmarkContext, _ album: PhotoSet, name: String = "pictures", options: [String] = []) async throws {
+    init(_ bench: BenchmarkContext, _ photoSet: PhotoSet, name: String = "pictures", options: [String] = [])
+        async throws
+    {
         self.bench = bench
         self.options = options
         services = try ServicesFixture(bench.paths, name)
         try await services.start("catalog")
         try await services.start("change-broker")
         try await services.start("thumbnailer", options)
-        // Images of these at another size start the workers.
-        warmers = try await importFiles([album.photos[0], album.photos[0]])
+        // ``clearCache()`` requests these at other sizes to start the workers.
+        warmUpAssets = try await importFiles([photoSet.photos[0], photoSet.photos[0]])
     }
 
     var process: Int32 { services.process("thumbnailer") }
@@ -160,14 +162,14 @@ final class ImageServicesFixture {
     }
 
     /// Restarts the thumbnailer with an empty cache and running workers.
-    func forget() async throws {
+    func clearCache() async throws {
         await services.stop("thumbnailer")
         try? FileManager.default.removeItem(atPath: services.run + "/cache")
         try await services.start("thumbnailer", options)
         let client = services.client
-        let warmers = self.warmers
+        let warmUpAssets = self.warmUpAssets
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for (index, asset) in warmers.enumerated() {
+            for (index, asset) in warmUpAssets.enumerated() {
                 group.addTask { _ = try await client.image(Self.request(asset, 31 + index, .exact)) }
             }
             try await group.waitForAll()
@@ -183,7 +185,7 @@ final class ImageServicesFixture {
         )
     }
 
-    /// Returns the seconds until all images have arrived, all requested at once.
+    /// Requests all images at once, and returns the seconds until they have arrived.
     func seconds(_ assets: [ObjectID], _ sizes: [Int], _ resizeMode: ImageResizeMode) async throws -> Double {
         let client = services.client
         return try await Benchmarks.seconds {

@@ -6,17 +6,17 @@ import TestSupport
 /// small files and 2,000 photos.
 enum ImportBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants(group: "import") else { return }
-        try await tools(bench)
-        try await smallFiles(bench)
-        try await photos(bench)
+        guard bench.includes(group: "import") else { return }
+        try await compareWithTools(bench)
+        try await compareSmallFiles(bench)
+        try await comparePhotos(bench)
     }
 
-    /// Imports files with the command into a new library, in the order of the folder.
+    /// Imports a folder with `safelight import` into a new library, and returns the seconds.
     ///
     /// - Parameter keepsLibrary: false if the next run needs the space. After a removal, ext4 does not use the inodes
     ///   of the files for some minutes, and searching for others takes longer than the rest of an import of small files
-    private static func time(
+    private static func importSeconds(
         _ bench: BenchmarkContext,
         _ source: String,
         _ name: String,
@@ -32,11 +32,11 @@ enum ImportBenchmarks {
         return time
     }
 
-    /// Measures the import of many small files, whose cost is that of everything but the bytes.
-    private static func smallFiles(_ bench: BenchmarkContext) async throws {
-        guard bench.wants("import.small") else { return }
+    /// Measures the import of many small files: the cost per file, without that of reading and hashing large files.
+    private static func compareSmallFiles(_ bench: BenchmarkContext) async throws {
+        guard bench.includes("import.small") else { return }
         let count = bench.amount(bench.isLarge ? 100_000 : 5_000, quick: 100)
-        bench.log("making \(count) files")
+        bench.log("writing \(count) files")
         let source = try bench.paths.folder("import-small")
         for index in 0..<count {
             if index.isMultiple(of: 1000) { _ = try bench.paths.folder("import-small/\(index / 1000)") }
@@ -62,7 +62,7 @@ enum ImportBenchmarks {
             warmUps: bench.isLarge ? 0 : 1,
             ours: {
                 number += 1
-                return [Double(count) / (try await time(bench, source, "import-small-\(number)"))]
+                return [Double(count) / (try await importSeconds(bench, source, "import-small-\(number)"))]
             },
             peer: {
                 number += 1
@@ -75,21 +75,21 @@ enum ImportBenchmarks {
         )
     }
 
-    /// Measures the import of copies of real photos, each with different bytes at the end.
-    private static func photos(_ bench: BenchmarkContext) async throws {
-        guard bench.wants("import.warm", "import.cold", "import.exiftool") else { return }
+    /// Measures the import of copies of real photos, which differ in the bytes at their end.
+    private static func comparePhotos(_ bench: BenchmarkContext) async throws {
+        guard bench.includes("import.warm", "import.cold", "import.exiftool") else { return }
         guard let folder = bench.paths.photos else {
-            return bench.gap("import.warm", "there is no folder ../shared/photos; set another with --photos")
+            return bench.addGap("import.warm", "there is no folder ../shared/photos; set another with --photos")
         }
-        let real = (FileManager.default.subpaths(atPath: folder) ?? []).sorted().filter { path in
+        let originals = (FileManager.default.subpaths(atPath: folder) ?? []).sorted().filter { path in
             ["jpg", "jpeg"].contains((path as NSString).pathExtension.lowercased()) && !path.contains("corrupted")
         }
-        guard !real.isEmpty else { return bench.gap("import.warm", "the folder has no JPEGs") }
+        guard !originals.isEmpty else { return bench.addGap("import.warm", "the folder has no JPEGs") }
         let count = bench.amount(bench.isLarge ? 2_000 : 500, quick: 20)
         let source = try bench.paths.folder("import-photos")
         var paths: [String] = []
         for index in 0..<count {
-            var bytes = try Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(real[index % real.count])"))
+            var bytes = try Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(originals[index % originals.count])"))
             bytes += withUnsafeBytes(of: UInt32(index).bigEndian) { Array($0) }
             paths.append("\(source)/\(index).jpg")
             try bytes.write(to: URL(fileURLWithPath: paths[index]))
@@ -97,9 +97,14 @@ enum ImportBenchmarks {
         try await runProgram("/bin/sync", ["-f", source])
         let bytes = try paths.reduce(Int64(0)) { try $0 + Int64(Data(contentsOf: URL(fileURLWithPath: $1)).count) }
         var number = 0
-        func importSeconds() async throws -> Double {
+        func importPhotos() async throws -> Double {
             number += 1
-            return try await time(bench, source, "import-photos-\(number)", keepsLibrary: hasSpace(source, bytes))
+            return try await importSeconds(
+                bench,
+                source,
+                "import-photos-\(number)",
+                keepsLibrary: hasSpace(source, bytes)
+            )
         }
         for (name, isCold) in [("warm", false), ("cold", true)] {
             func prepare() throws {
@@ -118,7 +123,7 @@ enum ImportBenchmarks {
                 ],
                 ours: {
                     try prepare()
-                    return [try await importSeconds()]
+                    return [try await importPhotos()]
                 },
                 peer: {
                     try prepare()
@@ -131,7 +136,7 @@ enum ImportBenchmarks {
             )
         }
         guard let exiftool = TestPaths.program("exiftool") else {
-            return bench.gap("import.exiftool", "exiftool is not installed (Debian: libimage-exiftool-perl)")
+            return bench.addGap("import.exiftool", "exiftool is not installed (Debian: libimage-exiftool-perl)")
         }
         try await bench.compare(
             [
@@ -144,7 +149,7 @@ enum ImportBenchmarks {
                 )
             ],
             ours: {
-                [Double(count) / (try await importSeconds())]
+                [Double(count) / (try await importPhotos())]
             },
             peer: {
                 let time = try await seconds {
@@ -176,8 +181,8 @@ enum ImportBenchmarks {
         }
     }
 
-    private static func tools(_ bench: BenchmarkContext) async throws {
-        guard bench.wants("import.tools") else { return }
+    private static func compareWithTools(_ bench: BenchmarkContext) async throws {
+        guard bench.includes("import.tools") else { return }
         let count = bench.amount(200, quick: 20)
         let source = try bench.paths.folder("import-source")
         for index in 0..<count {
@@ -194,7 +199,7 @@ enum ImportBenchmarks {
             try Data(jpeg).write(to: URL(fileURLWithPath: "\(source)/\(index).jpg"))
         }
         guard let exiftool = TestPaths.program("exiftool") else {
-            return bench.gap("import.tools", "exiftool is not installed (Debian: libimage-exiftool-perl)")
+            return bench.addGap("import.tools", "exiftool is not installed (Debian: libimage-exiftool-perl)")
         }
         var number = 0
         try await bench.compare(
@@ -209,7 +214,7 @@ enum ImportBenchmarks {
             ],
             ours: {
                 number += 1
-                return [Double(count) / (try await time(bench, source, "import-\(number)"))]
+                return [Double(count) / (try await importSeconds(bench, source, "import-\(number)"))]
             },
             peer: {
                 number += 1

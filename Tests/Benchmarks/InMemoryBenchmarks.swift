@@ -3,13 +3,13 @@ import JSONValue
 import PhotoModel
 import TestSupport
 
-/// The in-memory work of every service on one thread: predicates, JSON and change records.
+/// Work in memory that all services do, on one thread: predicates, JSON and change records.
 enum InMemoryBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard ["predicates", "json", "records"].contains(where: { bench.wants(group: $0) }) else { return }
+        guard ["predicates", "json", "records"].contains(where: { bench.includes(group: $0) }) else { return }
         var random = SeededRandom(seed: 9)
         let assets = (0..<bench.amount(20_000, quick: 500)).map { RandomEntities.asset($0, using: &random) }
-        try await predicates(bench, assets)
+        try await comparePredicates(bench, assets)
         let records = assets.prefix(2_000).enumerated().map { index, asset -> ChangeRecord in
             var record = ChangeRecord(
                 sequence: Int64(index + 1),
@@ -22,17 +22,17 @@ enum InMemoryBenchmarks {
             record.assets = [EntityChange(before: asset, after: after)]
             return record
         }
-        try await json(bench, records)
-        try await recordRates(bench, records)
+        try await compareJSON(bench, records)
+        try await compareRecords(bench, records)
     }
 
-    private static func predicates(_ bench: BenchmarkContext, _ assets: [Asset]) async throws {
+    private static func comparePredicates(_ bench: BenchmarkContext, _ assets: [Asset]) async throws {
         let text = #"isFavorite == YES AND pixelWidth >= 2 AND ANY keywords ==[cd] "ete""#
         let predicate = try Predicate(format: text, of: .asset)
         func rate(_ test: @escaping @Sendable (Asset) -> Bool) -> Run {
             {
                 let time = try await blockingSeconds {
-                    for _ in 0..<5 { keep(assets.count(where: test)) }
+                    for _ in 0..<5 { use(assets.count(where: test)) }
                 }
                 return [Double(5 * assets.count) / time]
             }
@@ -56,12 +56,12 @@ enum InMemoryBenchmarks {
         )
     }
 
-    private static func json(_ bench: BenchmarkContext, _ records: [ChangeRecord]) async throws {
+    private static func compareJSON(_ bench: BenchmarkContext, _ records: [ChangeRecord]) async throws {
         let tree = JSON.array(records.map(\.json))
         let bytes = tree.bytes
         let data = Data(bytes)
         let megabytes = Double(bytes.count) / 1e6
-        let what = "\(bytes.count >> 10) KiB of change records"
+        let text = "\(bytes.count >> 10) KiB of change records"
         func rate(_ work: @escaping @Sendable () throws -> Void) -> Run {
             { [3 * megabytes / (try await blockingSeconds { for _ in 0..<3 { try work() } })] }
         }
@@ -69,37 +69,37 @@ enum InMemoryBenchmarks {
             [
                 Comparison(
                     name: "json.read",
-                    ours: "JSONValue, \(what)",
+                    ours: "JSONValue, \(text)",
                     peer: "Foundation's JSONSerialization",
                     unit: "MB/s",
                     aim: nil
                 )
             ],
-            ours: rate { keep(try JSON(parsing: bytes).arrayValue?.count ?? 0) },
-            peer: rate { keep((try JSONSerialization.jsonObject(with: data) as? [Any])?.count ?? 0) }
+            ours: rate { use(try JSON(parsing: bytes).arrayValue?.count ?? 0) },
+            peer: rate { use((try JSONSerialization.jsonObject(with: data) as? [Any])?.count ?? 0) }
         )
         try await bench.compare(
             [
                 Comparison(
                     name: "json.write",
-                    ours: "JSONValue, \(what)",
+                    ours: "JSONValue, \(text)",
                     peer: "Foundation's JSONSerialization",
                     unit: "MB/s",
                     aim: nil
                 )
             ],
-            ours: rate { keep(tree.bytes.count) },
+            ours: rate { use(tree.bytes.count) },
             peer: {
                 let object = try JSONSerialization.jsonObject(with: data)
                 let time = try await seconds {
-                    for _ in 0..<3 { keep(try JSONSerialization.data(withJSONObject: object).count) }
+                    for _ in 0..<3 { use(try JSONSerialization.data(withJSONObject: object).count) }
                 }
                 return [3 * megabytes / time]
             }
         )
     }
 
-    private static func recordRates(_ bench: BenchmarkContext, _ records: [ChangeRecord]) async throws {
+    private static func compareRecords(_ bench: BenchmarkContext, _ records: [ChangeRecord]) async throws {
         let encoded = records.map(\.bytes)
         let data = encoded.map { Data($0) }
         let size = encoded.reduce(0) { $0 + $1.count } / encoded.count
@@ -116,10 +116,10 @@ enum InMemoryBenchmarks {
                     aim: nil
                 )
             ],
-            ours: rate { for bytes in encoded { keep(try ChangeRecord(json: JSON(parsing: bytes)).assets.count) } },
+            ours: rate { for bytes in encoded { use(try ChangeRecord(json: JSON(parsing: bytes)).assets.count) } },
             peer: rate {
                 for bytes in data {
-                    keep((try JSONSerialization.jsonObject(with: bytes) as? [String: Any])?.count ?? 0)
+                    use((try JSONSerialization.jsonObject(with: bytes) as? [String: Any])?.count ?? 0)
                 }
             }
         )
@@ -133,17 +133,17 @@ enum InMemoryBenchmarks {
                     aim: nil
                 )
             ],
-            ours: rate { for record in records { keep(record.bytes.count) } },
+            ours: rate { for record in records { use(record.bytes.count) } },
             peer: {
                 let trees = records.map(\.json)
-                let time = try await blockingSeconds { for tree in trees { keep(tree.bytes.count) } }
+                let time = try await blockingSeconds { for tree in trees { use(tree.bytes.count) } }
                 return [Double(records.count) / time]
             }
         )
     }
 
-    /// Keeps the compiler from removing work whose result is unused.
+    /// Does nothing, and prevents the compiler from removing work whose result is unused.
     @inline(never)
     @_optimize(none)
-    private static func keep(_ value: Int) {}
+    private static func use(_ value: Int) {}
 }

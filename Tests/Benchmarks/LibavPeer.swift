@@ -1,10 +1,10 @@
 import Foundation
 import TestSupport
 
-/// FFmpeg's libraries in one process: a small C program that makes an image of a frame for each line of its input.
+/// FFmpeg's libraries in one process: a small C program that writes an image of a frame for each line of its input.
 ///
-/// The start of the program is not measured. For each line it opens the file, seeks, decodes up to the frame, scales
-/// that and encodes a JPEG.
+/// The start of the program is not measured. For each line it opens the file, seeks, decodes up to the frame, scales it
+/// and encodes a JPEG.
 final class LibavPeer {
     private let child: Child
 
@@ -16,10 +16,10 @@ final class LibavPeer {
         try Data(Self.source.utf8).write(to: URL(fileURLWithPath: "\(folder)/frame.c"))
         let libraries = ["libavformat", "libavcodec", "libswscale", "libavutil"]
         let flags = try RunningProgram.run(config, ["--cflags", "--libs"] + libraries, seconds: 10)
-        let words = flags.output.split(whereSeparator: \.isWhitespace).map(String.init)
+        let flagList = flags.output.split(whereSeparator: \.isWhitespace).map(String.init)
         let built = try RunningProgram.run(
             compiler,
-            ["-O2", "-o", "\(folder)/frame", "\(folder)/frame.c"] + words,
+            ["-O2", "-o", "\(folder)/frame", "\(folder)/frame.c"] + flagList,
             seconds: 60
         )
         guard built.status == 0 else {
@@ -29,7 +29,7 @@ final class LibavPeer {
         try await child.expect("ready")
     }
 
-    /// Makes an image of the frame at half a second, 256 pixels wide.
+    /// Writes an image of the frame at half a second, 256 pixels wide.
     func draw(_ path: String, _ output: String) async throws {
         try child.send("\(path) \(output)")
         try await child.expect("done")
@@ -43,41 +43,41 @@ final class LibavPeer {
         #include <stdio.h>
         #include <stdlib.h>
 
-        static void need(int result) {
+        static void check(int result) {
             if (result < 0) { fprintf(stderr, "%s\n", av_err2str(result)); exit(1); }
         }
 
         static void draw(const char *path, const char *output) {
             AVFormatContext *file = NULL;
-            need(avformat_open_input(&file, path, NULL, NULL));
-            need(avformat_find_stream_info(file, NULL));
+            check(avformat_open_input(&file, path, NULL, NULL));
+            check(avformat_find_stream_info(file, NULL));
             const AVCodec *codec = NULL;
             int index = av_find_best_stream(file, AVMEDIA_TYPE_VIDEO, -1, -1, &codec, 0);
-            need(index);
+            check(index);
             AVStream *stream = file->streams[index];
             AVCodecContext *decoder = avcodec_alloc_context3(codec);
-            need(avcodec_parameters_to_context(decoder, stream->codecpar));
+            check(avcodec_parameters_to_context(decoder, stream->codecpar));
             decoder->thread_count = 1;
-            need(avcodec_open2(decoder, codec, NULL));
-            int64_t wanted = av_rescale_q(500000, AV_TIME_BASE_Q, stream->time_base);
-            need(av_seek_frame(file, index, wanted, AVSEEK_FLAG_BACKWARD));
+            check(avcodec_open2(decoder, codec, NULL));
+            int64_t target = av_rescale_q(500000, AV_TIME_BASE_Q, stream->time_base);
+            check(av_seek_frame(file, index, target, AVSEEK_FLAG_BACKWARD));
             AVPacket *packet = av_packet_alloc();
             AVFrame *frame = av_frame_alloc();
             int is_found = 0;
             while (!is_found && av_read_frame(file, packet) >= 0) {
                 if (packet->stream_index == index) {
-                    need(avcodec_send_packet(decoder, packet));
+                    check(avcodec_send_packet(decoder, packet));
                     while (!is_found && avcodec_receive_frame(decoder, frame) >= 0)
-                        is_found = frame->best_effort_timestamp >= wanted;
+                        is_found = frame->best_effort_timestamp >= target;
                 }
                 av_packet_unref(packet);
             }
-            if (!is_found) need(AVERROR_EOF);
+            if (!is_found) check(AVERROR_EOF);
             AVFrame *small = av_frame_alloc();
             small->format = AV_PIX_FMT_YUVJ420P;
             small->width = 256;
             small->height = frame->height * 256 / frame->width & ~1;
-            need(av_frame_get_buffer(small, 0));
+            check(av_frame_get_buffer(small, 0));
             struct SwsContext *scaler = sws_getContext(frame->width, frame->height, frame->format, small->width,
                                                        small->height, small->format, SWS_BICUBIC, NULL, NULL, NULL);
             sws_scale(scaler, (const uint8_t *const *)frame->data, frame->linesize, 0, frame->height, small->data,
@@ -89,9 +89,9 @@ final class LibavPeer {
             encoder->time_base = (AVRational){1, 1};
             encoder->flags |= AV_CODEC_FLAG_QSCALE;
             small->quality = 3 * FF_QP2LAMBDA;
-            need(avcodec_open2(encoder, NULL, NULL));
-            need(avcodec_send_frame(encoder, small));
-            need(avcodec_receive_packet(encoder, packet));
+            check(avcodec_open2(encoder, NULL, NULL));
+            check(avcodec_send_frame(encoder, small));
+            check(avcodec_receive_packet(encoder, packet));
             FILE *out = fopen(output, "wb");
             fwrite(packet->data, 1, packet->size, out);
             fclose(out);

@@ -13,7 +13,7 @@ enum LiveFrame {
         return value
     }
 
-    /// Overwrites the number after a member's name, keeping its number of digits.
+    /// Overwrites the number after a member's name, with the same number of digits.
     static func write(_ value: Int64, to name: StaticString, in frame: inout [UInt8]) {
         guard let start = frame.withUnsafeBytes({ offset(after: name, in: $0) }) else { return }
         var end = start

@@ -8,7 +8,7 @@ enum ComparisonTarget: Sendable {
     case figureOrRatio(Double, Double)
 }
 
-/// A measurement of ours (A) against a named peer or limit (B), in the same run.
+/// A measurement of the project (A) against a named peer or limit (B), in the same run.
 struct Comparison: Sendable {
     /// The name that `--only` selects by, for example `requests.one`.
     var name: String
@@ -32,7 +32,7 @@ struct Comparison: Sendable {
     }
 }
 
-/// A median with minimum and maximum.
+/// The median, minimum and maximum of some values.
 struct SampleSummary: Sendable {
     let median: Double
     let minimum: Double
@@ -66,22 +66,22 @@ struct Outcome: Sendable {
     let pairs: Int
     /// The machine's load when the runs ended, high if something else ran too.
     var load = ""
-    /// Remarks that explain the figures.
+    /// Notes that explain the figures.
     var notes: [String] = []
 
-    init(_ comparison: Comparison, ours: [Double], peer: [Double], again: [Double]) {
+    init(_ comparison: Comparison, ours: [Double], peer: [Double], repeated: [Double]) {
         self.comparison = comparison
-        self.ours = SampleSummary(ours + again)
+        self.ours = SampleSummary(ours + repeated)
         self.peer = SampleSummary(peer)
-        // In even rounds a pair's A ran just before its B, in odd ones just after.
+        // In even rounds B is compared with the A before it, in odd rounds with the A after it.
         ratio = SampleSummary(
-            peer.indices.map { ($0.isMultiple(of: 2) ? ours[$0] : again[$0]) / peer[$0] }
+            peer.indices.map { ($0.isMultiple(of: 2) ? ours[$0] : repeated[$0]) / peer[$0] }
         )
-        same = SampleSummary(ours.indices.map { again[$0] / ours[$0] })
+        same = SampleSummary(ours.indices.map { repeated[$0] / ours[$0] })
         pairs = peer.count
     }
 
-    /// The value and its aim. Of two aims, the one that is met, else the nearer one.
+    /// The value and its aim. Of two aims it is the one that is met by more, or missed by less.
     private var goal: (value: Double, target: Double) {
         switch comparison.aim {
         case .ratio(let target): return (ratio.median, target)
@@ -95,8 +95,8 @@ struct Outcome: Sendable {
         }
     }
 
-    /// True if the A/A spread is at most half the distance of the figure from its aim, or from the peer if there is no
-    /// aim.
+    /// True if the spread of A/A is at most half the distance of the figure from its aim, or from the peer if there is
+    /// no aim.
     var isResolved: Bool {
         let (value, target) = goal
         // The spread includes 1: a run that always differs from its repetition in the same direction is no more
@@ -113,7 +113,7 @@ struct Outcome: Sendable {
     }
 }
 
-/// One run, which returns a rate or time, in its unit, for each comparison measured together.
+/// Runs one side once, and returns a figure for each of the comparisons that are measured together.
 typealias Run = () async throws -> [Double]
 
 /// Measures one or several comparisons with the same runs.
@@ -141,12 +141,12 @@ func measure(
             comparison,
             ours: first.map { $0[index] },
             peer: middle.map { $0[index] },
-            again: second.map { $0[index] }
+            repeated: second.map { $0[index] }
         )
     }
 }
 
-/// Returns the seconds that a piece of work takes.
+/// Does some work, and returns the seconds that it took.
 func seconds(_ work: () async throws -> Void) async rethrows -> Double {
     let clock = ContinuousClock()
     let start = clock.now

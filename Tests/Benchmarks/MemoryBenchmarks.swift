@@ -4,21 +4,21 @@ import PhotoClient
 import PhotoModel
 import TestSupport
 
-/// The memory of all services after some work, each with its workers.
+/// The memory of each service with its workers, before and after some work.
 enum MemoryBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants(group: "memory") else { return }
+        guard bench.includes(group: "memory") else { return }
         let library = try await bench.libraries.folder(assets: 10_000, for: "memory")
         let services = try ServicesFixture(bench.paths, "memory", library: library)
         try await services.start("up")
         bench.log("measuring memory")
         for (name, process) in members(services) {
-            bench.remark(remark("memory.idle.\(name)", process, "10,000 assets, just started"))
+            bench.addFigure(makeFigure("memory.idle.\(name)", process, "10,000 assets, just started"))
         }
-        try await work(bench, services)
+        try await useServices(bench, services)
         for (name, process) in members(services) {
-            bench.remark(
-                remark(
+            bench.addFigure(
+                makeFigure(
                     "memory.worked.\(name)",
                     process,
                     "after 1,000 changes, 40 imports, 40 thumbnails, 1,000 fetched"
@@ -28,10 +28,10 @@ enum MemoryBenchmarks {
         await services.stop()
     }
 
-    private static func remark(_ name: String, _ process: Int32, _ text: String) -> ReportNote {
+    private static func makeFigure(_ name: String, _ process: Int32, _ text: String) -> ReportFigure {
         let family = ProcessTable.family(of: process)
         let bytes = family.reduce(0) { $0 + ProcessTable.proportionalBytes($1) }
-        return ReportNote(
+        return ReportFigure(
             name: name,
             text: "PSS of \(family.count) processes; \(text)",
             value: Double(bytes) / 1_048_576,
@@ -44,7 +44,7 @@ enum MemoryBenchmarks {
         ProcessTable.children(of: services.process("up")).map { (ProcessTable.name($0), $0) }.sorted { $0.0 < $1.0 }
     }
 
-    private static func work(_ bench: BenchmarkContext, _ services: ServicesFixture) async throws {
+    private static func useServices(_ bench: BenchmarkContext, _ services: ServicesFixture) async throws {
         let favourites = try await FavoriteToggler(services.client)
         _ = try await favourites.rate(bench.amount(1_024, quick: 64), outstanding: 64)
         _ = try await services.client.assets(FetchDescription(.assets), count: 1000)

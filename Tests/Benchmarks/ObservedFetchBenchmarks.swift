@@ -7,22 +7,22 @@ import PhotoModel
 /// The change-broker's cost of one change, by the number of observed fetches and by the size of the library.
 enum ObservedFetchBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants(group: "live") else { return }
-        let alone = try await ObservedFetches(bench, assets: 10_000, "one")
-        try await alone.observe(ObservedFetches.indexed(1, of: alone))
-        for count in [100, 10_000] where bench.wants("live.fetches.\(count)") {
+        guard bench.includes(group: "live") else { return }
+        let single = try await ObservedFetches(bench, assets: 10_000, "one")
+        try await single.observe(ObservedFetches.indexed(1, of: single))
+        for count in [100, 10_000] where bench.includes("live.fetches.\(count)") {
             let many = try await ObservedFetches(bench, assets: 10_000, "many-\(count)")
             try await many.observe(ObservedFetches.indexed(bench.amount(count, quick: min(count, 50)), of: many))
             try await compare(
                 bench,
                 "live.fetches.\(count)",
                 ours: ("\(count) observed fetches found by an index", many),
-                peer: ("1 observed fetch", alone),
+                peer: ("1 observed fetch", single),
                 aim: .ratio(1.3)
             )
             await many.stop()
         }
-        if bench.wants("live.unindexed") {
+        if bench.includes("live.unindexed") {
             let unindexed = try await ObservedFetches(bench, assets: 10_000, "unindexed")
             let count = bench.amount(1000, quick: 20)
             try await unindexed.observe(ObservedFetches.unindexed(count))
@@ -30,31 +30,32 @@ enum ObservedFetchBenchmarks {
                 bench,
                 "live.unindexed",
                 ours: ("\(count) observed fetches that no index finds (caption CONTAINS)", unindexed),
-                peer: ("1 observed fetch", alone),
+                peer: ("1 observed fetch", single),
                 aim: nil
             )
             await unindexed.stop()
         }
-        await alone.stop()
-        try await sizes(bench)
+        await single.stop()
+        try await compareSizes(bench)
     }
 
-    /// Measures the same whole-library lists over a small and a large library.
-    private static func sizes(_ bench: BenchmarkContext) async throws {
+    /// Measures the same fetches of the whole library over a small and a large one.
+    private static func compareSizes(_ bench: BenchmarkContext) async throws {
         let assets = bench.isLarge ? 1_000_000 : 100_000
-        guard bench.wants("live.library") else { return }
+        guard bench.includes("live.library") else { return }
         let small = try await ObservedFetches(bench, assets: 10_000, "small")
         let large = try await ObservedFetches(bench, assets: assets, "large")
-        for one in [small, large] { try await one.observe(ObservedFetches.whole) }
+        for fetches in [small, large] { try await fetches.observe(ObservedFetches.whole) }
         let memory = large.memory - large.memoryBefore
         let metrics = try await large.metrics()
         let rows = metrics["rows"]?.intValue ?? 0
-        bench.remark(
-            ReportNote(
+        let counted = NumberFormat.text(Double(metrics["bytes"]?.intValue ?? 0) / Double(max(1, rows)))
+        bench.addFigure(
+            ReportFigure(
                 name: "live.memory",
                 text:
-                    "memory of the broker per object of \(ObservedFetches.whole.count) whole-library lists of \(assets) "
-                    + "assets; counted: \(NumberFormat.text(Double(metrics["bytes"]?.intValue ?? 0) / Double(max(1, rows))))",
+                    "memory of the broker per object of \(ObservedFetches.whole.count) whole-library lists of "
+                    + "\(assets) assets; by the broker's own count \(counted)",
                 value: Double(memory) / Double(max(1, rows)),
                 unit: "bytes"
             )
@@ -78,8 +79,8 @@ enum ObservedFetchBenchmarks {
         aim: ComparisonTarget?
     ) async throws {
         let changes = bench.amount(2000, quick: 50)
-        ours.services.forget()
-        peer.services.forget()
+        ours.services.resetTotals()
+        peer.services.resetTotals()
         try await bench.compare(
             [
                 Comparison(
@@ -93,7 +94,7 @@ enum ObservedFetchBenchmarks {
             ],
             ours: { [try await ours.services.cost(of: changes)] },
             peer: { [try await peer.services.cost(of: changes)] },
-            notes: { ["A: \(ours.services.counts)", "B: \(peer.services.counts)"] }
+            notes: { ["A: \(ours.services.countsText)", "B: \(peer.services.countsText)"] }
         )
     }
 }
@@ -104,8 +105,8 @@ private final class ObservedFetches {
     private let favourites: FavoriteToggler
     private let sample: [Asset]
     private(set) var memoryBefore = 0
-    /// The records, fetches examined, predicates evaluated and messages made since ``forget()``.
-    private var spent = (records: 0.0, candidates: 0.0, predicates: 0.0, messages: 0.0)
+    /// The records received, fetches examined, predicates evaluated and messages sent since ``resetTotals()``.
+    private var totals = (records: 0.0, candidates: 0.0, predicates: 0.0, messages: 0.0)
 
     init(_ bench: BenchmarkContext, assets: Int, _ name: String) async throws {
         let library = try await bench.libraries.folder(assets: assets, for: "live-\(name)")
@@ -129,14 +130,14 @@ private final class ObservedFetches {
 
     // MARK: Fetches
 
-    /// Returns fetches of mixed kinds, each with a value of its own, so that the number of fetches that one asset
-    /// affects does not grow with their number.
+    /// Returns fetches of mixed kinds, each with a different value, so that the number of fetches that one asset
+    /// affects does not grow with `count`.
     static func indexed(_ count: Int, of services: ObservedFetches) -> [FetchDescription] {
         (0..<count).map { number in
             var fetch = FetchDescription(.assets)
             switch number % 5 {
             case 0: fetch.ids = [services.sample[number / 5 % services.sample.count].id]
-            case 1: fetch.predicate = .string("originalFilename == \"picture \(number).jpg\"")
+            case 1: fetch.predicate = .string("originalFilename == \"image \(number).jpg\"")
             case 2: fetch.predicate = .string("ANY keywords == \"word \(number)\"")
             case 3: fetch.predicate = .string("pixelWidth BETWEEN {\(number * 10), \(number * 10 + 9)}")
             default: fetch.predicate = .string("burstIdentifier == \"burst \(number)\" AND isFavorite == TRUE")
@@ -167,9 +168,9 @@ private final class ObservedFetches {
     func observe(_ fetches: [FetchDescription]) async throws {
         let broker = services.client.changeBroker
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for lane in 0..<4 {
+            for first in 0..<4 {
                 group.addTask {
-                    for number in stride(from: lane, to: fetches.count, by: 4) {
+                    for number in stride(from: first, to: fetches.count, by: 4) {
                         _ = try await broker.ask(FetchObserve(fetch: fetches[number]), deadline: .seconds(120))
                     }
                 }
@@ -180,35 +181,35 @@ private final class ObservedFetches {
 
     // MARK: Cost
 
-    func forget() { spent = (0, 0, 0, 0) }
+    func resetTotals() { totals = (0, 0, 0, 0) }
 
     /// Returns the broker's processor time per change, in microseconds.
     func cost(of changes: Int) async throws -> Double {
-        try await settled()
+        try await waitUntilPublished()
         let (before, time) = (try await metrics(), ProcessTable.threadSeconds(broker))
         _ = try await favourites.rate(changes, outstanding: 8)
-        try await settled()
+        try await waitUntilPublished()
         // The time is read before the metrics, whose cost grows with the number of fetches.
         let end = ProcessTable.threadSeconds(broker)
         let after = try await metrics()
-        func grown(_ name: String) -> Double {
+        func increase(_ name: String) -> Double {
             Double((after[name]?.intValue ?? 0) - (before[name]?.intValue ?? 0))
         }
-        spent.records += grown("records")
-        spent.candidates += grown("candidates")
-        spent.predicates += grown("predicatesEvaluated")
-        spent.messages += grown("messages")
+        totals.records += increase("records")
+        totals.candidates += increase("candidates")
+        totals.predicates += increase("predicatesEvaluated")
+        totals.messages += increase("messages")
         guard after["broken"] == 0 else { throw BenchmarkError("the broker gave up an observed fetch") }
         return (end - time) / Double(changes) * 1e6
     }
 
-    private func settled() async throws {
-        try await services.published(services.client.currentToken().token.sequence)
+    private func waitUntilPublished() async throws {
+        try await services.waitUntilPublished(services.client.currentToken().token.sequence)
     }
 
-    var counts: String {
-        func each(_ number: Double) -> String { NumberFormat.text(number / max(1, spent.records)) }
-        return "\(each(spent.candidates)) fetches examined, \(each(spent.predicates)) predicates evaluated, "
-            + "\(each(spent.messages)) messages a change"
+    var countsText: String {
+        func each(_ number: Double) -> String { NumberFormat.text(number / max(1, totals.records)) }
+        return "\(each(totals.candidates)) fetches examined, \(each(totals.predicates)) predicates evaluated, "
+            + "\(each(totals.messages)) messages a change"
     }
 }

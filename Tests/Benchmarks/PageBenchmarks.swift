@@ -6,21 +6,21 @@ import PhotoClient
 import PhotoModel
 import TestSupport
 
-/// A mirror of a whole library by pages of 1,000 assets, and its keys by `fetch.keys`, against SQLite reading the same
+/// Reading a whole library in pages of 1,000 assets, and its keys by `fetch.keys`, against SQLite that reads the same
 /// rows of the same file. `--large` uses 1,000,000 assets.
 enum PageBenchmarks {
     private static let page = 1000
 
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants(group: "pages") else { return }
+        guard bench.includes(group: "pages") else { return }
         let assets = bench.isLarge ? 1_000_000 : 100_000
         let served = try await ServedLibrary(bench, assets: assets)
-        try await mirror(bench, served)
-        try await keys(bench, served)
+        try await compareMirror(bench, served)
+        try await compareKeys(bench, served)
         await served.services.stop()
     }
 
-    private static func mirror(_ bench: BenchmarkContext, _ served: ServedLibrary) async throws {
+    private static func compareMirror(_ bench: BenchmarkContext, _ served: ServedLibrary) async throws {
         let address = served.services.client.catalog.address.description
         let catalog = served.services.process("catalog")
         let count = bench.isFast ? 5 * page : served.assets
@@ -31,7 +31,8 @@ enum PageBenchmarks {
                 Comparison(
                     name: "pages.mirror",
                     ours:
-                        "fetch.assets, pages of 1,000 of \(NumberFormat.text(Double(served.assets))) assets, bare DEALER",
+                        "fetch.assets, pages of 1,000 of \(NumberFormat.text(Double(served.assets))) assets, "
+                        + "bare DEALER",
                     peer: "SQLite in process, the same rows of the four tables in lists of 1,000",
                     unit: "assets/s",
                     aim: .figure(50_000)
@@ -40,24 +41,26 @@ enum PageBenchmarks {
             pairs: min(3, bench.pairs),
             ours: {
                 let before = ProcessTable.threadSeconds(catalog)
-                let (rate, assets) = try await blocking { try mirrored(address, count) }
+                let (rate, assets) = try await runBlocking { try readPages(address, count) }
                 spent += ProcessTable.threadSeconds(catalog) - before
                 read += assets
                 return [rate]
             },
-            peer: { [try await blocking { try bareRate(database, count) }] },
+            peer: { [try await runBlocking { try bareRate(database, count) }] },
             notes: {
-                let each = spent / Double(max(1, read)) * 1e6
-                return ["\(NumberFormat.text(each)) µs of the catalog's processor time per asset; aim: at most 12"]
+                let microseconds = spent / Double(max(1, read)) * 1e6
+                return [
+                    "\(NumberFormat.text(microseconds)) µs of the catalog's processor time per asset; aim: at most 12"
+                ]
             }
         )
     }
 
-    /// Reads the pages of one result, each at the sequence of the first page.
-    private static func mirrored(_ address: String, _ most: Int) throws -> (rate: Double, assets: Int) {
+    /// Reads the pages of one result, all at the sequence of the first page, until `limit` assets are read.
+    private static func readPages(_ address: String, _ limit: Int) throws -> (rate: Double, assets: Int) {
         let socket = try BareSocket(ZMQ_DEALER, BareContext())
         try socket.connect(address)
-        var (from, count, token) = (0, most, "")
+        var (from, count, token) = (0, limit, "")
         let start = Clocks.microseconds()
         while from < count {
             try socket.send(
@@ -69,7 +72,7 @@ enum PageBenchmarks {
                 let assets = Int(text)
             else { throw BenchmarkError("no page from \(from): \(reply?.value ?? "")") }
             token = #","token":"\#(name)""#
-            count = min(most, assets)
+            count = min(limit, assets)
             from += page
         }
         return (Double(count) / (Double(Clocks.microseconds() - start) / 1e6), count)
@@ -107,7 +110,7 @@ enum PageBenchmarks {
 
     // MARK: Keys
 
-    private static func keys(_ bench: BenchmarkContext, _ served: ServedLibrary) async throws {
+    private static func compareKeys(_ bench: BenchmarkContext, _ served: ServedLibrary) async throws {
         let address = served.services.client.catalog.address.description
         let database = try DatabaseQueue(path: served.services.library + "/library.sqlite")
         try await bench.compare(
@@ -121,10 +124,10 @@ enum PageBenchmarks {
                 )
             ],
             pairs: min(3, bench.pairs),
-            ours: { [try await blocking { try keyRate(address) }] },
+            ours: { [try await runBlocking { try keyRate(address) }] },
             peer: {
                 [
-                    try await blocking {
+                    try await runBlocking {
                         let start = Clocks.microseconds()
                         let count = try database.read { database in
                             let sql = """
@@ -154,7 +157,7 @@ enum PageBenchmarks {
                 + #""sort":[{"key":"creationDate","ascending":false}]}}}"#
         )
         while true {
-            let frames = try socket.receiveAll()
+            let frames = try socket.receiveMessage()
             guard let text = frames.first.map({ String(decoding: $0.prefix(400), as: UTF8.self) }),
                 text.contains(#""result":"#) || text.contains(#""error":"#)
             else { continue }

@@ -4,26 +4,26 @@ import PhotoModel
 
 /// A reader of a history in pages that does not parse the records. Used by one thread at a time.
 protocol PageReader: AnyObject {
-    /// Requests the next page, if pages have to be requested.
-    func ask() throws
+    /// Requests the next page, unless the server sends the pages without further requests.
+    func requestPage() throws
     /// Waits for a page.
     ///
     /// - Returns: the number of its records
     func receive() throws -> Int
 }
 
-/// Returns deliveries per second to readers that each read `records` records.
+/// Lets each of the readers read `records` records, and returns deliveries per second.
 func replayRate(_ readers: [any PageReader], records: Int) throws -> Double {
     var remaining = Array(repeating: records, count: readers.count)
     var total = 0
     let start = Clocks.microseconds()
-    for reader in readers { try reader.ask() }
+    for reader in readers { try reader.requestPage() }
     while remaining.contains(where: { $0 > 0 }) {
         for (index, reader) in readers.enumerated() where remaining[index] > 0 {
             let count = try reader.receive()
             total += count
             remaining[index] -= count
-            if remaining[index] > 0 { try reader.ask() }
+            if remaining[index] > 0 { try reader.requestPage() }
         }
     }
     return Double(total) / (Double(Clocks.microseconds() - start) / 1e6)
@@ -42,7 +42,7 @@ final class SinceReader: PageReader {
         self.token = token
     }
 
-    func ask() throws {
+    func requestPage() throws {
         try socket.send(
             #"{"jsonrpc":"2.0","id":1,"method":"feed.since","params":{"limit":1000,"token":"\#(token)"}}"#
         )
@@ -53,17 +53,17 @@ final class SinceReader: PageReader {
             bytes = frame.count
             return try PageTail.token(frame)
         }
-        guard let next = found?.value else { throw BenchmarkError("no page") }
+        guard let next = found?.value else { throw BenchmarkError("no page arrived") }
         defer { token = next }
-        return try PageTail.records(from: token, to: next)
+        return try PageTail.recordCount(from: token, to: next)
     }
 }
 
-/// A reader that uses `feed.follow`, with credit for all pages that it reads.
+/// A reader that requests `feed.follow` once, with credit for all pages that it reads.
 final class FollowReader: PageReader {
     private let socket: BareSocket
     private var token: String
-    private var isOpen = false
+    private var isFollowing = false
 
     init(_ address: String, _ token: String, _ context: BareContext) throws {
         socket = try BareSocket(ZMQ_DEALER, context)
@@ -71,18 +71,20 @@ final class FollowReader: PageReader {
         self.token = token
     }
 
-    func ask() throws {
-        guard !isOpen else { return }
-        isOpen = true
+    func requestPage() throws {
+        guard !isFollowing else { return }
+        isFollowing = true
         try socket.send(
             #"{"jsonrpc":"2.0","id":1,"method":"feed.follow","params":{"token":"\#(token)","credit":\#(64 << 20)}}"#
         )
     }
 
     func receive() throws -> Int {
-        guard let next = try socket.receive({ try PageTail.token($0) })?.value else { throw BenchmarkError("no page") }
+        guard let next = try socket.receive({ try PageTail.token($0) })?.value else {
+            throw BenchmarkError("no page arrived")
+        }
         defer { token = next }
-        return try PageTail.records(from: token, to: next)
+        return try PageTail.recordCount(from: token, to: next)
     }
 }
 
@@ -97,7 +99,7 @@ private enum PageTail {
         return String(token)
     }
 
-    static func records(from token: String, to next: String) throws -> Int {
+    static func recordCount(from token: String, to next: String) throws -> Int {
         guard let old = ChangeToken(token)?.sequence, let new = ChangeToken(next)?.sequence else {
             throw BenchmarkError("no token: \(next)")
         }
@@ -116,7 +118,7 @@ final class BareReader: PageReader {
         self.records = records
     }
 
-    func ask() throws { try socket.send("x") }
+    func requestPage() throws { try socket.send("x") }
 
     func receive() throws -> Int {
         _ = try socket.receive { _ in }
@@ -136,33 +138,33 @@ final class StreamReader: PageReader {
         self.count = count
     }
 
-    func ask() throws { try socket.command("XREAD", "COUNT", "\(count)", "STREAMS", Self.stream, last) }
+    func requestPage() throws { try socket.sendCommand("XREAD", "COUNT", "\(count)", "STREAMS", Self.stream, last) }
 
     func receive() throws -> Int {
         // Each entry has three texts (identifier, name, record); the stream's name precedes them.
-        var (open, texts) = (1, 0)
-        while open > 0 {
+        var (remaining, textCount) = (1, 0)
+        while remaining > 0 {
             try socket.wait { piece in
-                open -= 1
+                remaining -= 1
                 switch piece {
-                case .list(let count): open += count
+                case .list(let count): remaining += count
                 case .bytes(let text):
-                    if texts % 3 == 1 { last = String(decoding: text, as: UTF8.self) }
-                    texts += 1
+                    if textCount % 3 == 1 { last = String(decoding: text, as: UTF8.self) }
+                    textCount += 1
                 case .line: break
                 }
             }
         }
-        guard texts > 1 else { throw BenchmarkError("no entries after \(last)") }
-        return (texts - 1) / 3
+        guard textCount > 1 else { throw BenchmarkError("no entries after \(last)") }
+        return (textCount - 1) / 3
     }
 
     /// Fills the stream with records.
     static func fill(_ endpoint: String, _ record: [UInt8], count: Int) throws {
         let socket = try WireSocket(.redis, endpoint)
-        let add = WireSocket.command(["XADD", stream, "*", "r"].map { Array($0.utf8) } + [record])
+        let addition = WireSocket.encodeCommand(["XADD", stream, "*", "r"].map { Array($0.utf8) } + [record])
         for _ in 0..<count {
-            try socket.send(add)
+            try socket.send(addition)
             try socket.wait { _ in }
         }
     }

@@ -43,17 +43,17 @@ struct PublishCommand: ParsableCommand {
         var frame = [UInt8](try Data(contentsOf: URL(fileURLWithPath: frame)))
         let first = frame.withUnsafeBytes { LiveFrame.number(LiveFrame.sequence, in: $0) } ?? 0
         var sequence = first
-        while let command = try Peer.nextCommand(while: socket) {
+        while let command = try Peer.nextCommand(answering: socket) {
             let words = command.split(separator: " ")
             guard words.count >= 2, let count = Int(words[1]) else { continue }
-            let pause = words.count > 2 ? 1_000_000 / (Int64(words[2]) ?? 1000) : 0
+            let interval = words.count > 2 ? 1_000_000 / (Int64(words[2]) ?? 1000) : 0
             var due = Clocks.microseconds()
             for _ in 0..<count {
                 sequence += 1
                 LiveFrame.write(sequence, to: LiveFrame.sequence, in: &frame)
-                if pause > 0 {
-                    Peer.pause(until: due)
-                    due += pause
+                if interval > 0 {
+                    Peer.sleep(until: due)
+                    due += interval
                     LiveFrame.write(Clocks.wallMicroseconds(), to: LiveFrame.date, in: &frame)
                 }
                 try socket.send("changes", more: true)
@@ -63,7 +63,7 @@ struct PublishCommand: ParsableCommand {
     }
 }
 
-/// `Benchmarks peer-subscribe`: bare SUB sockets on one thread. The command `batch COUNT` waits for as many messages on
+/// `Benchmarks peer-subscribe`: bare SUB sockets on one thread. The command `batch COUNT` waits for COUNT messages on
 /// each of them and prints figures about those that arrived.
 struct SubscribeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "peer-subscribe", shouldDisplay: false)
@@ -81,7 +81,7 @@ struct SubscribeCommand: ParsableCommand {
             return socket
         }
         var items = sockets.map { zmq_pollitem_t(socket: $0.pointer, fd: 0, events: Int16(ZMQ_POLLIN), revents: 0) }
-        // A subscriber that has received a head receives everything after it.
+        // A subscriber that has received a head message receives everything after it.
         for socket in sockets {
             while true {
                 let isHead = try socket.receive { $0.count == 4 }?.value ?? false
@@ -115,7 +115,8 @@ enum Peer {
         fflush(nil)
     }
 
-    /// The time that a subscriber waits for a message before it checks the clock, in milliseconds.
+    /// The longest time that subscribers wait for a message before they check whether the batch is done, in
+    /// milliseconds.
     static let timeout = 500
 
     /// Measures the batches that are requested on standard input.
@@ -131,7 +132,7 @@ enum Peer {
         }
     }
 
-    /// Ends this process when its standard input ends, so that a peer never outlives the benchmark.
+    /// Ends this process when its standard input ends, so that it does not outlive the benchmark.
     static func endWithInput() {
         Thread.detachNewThread {
             while readLine() != nil {}
@@ -139,8 +140,8 @@ enum Peer {
         }
     }
 
-    /// Returns the next line of standard input; meanwhile it answers new subscribers of a publisher.
-    static func nextCommand(while socket: BareSocket) throws -> String? {
+    /// Returns the next line of standard input. Until it arrives, new subscribers of a publisher get a head message.
+    static func nextCommand(answering socket: BareSocket) throws -> String? {
         var items = [
             zmq_pollitem_t(socket: socket.pointer, fd: 0, events: Int16(ZMQ_POLLIN), revents: 0),
             zmq_pollitem_t(socket: nil, fd: 0, events: Int16(ZMQ_POLLIN), revents: 0),
@@ -158,10 +159,10 @@ enum Peer {
     }
 
     /// Sleeps until a time of the monotonic clock, in microseconds.
-    static func pause(until due: Int64) {
-        let left = due - Clocks.microseconds()
-        guard left > 0 else { return }
-        var time = timespec(tv_sec: 0, tv_nsec: Int(left) * 1000)
+    static func sleep(until due: Int64) {
+        let remaining = due - Clocks.microseconds()
+        guard remaining > 0 else { return }
+        var time = timespec(tv_sec: 0, tv_nsec: Int(remaining) * 1000)
         nanosleep(&time, nil)
     }
 }

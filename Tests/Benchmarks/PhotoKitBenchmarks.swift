@@ -10,9 +10,9 @@ import Synchronization
 /// The cost of PhotoKit's API against the protocol below it.
 enum PhotoKitBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants(group: "photokit") else { return }
-        try await scroll(bench)
-        try await observe(bench)
+        guard bench.includes(group: "photokit") else { return }
+        try await compareScroll(bench)
+        try await compareObserver(bench)
     }
 
     private static func connect(_ services: ServicesFixture) throws -> PHPhotoLibrary {
@@ -22,8 +22,8 @@ enum PhotoKitBenchmarks {
     }
 
     /// Reads every asset of a large library once, as scrolling through a list does.
-    private static func scroll(_ bench: BenchmarkContext) async throws {
-        guard bench.wants("photokit.scroll") else { return }
+    private static func compareScroll(_ bench: BenchmarkContext) async throws {
+        guard bench.includes("photokit.scroll") else { return }
         let count = bench.amount(100_000, quick: 2000)
         let folder = try await bench.libraries.folder(assets: count, for: "photokit")
         let services = try ServicesFixture(bench.paths, "photokit", library: folder)
@@ -31,7 +31,7 @@ enum PhotoKitBenchmarks {
         let library = try connect(services)
         var fetch = FetchDescription(.assets)
         fetch.sort = [SortDescription(key: "creationDate", ascending: false)]
-        var (grown, total) = (0, 0)
+        var (growth, total) = (0, 0)
         try await bench.compare(
             [
                 Comparison(
@@ -45,7 +45,7 @@ enum PhotoKitBenchmarks {
             ],
             pairs: min(5, bench.pairs),
             ours: {
-                let before = residentBytes
+                let before = ProcessTable.residentBytes(getpid())
                 let options = PHFetchOptions()
                 options.sortDescriptors = [NSSortDescriptor(key: "creationDate", ascending: false)]
                 let time = await seconds {
@@ -53,7 +53,7 @@ enum PhotoKitBenchmarks {
                     total = result.count
                     for index in 0..<result.count where result[index].pixelWidth < 0 { total = -1 }
                 }
-                grown = max(grown, residentBytes - before)
+                growth = max(growth, ProcessTable.residentBytes(getpid()) - before)
                 return [time * 1000]
             },
             peer: { [fetch] in
@@ -64,21 +64,15 @@ enum PhotoKitBenchmarks {
                 }
                 return [time * 1000]
             },
-            notes: { ["\(total) assets; this process grew by at most \(grown / 1_048_576) MiB while it scrolled"] }
+            notes: { ["\(total) assets; this process grew by at most \(growth / 1_048_576) MiB while it scrolled"] }
         )
         await library.close()
         await services.stop()
     }
 
-    /// The resident memory of this process.
-    private static var residentBytes: Int {
-        let words = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ") ?? []
-        return words.count > 1 ? (Int(words[1]) ?? 0) * 4096 : 0
-    }
-
-    /// Measures the time from a commit to the observer, against that to a subscriber of the same message.
-    private static func observe(_ bench: BenchmarkContext) async throws {
-        guard bench.wants("photokit.observer") else { return }
+    /// Measures the time from a commit to an observer, against the time to a subscriber of the feed.
+    private static func compareObserver(_ bench: BenchmarkContext) async throws {
+        guard bench.includes("photokit.observer") else { return }
         let folder = try await bench.libraries.folder(assets: 10_000, for: "photokit-observer")
         let services = try ServicesFixture(bench.paths, "photokit-observer", library: folder)
         try await services.start("catalog")
@@ -88,13 +82,13 @@ enum PhotoKitBenchmarks {
         let result = PHAsset.fetchAssets(with: nil)
         let observer = TimedObserver()
         library.register(observer)
-        let raw = try Subscriber(
+        let subscriber = try Subscriber(
             address: services.client.endpoints.feed,
             thread: try PollThread(name: "raw"),
             logger: Logger(label: "raw", factory: { _ in SwiftLogNoOpLogHandler() })
         )
-        await raw.subscribe(["changes"])
-        var messages = raw.messages.makeAsyncIterator()
+        await subscriber.subscribe(["changes"])
+        var messages = subscriber.messages.makeAsyncIterator()
         let count = bench.amount(1000, quick: 20)
         try await bench.compare(
             [
@@ -112,12 +106,12 @@ enum PhotoKitBenchmarks {
                 _ = observer.takeTimes()
                 for _ in 0..<count {
                     try await favourites.change()
-                    await observer.next()
+                    await observer.waitForChange()
                 }
                 return [SampleSummary(observer.takeTimes()).median]
             },
             peer: {
-                // The messages of the first part have arrived meanwhile and are skipped.
+                // Messages of the observer's changes have arrived meanwhile and are skipped.
                 var times: [Double] = []
                 for _ in 0..<count {
                     let start = Date().timeIntervalSince1970 * 1e6
@@ -133,13 +127,13 @@ enum PhotoKitBenchmarks {
                 return [SampleSummary(times).median]
             }
         )
-        await raw.close()
+        await subscriber.close()
         await library.close()
         await services.stop()
     }
 }
 
-/// Records the time from the commit of each change to its arrival.
+/// An observer that records the time from the commit of each change to its arrival.
 private final class TimedObserver: PHPhotoLibraryChangeObserver {
     private let times = Mutex<[Double]>([])
     private let arrivals = AsyncStream<Void>.makeStream()
@@ -152,7 +146,7 @@ private final class TimedObserver: PHPhotoLibraryChangeObserver {
     }
 
     /// Waits for the next change.
-    func next() async {
+    func waitForChange() async {
         var iterator = arrivals.stream.makeAsyncIterator()
         await iterator.next()
     }

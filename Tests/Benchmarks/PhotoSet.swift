@@ -2,12 +2,12 @@ import Foundation
 import Imaging
 import TestSupport
 
-/// JPEG photos of 8, 12 and 24 megapixels, made by enlarging real ones; no two files have the same bytes.
+/// JPEG photos of 8, 12 and 24 megapixels, scaled from real ones; no two files have the same bytes.
 struct PhotoSet {
     /// The paths of the JPEG files.
     let photos: [String]
     /// The paths of HEIC files of real phones, each with an embedded preview; empty if there are none.
-    let phones: [String]
+    let heicFiles: [String]
 
     /// Widths and heights of photos of 8, 12 and 24 megapixels.
     private static let sizes = [(3464, 2310), (4000, 3000), (6000, 4000)]
@@ -20,23 +20,23 @@ struct PhotoSet {
             throw BenchmarkError("there is no folder ../shared/photos; set another with --photos")
         }
         let target = try bench.paths.folder("album")
-        let real = Self.files(folder, ["jpg", "jpeg"], least: 700_000).filter { !$0.contains("corrupted") }
-        guard !real.isEmpty else { throw BenchmarkError("no photo of the folder is large enough") }
+        let originals = Self.files(folder, ["jpg", "jpeg"], minBytes: 700_000).filter { !$0.contains("corrupted") }
+        guard !originals.isEmpty else { throw BenchmarkError("no photo of the folder is large enough") }
         var photos: [String] = []
         for index in 0..<count {
             let (width, height) = Self.sizes[index % Self.sizes.count]
-            let source = real[index % real.count]
+            let source = originals[index % originals.count]
             let path = "\(target)/photo-\(index).jpg"
             try await runProgram(vips, [source, "--size", "\(width)x\(height)!", "-o", "\(path)[Q=90]"])
             var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
-            // A comment segment of its own, so that no two photos share a rendition.
+            // Each photo gets a different comment segment, so that no two photos have the same cached image.
             bytes.insert(contentsOf: [0xFF, 0xFE, 0x00, 0x04, UInt8(index >> 8), UInt8(index & 0xFF)], at: 2)
             try Data(bytes).write(to: URL(fileURLWithPath: path))
             photos.append(path)
         }
         self.photos = photos
-        var phones: [String] = []
-        let heic = Self.files(folder, ["heic"], least: 500_000).filter { path in
+        var heicFiles: [String] = []
+        let heic = Self.files(folder, ["heic"], minBytes: 500_000).filter { path in
             let bytes = FileManager.default.contents(atPath: path).map { [UInt8]($0) } ?? []
             return (try? Preview.embedded(in: bytes, RenditionOptions())) != nil
         }
@@ -45,13 +45,13 @@ struct PhotoSet {
             var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: heic[index % heic.count])))
             bytes += [0, 0, 0, 12] + Array("free".utf8) + [0, 0, UInt8(index >> 8), UInt8(index & 0xFF)]
             try Data(bytes).write(to: URL(fileURLWithPath: path))
-            phones.append(path)
+            heicFiles.append(path)
         }
-        self.phones = phones
+        self.heicFiles = heicFiles
     }
 
-    /// Returns copies of the photos with a preview of 160x120 pixels in their EXIF.
-    func withPreviews(_ bench: BenchmarkContext, _ exiftool: String) async throws -> [String] {
+    /// Copies the photos with a preview of 160x120 pixels in their EXIF, and returns the paths of the copies.
+    func copyWithPreviews(_ bench: BenchmarkContext, _ exiftool: String) async throws -> [String] {
         guard let vips = TestPaths.program("vipsthumbnail") else {
             throw BenchmarkError("vipsthumbnail is not installed")
         }
@@ -66,22 +66,22 @@ struct PhotoSet {
         return copies
     }
 
-    private static func files(_ folder: String, _ endings: [String], least: Int) -> [String] {
+    private static func files(_ folder: String, _ extensions: [String], minBytes: Int) -> [String] {
         let names = FileManager.default.subpaths(atPath: folder) ?? []
         return names.sorted().map { "\(folder)/\($0)" }.filter { path in
-            guard endings.contains((path as NSString).pathExtension.lowercased()) else { return false }
+            guard extensions.contains((path as NSString).pathExtension.lowercased()) else { return false }
             let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
-            return (size ?? 0) >= least
+            return (size ?? 0) >= minBytes
         }
     }
 }
 
-/// Returns the peak memory of some processes during an operation, in bytes.
+/// Does some work, and returns the peak memory (PSS) of some processes meanwhile, in bytes.
 func peakBytes(
     of processes: @escaping @Sendable () -> [Int32],
     during work: () async throws -> Void
 ) async throws -> Int {
-    let watch = Task.detached {
+    let monitor = Task.detached {
         var peak = 0
         while !Task.isCancelled {
             peak = max(peak, processes().reduce(0) { $0 + ProcessTable.proportionalBytes($1) })
@@ -92,9 +92,9 @@ func peakBytes(
     do {
         try await work()
     } catch {
-        watch.cancel()
+        monitor.cancel()
         throw error
     }
-    watch.cancel()
-    return await watch.value
+    monitor.cancel()
+    return await monitor.value
 }

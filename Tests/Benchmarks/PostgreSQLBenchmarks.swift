@@ -5,14 +5,14 @@ import TestSupport
 enum PostgreSQLBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
         let name = "commits.postgresql"
-        guard bench.wants(group: name) || bench.wants("commits") else { return }
+        guard bench.includes(group: name) || bench.includes("commits") else { return }
         guard let pgbench = ExternalTool.path("pgbench") else {
-            return bench.gap(name, "pgbench is not installed (Debian's package postgresql)")
+            return bench.addGap(name, "pgbench is not installed (Debian's package postgresql)")
         }
         let server = try PostgreSQLServer(settings: ["fsync=on", "shared_buffers=256MB", "max_wal_size=4GB"])
-        let library = try await moved(bench, "postgresql", to: server.address(schema: "ours"))
+        let library = try await generateAndMove(bench, "postgresql", to: server.address(schema: "ours"))
         let peer = try server.address(schema: "peer")
-        _ = try await moved(bench, "postgresql-peer", to: peer)
+        _ = try await generateAndMove(bench, "postgresql-peer", to: peer)
         let services = try ServicesFixture(bench.paths, "postgresql", library: library)
         try await services.start("catalog", ["--store", server.address(schema: "ours")])
         let favourites = try await FavoriteToggler(services.client)
@@ -33,8 +33,8 @@ enum PostgreSQLBenchmarks {
                 ours: { [try await favourites.rate(amount, outstanding: clients)] },
                 peer: {
                     [
-                        try await blocking {
-                            try Self.rate(pgbench, script, peer, clients: clients, each: amount / clients)
+                        try await runBlocking {
+                            try Self.rate(pgbench, script, peer, clients: clients, commitsPerClient: amount / clients)
                         }
                     ]
                 }
@@ -46,32 +46,35 @@ enum PostgreSQLBenchmarks {
 
     /// Generates a library and moves its database to a server.
     ///
-    /// - Returns: the folder
-    private static func moved(_ bench: BenchmarkContext, _ name: String, to address: String) async throws -> String {
+    /// - Returns: the folder of the library
+    private static func generateAndMove(_ bench: BenchmarkContext, _ name: String, to address: String) async throws
+        -> String
+    {
         let folder = try await bench.libraries.folder(assets: 10_000, for: name)
         let program = bench.paths.program("catalog")
-        let run = try await blocking {
+        let run = try await runBlocking {
             try RunningProgram.run(program, ["migrate", "--library", folder, "--to", address])
         }
         guard run.status == 0 else { throw BenchmarkError("catalog migrate failed: \(run.errors)") }
         return folder
     }
 
-    /// Returns the commits per second of pgbench.
+    /// Runs pgbench, and returns its commits per second.
     private static func rate(
         _ pgbench: String,
         _ script: String,
         _ address: String,
         clients: Int,
-        each: Int
+        commitsPerClient: Int
     ) throws -> Double {
-        // Sequences that no earlier run has used, although short runs follow each other within a second.
+        // No earlier run has used these sequences, even if runs follow each other within a second.
         let base = UInt64(Date().timeIntervalSince1970 * 1000) * 1_000_000
         let run = try RunningProgram.run(
             pgbench,
             [
                 "--no-vacuum", "--protocol=prepared", "--client=\(clients)", "--jobs=\(min(clients, 2))",
-                "--transactions=\(each)", "--define=base=\(base)", "--define=n=0", "--file=\(script)", address,
+                "--transactions=\(commitsPerClient)", "--define=base=\(base)", "--define=n=0", "--file=\(script)",
+                address,
             ]
         )
         let line = run.output.split(separator: "\n").first { $0.hasPrefix("tps = ") }
@@ -81,8 +84,8 @@ enum PostgreSQLBenchmarks {
         return rate
     }
 
-    /// The statements of one favourite change, as the catalog sends them. Each client has sequences of its own, so that
-    /// clients wait for each other only at the counters.
+    /// The statements of one favourite change, as the catalog sends them. Each client uses different sequences, so that
+    /// clients wait for each other only when they update the counters.
     private static let script = #"""
         \set n :n + 1
         \set sequence :base + :client_id * 10000 + :n

@@ -6,7 +6,7 @@ import PhotoModel
 
 /// Replay from the broker's memory, against a bare ROUTER and Redis streams.
 extension FeedBenchmarks {
-    /// The records that are read, and the number of readers.
+    /// The records that the readers of a comparison read.
     private struct Reading {
         let name: String
         let text: String
@@ -15,49 +15,54 @@ extension FeedBenchmarks {
         let records: Int
         /// The number of records in a page, and its size in bytes.
         let page: (records: Int, bytes: Int)
-        let make: @Sendable (BareContext) throws -> any PageReader
+        let makeReader: @Sendable (BareContext) throws -> any PageReader
     }
 
-    static func replay(_ bench: BenchmarkContext, _ services: ServicesFixture, _ source: SyntheticCatalog, readers: Int)
+    static func compareReplay(
+        _ bench: BenchmarkContext,
+        _ services: ServicesFixture,
+        _ source: SyntheticCatalog,
+        readers: Int
+    )
         async throws
     {
         let names = ["feed.replay.\(readers)", "feed.follow.\(readers)"]
-        guard names.contains(where: { bench.wants(group: $0) }) else { return }
+        guard names.contains(where: { bench.includes(group: $0) }) else { return }
         let client = services.client.changeBroker
         let count = bench.amount(readers > 10 ? 5000 : 20_000, quick: 1000)
         let start = source.head
         source.grow(by: count)
-        try await services.published(source.head)
+        try await services.waitUntilPublished(source.head)
         let library = try await client.ask(FeedHeadRequest()).result.library
         let token = ChangeToken(library: library, sequence: start).description
         let address = client.address.description
-        let page = try await blocking {
+        let page = try await runBlocking {
             let reader = try SinceReader(address, token, BareContext())
-            try reader.ask()
+            try reader.requestPage()
             return (records: try reader.receive(), bytes: reader.bytes)
         }
         guard page.records > 0 else { throw BenchmarkError("the broker replays nothing") }
         let makers: [(String, @Sendable (BareContext) throws -> any PageReader)] = [
             ("since", { try SinceReader(address, token, $0) }), ("follow", { try FollowReader(address, token, $0) }),
         ]
-        for (name, (method, make)) in zip(names, makers) {
+        for (name, (method, makeReader)) in zip(names, makers) {
             let reading = Reading(
                 name: name,
                 text: "feed.\(method) from the broker's memory, \(readers) bare readers",
                 readers: readers,
                 records: count / page.records * page.records,
                 page: page,
-                make: make
+                makeReader: makeReader
             )
-            try await besideRouter(bench, services, reading)
-            try await besideStreams(bench, source, reading)
+            try await compareWithRouter(bench, services, reading)
+            try await compareWithStreams(bench, source, reading)
         }
     }
 
-    private static func besideRouter(_ bench: BenchmarkContext, _ services: ServicesFixture, _ reading: Reading)
+    private static func compareWithRouter(_ bench: BenchmarkContext, _ services: ServicesFixture, _ reading: Reading)
         async throws
     {
-        guard bench.wants(reading.name) else { return }
+        guard bench.includes(reading.name) else { return }
         let address = "ipc://\(services.run)/\(reading.name).sock"
         let echo = try Child(["peer-echo", "--endpoint", address, "--reply-bytes", "\(reading.page.bytes)"])
         try await echo.expect("ready")
@@ -72,22 +77,24 @@ extension FeedBenchmarks {
                     aim: .figure(500_000)
                 )
             ],
-            ours: { [try await rate(reading, reading.make)] },
+            ours: { [try await rate(reading, reading.makeReader)] },
             peer: { [try await rate(reading) { try BareReader(address, records: records, $0) }] }
         )
         withExtendedLifetime(echo) {}
     }
 
-    private static func besideStreams(_ bench: BenchmarkContext, _ source: SyntheticCatalog, _ reading: Reading)
+    private static func compareWithStreams(_ bench: BenchmarkContext, _ source: SyntheticCatalog, _ reading: Reading)
         async throws
     {
         let name = reading.name + ".redis"
-        guard bench.wants(name) else { return }
-        guard let program = WireBroker.program(.redis) else { return bench.gap(name, WireBroker.missing(.redis)) }
+        guard bench.includes(name) else { return }
+        guard let program = WireBroker.program(.redis) else {
+            return bench.addGap(name, WireBroker.missingText(.redis))
+        }
         let broker = try await WireBroker(.redis, program: program, in: bench.paths.folder(name))
         let endpoint = broker.endpoint
         let record = source.template.bytes
-        try await blocking { try StreamReader.fill(endpoint, record, count: reading.records) }
+        try await runBlocking { try StreamReader.fill(endpoint, record, count: reading.records) }
         let count = reading.page.records
         try await bench.compare(
             [
@@ -99,21 +106,21 @@ extension FeedBenchmarks {
                     aim: .figureOrRatio(500_000, 1)
                 )
             ],
-            ours: { [try await rate(reading, reading.make)] },
+            ours: { [try await rate(reading, reading.makeReader)] },
             peer: { [try await rate(reading) { _ in try StreamReader(endpoint, count: count) }] }
         )
         withExtendedLifetime(broker) {}
     }
 
-    /// Returns the rate of readers that all run on one thread of this process, whichever server they read from; they
-    /// connect before the clock starts.
+    /// Returns the rate of readers that all run on one thread of this process, for both sides; they connect before the
+    /// measurement.
     private static func rate(
         _ reading: Reading,
-        _ make: @escaping @Sendable (BareContext) throws -> any PageReader
+        _ makeReader: @escaping @Sendable (BareContext) throws -> any PageReader
     ) async throws -> Double {
-        try await blocking {
+        try await runBlocking {
             let context = try BareContext()
-            let readers = try (0..<reading.readers).map { _ in try make(context) }
+            let readers = try (0..<reading.readers).map { _ in try makeReader(context) }
             return try replayRate(readers, records: reading.records)
         }
     }

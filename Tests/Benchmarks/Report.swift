@@ -25,7 +25,7 @@ enum NumberFormat {
 }
 
 /// A figure without a peer, for example memory or losses.
-struct ReportNote: Sendable {
+struct ReportFigure: Sendable {
     var name: String
     var text: String
     var value: Double
@@ -36,7 +36,7 @@ struct ReportNote: Sendable {
 struct Report {
     var machine: MachineInfo
     var outcomes: [Outcome] = []
-    var remarks: [ReportNote] = []
+    var figures: [ReportFigure] = []
     /// Benchmarks that could not run, and the reasons.
     var gaps: [(name: String, reason: String)] = []
 
@@ -64,9 +64,9 @@ struct Report {
         }
         let notes = outcomes.flatMap { outcome in outcome.notes.map { "- \(outcome.comparison.name): \($0)" } }
         if !notes.isEmpty { lines += ["", "Notes", ""] + notes }
-        if !remarks.isEmpty {
+        if !figures.isEmpty {
             lines += ["", "| figure | value | |", "| --- | --- | --- |"]
-            lines += remarks.map { "| \($0.name) | \(NumberFormat.text($0.value)) \($0.unit) | \($0.text) |" }
+            lines += figures.map { "| \($0.name) | \(NumberFormat.text($0.value)) \($0.unit) | \($0.text) |" }
         }
         if !gaps.isEmpty { lines += ["", "Not measured", ""] + gaps.map { "- \($0.name): \($0.reason)" } }
         return lines.joined(separator: "\n") + "\n"
@@ -77,7 +77,7 @@ struct Report {
             "machine": .string(machine.text),
             "comparisons": .array(outcomes.map(\.json)),
             "remarks": .array(
-                remarks.map {
+                figures.map {
                     [
                         "name": .string($0.name), "value": .double($0.value), "unit": .string($0.unit),
                         "text": .string($0.text),

@@ -5,24 +5,24 @@ import JSONValue
 import PhotoClient
 import PhotoModel
 
-/// The cost of the catalog's responses at 1,000,000 assets, against the same responses at 10,000 and plain SQL on the
-/// same file. `--large` uses the large library; without it the large one has 100,000 assets.
+/// The cost of the catalog's responses for a large library, against the same responses for one of 10,000 assets and
+/// plain SQL on the same file. The large library has 100,000 assets, with `--large` 1,000,000.
 enum ScaleBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants(group: "scale") else { return }
-        let many = bench.isLarge ? 1_000_000 : 100_000
-        let small = try await ServedLibrary(bench, assets: 10_000, library: library(bench, 10_000))
-        let large = try await ServedLibrary(bench, assets: many, library: library(bench, many))
+        guard bench.includes(group: "scale") else { return }
+        let largeCount = bench.isLarge ? 1_000_000 : 100_000
+        let small = try await ServedLibrary(bench, assets: 10_000, library: generate(bench, 10_000))
+        let large = try await ServedLibrary(bench, assets: largeCount, library: generate(bench, largeCount))
         try await IdentifierBenchmarks.run(bench, large)
-        try await pages(bench, small, large)
-        try await albums(bench, small, large)
-        try await commits(bench, small, large)
-        try await plain(bench, large)
+        try await comparePages(bench, small, large)
+        try await compareAlbums(bench, small, large)
+        try await compareCommits(bench, small, large)
+        try await comparePlainSQL(bench, large)
         for served in [small, large] {
             let process = served.services.process("catalog")
             let bytes = ProcessTable.family(of: process).reduce(0) { $0 + ProcessTable.proportionalBytes($1) }
-            bench.remark(
-                ReportNote(
+            bench.addFigure(
+                ReportFigure(
                     name: "scale.memory.\(served.assets)",
                     text: "PSS of the catalog and its workers after the whole group",
                     value: Double(bytes) / 1_048_576,
@@ -37,7 +37,8 @@ enum ScaleBenchmarks {
     /// Returns the sizes of the albums; the largest has a tenth of the library.
     private static func sizes(_ assets: Int) -> [Int] { [10, 1000, assets / 10] }
 
-    private static func library(_ bench: BenchmarkContext, _ assets: Int) async throws -> String {
+    /// Generates a library, and returns its folder. A library that an earlier run has stored is used again.
+    private static func generate(_ bench: BenchmarkContext, _ assets: Int) async throws -> String {
         let parent = try bench.storedLibraries ?? bench.paths.folder("scale")
         let folder = "\(parent)/scale-\(assets)"
         guard !FileManager.default.fileExists(atPath: folder + "/made") else { return folder }
@@ -58,8 +59,8 @@ enum ScaleBenchmarks {
                     + ["--trash", "1", "--library", folder, "--album-sizes"] + sizes(assets).map { "\($0)" }
             )
         }
-        bench.remark(
-            ReportNote(
+        bench.addFigure(
+            ReportFigure(
                 name: "scale.generate.\(assets)",
                 text: "Benchmarks generate",
                 value: Double(assets) / time,
@@ -84,19 +85,21 @@ enum ScaleBenchmarks {
         return fetch
     }
 
-    private static func pages(_ bench: BenchmarkContext, _ small: ServedLibrary, _ large: ServedLibrary) async throws {
-        let word: JSON = ["any": "keywords", "op": "==", "value": "garden"]
+    private static func comparePages(_ bench: BenchmarkContext, _ small: ServedLibrary, _ large: ServedLibrary)
+        async throws
+    {
+        let keyword: JSON = ["any": "keywords", "op": "==", "value": "garden"]
         let folded: JSON = .string(#"ANY keywords ==[cd] "GARDEN""#)
-        let wanted: [(name: String, predicate: JSON?, sorts: [String])] = [
+        let results: [(name: String, predicate: JSON?, sorts: [String])] = [
             ("all", nil, sorts), ("favourites", "isFavorite == YES", sorts),
-            ("keyword", word, ["creationDate", "addedDate", "modificationDate", "pixelWidth"]),
+            ("keyword", keyword, ["creationDate", "addedDate", "modificationDate", "pixelWidth"]),
             ("keyword-folded", folded, ["creationDate"]),
             ("images", "mediaType == 'image'", ["creationDate", "addedDate", "pixelWidth"]),
             ("videos", "mediaType == 'video'", ["creationDate", "addedDate", "duration"]),
             ("panoramas", "(mediaSubtypes & 1) != 0", ["creationDate", "addedDate"]),
             ("keyword-images", .string(#"ANY keywords == "garden" AND mediaType == 'image'"#), ["creationDate"]),
         ]
-        for (name, predicate, sorts) in wanted {
+        for (name, predicate, sorts) in results {
             for sort in sorts {
                 for ascending in [true, false] {
                     let direction = ascending ? "asc" : "desc"
@@ -150,7 +153,9 @@ enum ScaleBenchmarks {
         return fetch
     }
 
-    private static func albums(_ bench: BenchmarkContext, _ small: ServedLibrary, _ large: ServedLibrary) async throws {
+    private static func compareAlbums(_ bench: BenchmarkContext, _ small: ServedLibrary, _ large: ServedLibrary)
+        async throws
+    {
         for (name, fewer, more) in [("ten", 10, 10), ("thousand", 1000, 1000), ("largest", 1000, large.assets / 10)] {
             let fetches = [
                 small.assets: try await album(small, fewer), large.assets: try await album(large, more),
@@ -159,7 +164,7 @@ enum ScaleBenchmarks {
                 small.assets: try await small.count(fetches[small.assets] ?? FetchDescription(.assets)),
                 large.assets: try await large.count(fetches[large.assets] ?? FetchDescription(.assets)),
             ]
-            for (place, part) in [("start", 0.0), ("middle", 0.5), ("end", 1.0)] {
+            for (position, fraction) in [("start", 0.0), ("middle", 0.5), ("end", 1.0)] {
                 for afterChange in [false, true] where !afterChange || name == "largest" {
                     let favourites = [
                         small.assets: try await FavoriteToggler(small.services.client),
@@ -167,12 +172,12 @@ enum ScaleBenchmarks {
                     ]
                     try await compare(
                         bench,
-                        "album.\(name).\(place)\(afterChange ? ".after-a-change" : "")",
+                        "album.\(name).\(position)\(afterChange ? ".after-a-change" : "")",
                         small,
                         large
                     ) { served in
                         let count = counts[served.assets] ?? 0
-                        let from = Int(Double(max(0, count - 100)) * part)
+                        let from = Int(Double(max(0, count - 100)) * fraction)
                         var times: [Double] = []
                         for _ in 0..<rounds(bench) {
                             if afterChange { try await favourites[served.assets]?.change() }
@@ -193,7 +198,8 @@ enum ScaleBenchmarks {
         }
     }
 
-    private static func commits(_ bench: BenchmarkContext, _ small: ServedLibrary, _ large: ServedLibrary) async throws
+    private static func compareCommits(_ bench: BenchmarkContext, _ small: ServedLibrary, _ large: ServedLibrary)
+        async throws
     {
         let favourites = [
             small.assets: try await FavoriteToggler(small.services.client),
@@ -215,9 +221,9 @@ enum ScaleBenchmarks {
 
     // MARK: Plain SQL
 
-    /// Measures queries that need a scan, without an index or counter, against the same SQL on the same file: the aim
-    /// is the speed of SQLite's own scan.
-    private static func plain(_ bench: BenchmarkContext, _ large: ServedLibrary) async throws {
+    /// Measures queries that need a scan, because no index or counter helps, against the same SQL on the same file: the
+    /// aim is about the speed of SQLite's own scan.
+    private static func comparePlainSQL(_ bench: BenchmarkContext, _ large: ServedLibrary) async throws {
         var configuration = Configuration()
         configuration.readonly = true
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA cache_size = -8192") }
@@ -230,13 +236,13 @@ enum ScaleBenchmarks {
         let member =
             "FROM membership m JOIN asset a ON a.row = m.asset WHERE m.shown = 1 AND m.collection = "
             + "(SELECT row FROM collection WHERE id = '\(identifier)')"
-        // Each query has a different constant, because the count of a repeated one would be cached.
+        // Each query has a different constant, because the catalog would cache the count of a repeated query.
         var number: Int64 = 0
-        func next() -> Int64 {
+        func nextNumber() -> Int64 {
             number += 1
             return number
         }
-        let cases: [(name: String, fetch: (Int64) -> FetchDescription, page: Int, sql: (Int64) -> String)] = [
+        let queries: [(name: String, fetch: (Int64) -> FetchDescription, page: Int, sql: (Int64) -> String)] = [
             (
                 "count.rating", { fetch(.string("rating >= 4 AND duration != \($0)"), nil) }, 0,
                 { "SELECT count(*) FROM asset WHERE visible = 1 AND rating >= 4 AND duration <> \($0)" }
@@ -272,11 +278,11 @@ enum ScaleBenchmarks {
                 }
             ),
         ]
-        for one in cases {
+        for query in queries {
             try await bench.compare(
                 [
                     Comparison(
-                        name: "scale.plain.\(one.name)",
+                        name: "scale.plain.\(query.name)",
                         ours: "catalog, \(NumberFormat.text(Double(large.assets))) assets",
                         peer: "the same SQL on the same file",
                         unit: "µs",
@@ -286,12 +292,12 @@ enum ScaleBenchmarks {
                 ],
                 ours: {
                     let time = try await seconds {
-                        _ = try await large.services.client.assets(one.fetch(next()), count: one.page)
+                        _ = try await large.services.client.assets(query.fetch(nextNumber()), count: query.page)
                     }
                     return [time * 1e6]
                 },
                 peer: {
-                    let sql = one.sql(next())
+                    let sql = query.sql(nextNumber())
                     let time = try await blockingSeconds { _ = try queue.read { try Row.fetchAll($0, sql: sql) } }
                     return [time * 1e6]
                 }

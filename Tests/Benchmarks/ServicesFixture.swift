@@ -7,7 +7,7 @@ import Messaging
 import PhotoClient
 import TestSupport
 
-/// Real services on a library of their own, and a client.
+/// Real services with a library that no other fixture uses, and a client.
 final class ServicesFixture {
     let paths: BenchmarkPaths
     let run: String
@@ -84,7 +84,7 @@ final class ServicesFixture {
     }
 
     /// Starts a catalog, and returns the seconds until it answers a client that connects once it is ready: libzmq would
-    /// repeat an earlier attempt only after a pause.
+    /// repeat an earlier attempt only after a delay.
     func secondsToStartCatalog() async throws -> Double {
         try await seconds {
             let program = try RunningProgram(
@@ -92,7 +92,7 @@ final class ServicesFixture {
                 ["--run", run, "--log", "warning", "--library", library, "--ready-fd", "1"]
             )
             running["catalog"] = program
-            guard await blocking({ program.waitForOutput("ready") }) else {
+            guard await runBlocking({ program.waitForOutput("ready") }) else {
                 throw BenchmarkError("the catalog is not ready: \(program.errorText.suffix(500))")
             }
             let client = try connect()
@@ -101,7 +101,7 @@ final class ServicesFixture {
         }
     }
 
-    /// Starts a change-broker that follows that of the services.
+    /// Starts a second change-broker, which follows the first.
     ///
     /// - Returns: the address of its feed
     func startChainedBroker() async throws -> String {
@@ -114,14 +114,14 @@ final class ServicesFixture {
             ]
         )
         running["chained"] = program
-        guard await blocking({ program.waitForOutput("ready") }) else {
+        guard await runBlocking({ program.waitForOutput("ready") }) else {
             throw BenchmarkError("the chained change-broker is not ready: \(program.errorText.suffix(500))")
         }
         return feed
     }
 
-    /// Returns once the change-broker has published a sequence. A head message would show it only up to a second later.
-    func published(_ sequence: Int64) async throws {
+    /// Waits until the change-broker has published a sequence. A head message would show it up to a second later.
+    func waitUntilPublished(_ sequence: Int64) async throws {
         while try await client.changeBroker.ask(FeedHeadRequest()).result.sequence < sequence {
             await TaskDelay.pollInterval(.milliseconds(20))
         }
@@ -132,7 +132,7 @@ final class ServicesFixture {
         await client.close()
         for program in running.values {
             program.signal(SIGTERM)
-            _ = await blocking { program.wait(seconds: 20) }
+            _ = await runBlocking { program.wait(seconds: 20) }
         }
         running = [:]
     }
@@ -141,7 +141,7 @@ final class ServicesFixture {
     func stop(_ name: String) async {
         guard let program = running.removeValue(forKey: name) else { return }
         program.signal(SIGTERM)
-        _ = await blocking { program.wait(seconds: 20) }
+        _ = await runBlocking { program.wait(seconds: 20) }
     }
 
     func process(_ name: String) -> Int32 { running[name]?.processIdentifier ?? 0 }
@@ -156,7 +156,8 @@ actor GeneratedLibraries {
 
     static let seed = 7
 
-    /// Returns the folder of a library with `assets` assets. A benchmark that changes it passes a `purpose` of its own.
+    /// Returns the folder of a copy of a library with `assets` assets. Benchmarks with different purposes get different
+    /// copies.
     func folder(assets: Int, for purpose: String) async throws -> String {
         if let folder = folders[assets] { return try await copy(folder, purpose, assets) }
         let folder = try paths.folder("generated-\(assets)")

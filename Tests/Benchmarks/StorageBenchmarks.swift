@@ -5,20 +5,22 @@ import PhotoClient
 import PhotoModel
 import TestSupport
 
-/// Uploads and downloads of originals, beside `aws s3 cp --recursive` of the same files.
+/// Uploads and downloads of originals, against `aws s3 cp --recursive` of the same files.
 ///
-/// Both use the same server on this machine: `s3files.py`, whose objects are files and which verifies nothing, so that
+/// Both use the same server on this machine: `s3files.py`, which stores objects as files and verifies nothing, so that
 /// it is not the bottleneck. Times include the start of the processes. The catalog does more work: it verifies the
-/// SHA-256 of each file while it is sent, at the store, and after a download, and it syncs the downloaded files.
+/// SHA-256 of each file while it is sent, in the store and after a download, and it syncs the downloaded files.
 enum StorageBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants(group: "storage") else { return }
-        guard let peer = S3Peer() else { return bench.gap("storage", "aws is not installed (make bench installs it)") }
+        guard bench.includes(group: "storage") else { return }
+        guard let peer = S3Peer() else {
+            return bench.addGap("storage", "aws is not installed (make bench installs it)")
+        }
         let sets = [
             TransferSet(name: "large", count: bench.amount(4, quick: 1), bytes: bench.amount(128, quick: 65) << 20),
             TransferSet(name: "small", count: bench.amount(1000, quick: 40), bytes: 100 << 10),
         ]
-        for set in sets where names(set).contains(where: { bench.wants($0) }) {
+        for set in sets where names(set).contains(where: { bench.includes($0) }) {
             try await measure(bench, set, peer)
         }
     }
@@ -63,12 +65,12 @@ enum StorageBenchmarks {
         try FileManager.default.removeItem(atPath: source)
     }
 
-    private static func comparisons(_ direction: String, _ set: TransferSet, _ what: String) -> [Comparison] {
+    private static func comparisons(_ direction: String, _ set: TransferSet, _ verification: String) -> [Comparison] {
         let peer = "aws s3 cp --recursive, from its start"
         return [
             Comparison(
                 name: "storage.\(direction).\(set.name)",
-                ours: "the catalog's \(direction), from its start, \(set.text), each with \(what)",
+                ours: "the catalog's \(direction), from its start, \(set.text), each with \(verification)",
                 peer: peer,
                 unit: "MB/s",
                 aim: .ratio(0.9)
@@ -117,31 +119,31 @@ private final class TransferCatalog {
     private let services: ServicesFixture
     private let set: TransferSet
     private let idleBytes: Int
-    private var number = 0
+    private var uploadCount = 0
 
     init(services: ServicesFixture, set: TransferSet, idleBytes: Int) {
         (self.services, self.set, self.idleBytes) = (services, set, idleBytes)
     }
 
-    /// The prefix of the latest uploads. A library uploads everything again if its location has changed.
-    var prefix: String { "library-\(number)" }
+    /// The prefix of the latest uploads. A library uploads everything again if the location of its objects has changed.
+    var prefix: String { "library-\(uploadCount)" }
 
     private func start(_ store: S3Server) async throws {
         let bucket = ["SAFELIGHT_OBJECT_STORE": "s3://photos/\(prefix)"]
         try await services.start("catalog", environment: try store.environment.merging(bucket) { $1 })
     }
 
-    /// Returns the rate in MB/s and the growth of memory in MiB.
+    /// Uploads all files, and returns the rate in MB/s and the growth of the catalog's memory in MiB.
     func upload(to store: S3Server) async throws -> [Double] {
-        number += 1
+        uploadCount += 1
         let time = try await seconds {
             try await start(store)
-            try await untilUploaded()
+            try await waitUntilUploaded()
         }
-        return try await outcome(time, since: idleBytes)
+        return try await finish(time, since: idleBytes)
     }
 
-    private func untilUploaded() async throws {
+    private func waitUntilUploaded() async throws {
         while true {
             let status = try await services.client.catalog.ask(StorageStatus()).result
             if let problem = status.problem { throw BenchmarkError("uploads: \(problem) \(status.message ?? "")") }
@@ -150,32 +152,36 @@ private final class TransferCatalog {
         }
     }
 
-    /// Returns the rate in MB/s and the growth of memory in MiB.
+    /// Releases and downloads all files, and returns the rate of the downloads in MB/s and the growth of the catalog's
+    /// memory in MiB.
     func download(from store: S3Server) async throws -> [Double] {
         try await start(store)
-        let released = try await keep(false)
+        let released = try await setKept(false)
         await services.stop("catalog")
-        guard released.count == set.count else { throw BenchmarkError("\(released.count) files were given up") }
+        guard released.count == set.count else {
+            throw BenchmarkError("\(released.count) of \(set.count) files were released")
+        }
         var before = 0
         var downloaded = KeepInStorage.Result()
         let time = try await seconds {
             try await start(store)
             before = ProcessTable.residentBytes(services.process("catalog"))
             try ProcessTable.resetPeak(services.process("catalog"))
-            downloaded = try await keep(true)
+            downloaded = try await setKept(true)
         }
         guard downloaded.bytes == set.totalBytes else {
             throw BenchmarkError("\(downloaded.bytes) of \(set.totalBytes) bytes were downloaded")
         }
-        return try await outcome(time, since: before)
+        return try await finish(time, since: before)
     }
 
-    private func keep(_ isKept: Bool) async throws -> KeepInStorage.Result {
+    private func setKept(_ isKept: Bool) async throws -> KeepInStorage.Result {
         let request = KeepInStorage(fetch: FetchDescription(.assets), isKept: isKept)
         return try await services.client.catalog.ask(request, deadline: .seconds(600)).result
     }
 
-    private func outcome(_ time: Double, since before: Int) async throws -> [Double] {
+    /// Stops the catalog, and returns the rate in MB/s and the growth of its memory in MiB.
+    private func finish(_ time: Double, since before: Int) async throws -> [Double] {
         let peak = ProcessTable.peakBytes(services.process("catalog"))
         await services.stop("catalog")
         return [Double(set.totalBytes) / 1e6 / time, Double(max(0, peak - before)) / 1_048_576]
@@ -187,7 +193,7 @@ private struct S3Peer {
     private let program: String
     private let packages: String?
 
-    /// Fails if the program is not installed.
+    /// Returns nil if the program is not installed.
     init?() {
         let packages = TestPaths.package + "/.build/awscli"
         if FileManager.default.isExecutableFile(atPath: packages + "/bin/aws") {
@@ -199,7 +205,7 @@ private struct S3Peer {
         }
     }
 
-    /// Copies a folder to or from the store; returns the rate in MB/s and the peak of its memory in MiB.
+    /// Copies a folder to or from the store, and returns the rate in MB/s and the peak memory of `aws` in MiB.
     func copy(_ set: TransferSet, _ source: String, _ target: String, _ store: S3Server) async throws -> [Double] {
         var environment = try store.environment
         environment["AWS_DEFAULT_REGION"] = "us-east-1"
@@ -207,10 +213,10 @@ private struct S3Peer {
         environment["AWS_EC2_METADATA_DISABLED"] = "true"
         // Without the packages of moto, which needs another version of botocore.
         environment["PYTHONPATH"] = packages ?? ""
-        let words = ["--endpoint-url", try store.endpoint, "s3", "cp", "--recursive", "--only-show-errors"]
+        let options = ["--endpoint-url", try store.endpoint, "s3", "cp", "--recursive", "--only-show-errors"]
         var peak = 0
         let time = try await seconds {
-            let running = try RunningProgram(program, words + [source, target], environment: environment)
+            let running = try RunningProgram(program, options + [source, target], environment: environment)
             while running.isRunning {
                 peak = max(peak, ProcessTable.peakBytes(running.processIdentifier))
                 await TaskDelay.pollInterval(.milliseconds(20))

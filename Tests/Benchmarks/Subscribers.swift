@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import JSONValue
 
-/// A bare publisher in a process of its own.
+/// A bare publisher in another process.
 final class BarePublisher {
     let address: String
     private let child: Child
@@ -16,12 +16,12 @@ final class BarePublisher {
         try await child.expect("ready")
     }
 
-    func burst(_ count: Int) throws { try child.send("burst \(count)") }
+    func publishBurst(_ count: Int) throws { try child.send("burst \(count)") }
 
-    func rate(_ count: Int, perSecond: Int) throws { try child.send("rate \(count) \(perSecond)") }
+    func publish(_ count: Int, perSecond: Int) throws { try child.send("rate \(count) \(perSecond)") }
 }
 
-/// Bare subscribers in a process of their own.
+/// Bare subscribers in another process.
 final class Subscribers {
     struct Result {
         let json: JSON
@@ -30,7 +30,7 @@ final class Subscribers {
         var lost: Int { Int(number("lost")) }
         var perSecond: Double { number("delivered") / max(1e-6, number("microseconds") / 1e6) }
         var median: Double { number("p50") }
-        var nearlySlowest: Double { number("p99") }
+        var p99: Double { number("p99") }
         var bytes: Int { Int(number("bytes")) }
     }
 
@@ -41,7 +41,7 @@ final class Subscribers {
         try await child.expect("ready")
     }
 
-    /// Connects subscribers to another server.
+    /// Connects subscribers to a foreign server.
     init(_ broker: WireBroker, _ count: Int) async throws {
         child = try Child([
             "peer-wire", "--server", broker.server.rawValue, "--endpoint", broker.endpoint, "--subscribers", "\(count)",
@@ -49,16 +49,17 @@ final class Subscribers {
         try await child.expect("ready")
     }
 
-    /// Stops the process: it reads nothing, and its connections stay open.
-    func stop() { kill(child.process.processIdentifier, SIGSTOP) }
+    /// Suspends the process: it reads nothing, and its connections stay open.
+    func suspend() { kill(child.process.processIdentifier, SIGSTOP) }
 
-    func goOn() { kill(child.process.processIdentifier, SIGCONT) }
+    /// Resumes a suspended process.
+    func resume() { kill(child.process.processIdentifier, SIGCONT) }
 
-    /// Returns the figures of the batch that `begin` publishes, as the subscribers received it.
-    func batch(_ count: Int, _ begin: () async throws -> Void) async throws -> Result {
+    /// Starts a batch with `begin`, and returns the figures of the messages that the subscribers received.
+    func measureBatch(_ count: Int, _ begin: () async throws -> Void) async throws -> Result {
         try child.send("batch \(count)")
         try await child.expect("go")
         try await begin()
-        return Result(json: try JSON(parsing: try await child.line()))
+        return Result(json: try JSON(parsing: try await child.nextLine()))
     }
 }

@@ -7,7 +7,7 @@ import PhotoModel
 import Synchronization
 import TestSupport
 
-/// A catalog that consists only of a history, which grows on request, for measuring the change-broker.
+/// A catalog for measuring the change-broker: it has only a history, to which the benchmark adds records.
 final class SyntheticCatalog: RequestHandler {
     /// A favorite change of one asset, like that of a camera's photo.
     let template: ChangeRecord
@@ -25,7 +25,7 @@ final class SyntheticCatalog: RequestHandler {
     /// Sequences have the same number of digits throughout a run, so that all messages have one size.
     private static let first: Int64 = 1_000_000_000
     /// The number of records in one notification, about as many as the catalog sends.
-    private static let batch: Int64 = 128
+    private static let batchSize: Int64 = 128
 
     init() throws {
         var random = SeededRandom(seed: 4)
@@ -65,13 +65,13 @@ final class SyntheticCatalog: RequestHandler {
             defer { state.waiting = [] }
             return state.waiting
         }
-        for reader in waiting { reader.resume() }
+        for continuation in waiting { continuation.resume() }
     }
 
     var followers: Int { state.withLock { $0.followers } }
     var head: Int64 { state.withLock { $0.head } }
 
-    /// The bytes of the live message that the feed makes of a record.
+    /// The bytes of the feed's live message about a record.
     var liveFrame: [UInt8] { template.bytes.dropLast() + Array(",\"previous\":\(Self.first - 1)}".utf8) }
 
     func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
@@ -86,19 +86,20 @@ final class SyntheticCatalog: RequestHandler {
                 Health.Result(service: "catalog", version: "synthetic", isHealthy: true, problems: [], sequence: head)
                     .json
             )
-        case .follow(let follow): return try await records(after: follow.token, context.notifier)
+        case .follow(let follow): return try await sendRecords(after: follow.token, context.notifier)
         default: throw .methodNotFound("the synthetic catalog does not know \(request.method)")
         }
     }
 
-    private func records(after token: ChangeToken?, _ notifier: Notifier) async throws(RPCError) -> Reply {
+    /// Sends the records after a token, and those that are added later.
+    private func sendRecords(after token: ChangeToken?, _ notifier: Notifier) async throws(RPCError) -> Reply {
         var position = token?.sequence ?? head
         // Encoded once: the benchmark measures delivery, not encoding.
         var record = template.bytes
         state.withLock { $0.followers += 1 }
         while !Task.isCancelled {
-            await grown(beyond: position)
-            let last = min(head, position + Self.batch)
+            await waitForRecords(after: position)
+            let last = min(head, position + Self.batchSize)
             var params = Array("{\"records\":[".utf8)
             params.reserveCapacity((record.count + 1) * Int(last - position) + 256)
             for sequence in position + 1...max(position + 1, last) {
@@ -113,13 +114,14 @@ final class SyntheticCatalog: RequestHandler {
         return Reply(FollowEnd(token: ChangeToken(library: library, sequence: position)).json)
     }
 
-    private func grown(beyond position: Int64) async {
+    /// Waits until the history has records after a position.
+    private func waitForRecords(after position: Int64) async {
         await withCheckedContinuation { continuation in
-            let isGrown = state.withLock { state in
+            let hasRecords = state.withLock { state in
                 if state.head <= position { state.waiting.append(continuation) }
                 return state.head > position
             }
-            if isGrown { continuation.resume() }
+            if hasRecords { continuation.resume() }
         }
     }
 }

@@ -6,12 +6,12 @@ import TestSupport
 /// Thumbnails of 256 pixels, from file to file, with one thread on both sides.
 enum ThumbnailBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants(group: "thumbnails") else { return }
+        guard bench.includes(group: "thumbnails") else { return }
         guard let peer = TestPaths.program("vipsthumbnail"), let vips = TestPaths.program("vips") else {
-            return bench.gap("thumbnails", "vipsthumbnail is not installed (Debian: libvips-tools)")
+            return bench.addGap("thumbnails", "vipsthumbnail is not installed (Debian: libvips-tools)")
         }
         let folder = try bench.paths.folder("thumbnails")
-        let image = try await largePicture(folder, vips: vips)
+        let image = try await largePhoto(folder, vips: vips)
         let count = bench.amount(12, quick: 2)
         let copies = try (0..<count).map { index in
             let path = "\(folder)/in-\(index).jpg"
@@ -23,19 +23,19 @@ enum ThumbnailBenchmarks {
             peer,
             name: "thumbnails.12-megapixel",
             files: copies,
-            what: "\(count) JPEGs of 4000x3000 (\(image.count >> 10) KiB)",
+            text: "\(count) JPEGs of 4000x3000 (\(image.count >> 10) KiB)",
             aim: .ratio(0.9)
         )
         guard let photos = bench.paths.photos else {
-            return bench.gap("thumbnails.photos", "there is no folder ../shared/photos; set another with --photos")
+            return bench.addGap("thumbnails.photos", "there is no folder ../shared/photos; set another with --photos")
         }
-        let real = try readable(in: photos)
+        let real = try readablePhotos(in: photos)
         try await compare(
             bench,
             peer,
             name: "thumbnails.photos",
             files: bench.isFast ? Array(real.prefix(5)) : real,
-            what: "real JPEGs",
+            text: "real JPEGs",
             aim: .ratio(0.9)
         )
     }
@@ -45,15 +45,15 @@ enum ThumbnailBenchmarks {
         _ peer: String,
         name: String,
         files: [String],
-        what: String,
+        text: String,
         aim: ComparisonTarget
     ) async throws {
         let folder = try bench.paths.folder("\(name).out")
         let comparison = Comparison(
             name: name,
-            ours: "Imaging.RenditionRenderer in process, \(what)",
+            ours: "Imaging.RenditionRenderer in process, \(text)",
             peer: "vipsthumbnail, one process for the set",
-            unit: "pictures/s",
+            unit: "images/s",
             aim: aim
         )
         setenv("VIPS_CONCURRENCY", "1", 1)
@@ -89,9 +89,9 @@ enum ThumbnailBenchmarks {
         quality: 85
     )
 
-    /// Returns a JPEG, by default of 12 megapixels, with about the detail of a photo: soft tones, edges and a little
-    /// noise, seeded.
-    static func largePicture(
+    /// Writes and returns a JPEG, by default of 12 megapixels, with about as much detail as a photo: gradients, edges
+    /// and a little noise from a seeded generator.
+    static func largePhoto(
         _ folder: String,
         vips: String,
         width: Int = 4000,
@@ -120,7 +120,7 @@ enum ThumbnailBenchmarks {
     }
 
     /// Returns the JPEGs of a folder that the project's renderer can read; some test photos are damaged.
-    private static func readable(in folder: String) throws -> [String] {
+    private static func readablePhotos(in folder: String) throws -> [String] {
         let names = FileManager.default.subpaths(atPath: folder) ?? []
         return names.sorted().map { "\(folder)/\($0)" }.filter { path in
             guard path.lowercased().hasSuffix(".jpg") || path.lowercased().hasSuffix(".jpeg"),
@@ -131,9 +131,9 @@ enum ThumbnailBenchmarks {
     }
 }
 
-/// Returns the seconds of work that would block a task's thread.
+/// Runs blocking work on a new thread, and returns the seconds that it took.
 func blockingSeconds(_ work: @escaping @Sendable () throws -> Void) async throws -> Double {
-    try await blocking {
+    try await runBlocking {
         let start = Clocks.microseconds()
         try work()
         return Double(Clocks.microseconds() - start) / 1e6

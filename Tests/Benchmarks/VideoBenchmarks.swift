@@ -8,40 +8,44 @@ import Video
 /// Frames of 256 pixels and exports, in this process, against the programs of FFmpeg and ffmpegthumbnailer.
 enum VideoBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants(group: "video") else { return }
+        guard bench.includes(group: "video") else { return }
         guard let ffmpeg = TestPaths.program("ffmpeg") else {
-            return bench.gap("video", "ffmpeg is not installed (Debian: ffmpeg)")
+            return bench.addGap("video", "ffmpeg is not installed (Debian: ffmpeg)")
         }
         let folder = try bench.paths.folder("video")
         let seconds = bench.amount(12, quick: 3)
-        let full = try await video("\(folder)/full.mp4", "1920x1080", seconds, ["-c:v", "libx264"], ffmpeg)
-        let large = try await video(
+        let full = try await encodeVideo("\(folder)/full.mp4", "1920x1080", seconds, ["-c:v", "libx264"], ffmpeg)
+        let large = try await encodeVideo(
             "\(folder)/large.mp4",
             "3840x2160",
             bench.amount(4, quick: 1),
             ["-c:v", "libx265", "-x265-params", "log-level=none"],
             ffmpeg
         )
-        for (name, path, what) in [("1080p", full, "1080p H.264"), ("2160p", large, "4K HEVC")] {
-            try await poster(bench, "video.poster-\(name)", path, what, "ffmpeg -ss", ffmpeg) { output in
+        for (name, path, text) in [("1080p", full, "1080p H.264"), ("2160p", large, "4K HEVC")] {
+            try await comparePoster(bench, "video.poster-\(name)", path, text, "ffmpeg -ss", ffmpeg) { output in
                 ["-v", "error", "-y", "-ss", "0.5", "-i", path, "-frames:v", "1", "-vf", "scale=256:-2", output]
             }
-            try await inProcess(bench, "video.libav-\(name)", path, what)
+            try await compareWithLibav(bench, "video.libav-\(name)", path, text)
             guard let thumbnailer = TestPaths.program("ffmpegthumbnailer") else {
-                bench.gap("video.thumbnailer-\(name)", "ffmpegthumbnailer is not installed (Debian: ffmpegthumbnailer)")
+                bench.addGap(
+                    "video.thumbnailer-\(name)",
+                    "ffmpegthumbnailer is not installed (Debian: ffmpegthumbnailer)"
+                )
                 continue
             }
-            try await poster(bench, "video.thumbnailer-\(name)", path, what, "ffmpegthumbnailer", thumbnailer) {
+            try await comparePoster(bench, "video.thumbnailer-\(name)", path, text, "ffmpegthumbnailer", thumbnailer) {
                 output in
                 ["-i", path, "-o", output, "-s", "256", "-t", "00:00:00"]
             }
         }
-        try await strip(bench, full, folder, ffmpeg)
-        try await export(bench, full, folder, ffmpeg)
-        try await edit(bench, full, folder, ffmpeg)
+        try await compareStrip(bench, full, folder, ffmpeg)
+        try await compareExport(bench, full, folder, ffmpeg)
+        try await compareEdit(bench, full, folder, ffmpeg)
     }
 
-    private static func video(
+    /// Writes a video of a moving test image with noise, and returns its path.
+    private static func encodeVideo(
         _ path: String,
         _ size: String,
         _ seconds: Int,
@@ -58,45 +62,45 @@ enum VideoBenchmarks {
         return path
     }
 
-    /// Compares one image of a video, from file to file, with that of a program.
-    private static func poster(
+    /// Compares the time of one image of a video, from file to file, with that of another program.
+    private static func comparePoster(
         _ bench: BenchmarkContext,
         _ name: String,
         _ path: String,
-        _ what: String,
+        _ text: String,
         _ peer: String,
         _ program: String,
-        _ words: (_ output: String) -> [String]
+        _ makeArguments: (_ output: String) -> [String]
     ) async throws {
-        let arguments = words(path + ".jpg")
+        let arguments = makeArguments(path + ".jpg")
         try await bench.compare(
             [
                 Comparison(
                     name: name,
-                    ours: "Video.VideoFile and Imaging in process, one frame of \(what)",
+                    ours: "Video.VideoFile and Imaging in process, one frame of \(text)",
                     peer: "\(peer), one process",
                     unit: "ms",
                     smallerIsBetter: true,
                     aim: .ratio(1)
                 )
             ],
-            ours: { [try await blockingSeconds { try draw(path) } * 1000] },
+            ours: { [try await blockingSeconds { try writeFrames(path) } * 1000] },
             peer: { [try await Benchmarks.seconds { try await runProgram(program, arguments) } * 1000] }
         )
     }
 
-    /// Compares ten images of a video with FFmpeg's own libraries in one process.
-    private static func inProcess(
+    /// Compares the mean time of ten images of a video with that of FFmpeg's own libraries in one process.
+    private static func compareWithLibav(
         _ bench: BenchmarkContext,
         _ name: String,
         _ path: String,
-        _ what: String
+        _ text: String
     ) async throws {
-        guard bench.wants(name) else { return }
+        guard bench.includes(name) else { return }
         let peer: LibavPeer
-        do { peer = try await LibavPeer(bench) } catch { return bench.gap(name, "\(error)") }
+        do { peer = try await LibavPeer(bench) } catch { return bench.addGap(name, "\(error)") }
         let count = 10
-        func each(_ draw: () async throws -> Void) async throws -> [Double] {
+        func meanTime(_ draw: () async throws -> Void) async throws -> [Double] {
             let seconds = try await Benchmarks.seconds { for _ in 0..<count { try await draw() } }
             return [seconds / Double(count) * 1000]
         }
@@ -104,20 +108,20 @@ enum VideoBenchmarks {
             [
                 Comparison(
                     name: name,
-                    ours: "Video.VideoFile and Imaging in process, one frame of \(what)",
+                    ours: "Video.VideoFile and Imaging in process, one frame of \(text)",
                     peer: "libavformat, libavcodec and libswscale in process",
                     unit: "ms",
                     smallerIsBetter: true,
                     aim: .ratio(1.1)
                 )
             ],
-            ours: { try await each { try draw(path) } },
-            peer: { try await each { try await peer.draw(path, path + ".libav.jpg") } }
+            ours: { try await meanTime { try writeFrames(path) } },
+            peer: { try await meanTime { try await peer.draw(path, path + ".libav.jpg") } }
         )
     }
 
-    /// Compares fifty images at even distances, from one decode.
-    private static func strip(_ bench: BenchmarkContext, _ path: String, _ folder: String, _ ffmpeg: String)
+    /// Compares the time of fifty images at even intervals, for which the video is decoded once.
+    private static func compareStrip(_ bench: BenchmarkContext, _ path: String, _ folder: String, _ ffmpeg: String)
         async throws
     {
         let seconds = bench.amount(12, quick: 3)
@@ -138,13 +142,13 @@ enum VideoBenchmarks {
                     aim: .ratio(1)
                 )
             ],
-            ours: { [try await blockingSeconds { try draw(path, at: times) }] },
+            ours: { [try await blockingSeconds { try writeFrames(path, at: times) }] },
             peer: { [try await Benchmarks.seconds { try await runProgram(ffmpeg, arguments) }] }
         )
     }
 
     /// Writes a JPEG of each frame, from one pass over the file.
-    private static func draw(_ path: String, at times: [Int64] = [500_000]) throws {
+    private static func writeFrames(_ path: String, at times: [Int64] = [500_000]) throws {
         let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
         defer { try? handle.close() }
         let size = Int64(try handle.seekToEnd())
@@ -168,7 +172,7 @@ enum VideoBenchmarks {
         }
     }
 
-    private static func export(_ bench: BenchmarkContext, _ path: String, _ folder: String, _ ffmpeg: String)
+    private static func compareExport(_ bench: BenchmarkContext, _ path: String, _ folder: String, _ ffmpeg: String)
         async throws
     {
         let arguments = [
@@ -186,13 +190,13 @@ enum VideoBenchmarks {
                     aim: .ratio(1.1)
                 )
             ],
-            ours: { [try await blockingSeconds { try write(path, "\(folder)/ours.mp4") }] },
+            ours: { [try await blockingSeconds { try export(path, "\(folder)/ours.mp4") }] },
             peer: { [try await Benchmarks.seconds { try await runProgram(ffmpeg, arguments) }] }
         )
     }
 
-    /// Compares ten operations on colours and a crop with the same crop alone.
-    private static func edit(_ bench: BenchmarkContext, _ path: String, _ folder: String, _ ffmpeg: String)
+    /// Compares the time of ten operations on colours and a crop with that of the same crop alone.
+    private static func compareEdit(_ bench: BenchmarkContext, _ path: String, _ folder: String, _ ffmpeg: String)
         async throws
     {
         let arguments = [
@@ -210,13 +214,15 @@ enum VideoBenchmarks {
                     aim: .ratio(1.3)
                 )
             ],
-            ours: { [try await blockingSeconds { try write(path, "\(folder)/edited.mp4", try tenColours()) }] },
+            ours: {
+                [try await blockingSeconds { try export(path, "\(folder)/edited.mp4", try tenColourOperations()) }]
+            },
             peer: { [try await Benchmarks.seconds { try await runProgram(ffmpeg, arguments) }] }
         )
     }
 
-    /// Ten operations on colours and a crop of a video of 1920 by 1080 pixels.
-    private static func tenColours() throws -> VideoEdit {
+    /// Returns ten operations on colours and a crop, for a video of 1920 by 1080 pixels.
+    private static func tenColourOperations() throws -> VideoEdit {
         let values: [(AdjustmentKind, Double)] = [
             (.exposure, 0.3), (.brightness, 0.05), (.contrast, 0.1), (.highlights, -0.2), (.shadows, 0.2),
             (.whites, 0.1), (.blacks, -0.1), (.temperature, 0.1), (.saturation, 0.2), (.vibrance, 0.2),
@@ -231,17 +237,17 @@ enum VideoBenchmarks {
         let adjustments = try VideoAdjustments(list, width: 1920, height: 1080)
         var edit = VideoEdit()
         if case .part(let x, let y, let width, let height, let orientation) = adjustments.geometry {
-            edit.picture = VideoEdit.Picture(
+            edit.frameChanges = VideoEdit.FrameChanges(
                 geometry: .part(x: x, y: y, width: width, height: height, orientation: orientation),
                 width: adjustments.width,
                 height: adjustments.height
             )
         }
-        edit.picture?.recolour = { colours in try? adjustments.recolour(&colours) }
+        edit.frameChanges?.recolour = { colours in try? adjustments.recolour(&colours) }
         return edit
     }
 
-    private static func write(_ path: String, _ output: String, _ edit: VideoEdit? = nil) throws {
+    private static func export(_ path: String, _ output: String, _ edit: VideoEdit? = nil) throws {
         let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
         defer { try? handle.close() }
         let size = Int64(try handle.seekToEnd())

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// libvips in one process with a thread per processor; each image is made by `vips_thumbnail`, one size after another.
+/// libvips in one process with a thread per processor; `vips_thumbnail` writes each image, one size after another.
 ///
 /// It uses libvips' own Python binding, which releases Python's lock during each call; Python's start is not measured.
 final class VipsThreadPool {
@@ -21,7 +21,7 @@ final class VipsThreadPool {
 
     var process: Int32 { child.process.processIdentifier }
 
-    /// Returns the seconds for all files at all sizes.
+    /// Writes images of all files at all sizes, and returns the seconds.
     func seconds(_ files: [String], sizes: [Int]) async throws -> Double {
         try await Benchmarks.seconds { try await run(files, sizes: sizes) }
     }
@@ -36,7 +36,7 @@ final class VipsThreadPool {
         import os, sys, concurrent.futures, pyvips
         pyvips.cache_set_max(0)
         output = sys.argv[2]
-        def make(path, sizes):
+        def resize(path, sizes):
             for size in sizes:
                 image = pyvips.Image.thumbnail(path, size, height=size, size="down")
                 image.write_to_file(f"{output}/{os.path.basename(path)}-{size}.jpg", Q=85, strip=True)
@@ -44,7 +44,7 @@ final class VipsThreadPool {
             print("ready", flush=True)
             for line in sys.stdin:
                 sizes, *files = line.rstrip("\\n").split("\\t")
-                list(pool.map(lambda path: make(path, [int(size) for size in sizes.split()]), files))
+                list(pool.map(lambda path: resize(path, [int(size) for size in sizes.split()]), files))
                 print("done", flush=True)
         """
 }

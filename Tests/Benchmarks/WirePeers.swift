@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// A foreign server in a process of its own. Only JetStream stores messages on disk.
+/// A foreign server in another process. Only JetStream stores messages on disk.
 final class WireBroker {
     let server: WireServer
     private(set) var endpoint = ""
@@ -16,7 +16,8 @@ final class WireBroker {
             .first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 
-    static func missing(_ server: WireServer) -> String {
+    /// Returns the reason for a benchmark that cannot run without a server's program.
+    static func missingText(_ server: WireServer) -> String {
         "\(server.program) is not installed (Debian: \(server.program))"
     }
 
@@ -29,7 +30,7 @@ final class WireBroker {
             endpoint = "\(folder)/redis.sock"
             options = [
                 "--port", "0", "--unixsocket", endpoint, "--save", "", "--appendonly", "no", "--dir", folder,
-                // Without a limit the server stores unread messages, so that its subscribers lose none either.
+                // Without a limit the server stores all unread messages, so that subscribers lose none.
                 "--client-output-buffer-limit", "pubsub 0 0 0", "--logfile", "\(folder)/redis.log",
             ]
         case .nats, .jetStream:
@@ -37,7 +38,7 @@ final class WireBroker {
                 ["-a", "127.0.0.1", "-p", "-1", "--ports_file_dir", folder, "-l", "\(folder)/nats.log"]
                 + (server == .jetStream ? ["-js", "-sd", "\(folder)/streams"] : [])
         }
-        child = try Child(options, program: program, ending: SIGKILL)
+        child = try Child(options, program: program, endSignal: SIGKILL)
         for _ in 0..<500 {
             if server != .redis { endpoint = Self.port(in: folder) ?? "" }
             if let socket = try? WireSocket(server, endpoint) {
@@ -59,13 +60,13 @@ final class WireBroker {
     }
 
     /// Publishes messages as fast as the server accepts them.
-    static func burst(_ count: Int, _ frame: [UInt8], to server: WireServer, _ endpoint: String) throws {
+    static func publishBurst(_ count: Int, _ frame: [UInt8], to server: WireServer, _ endpoint: String) throws {
         var frame = frame
         let socket = try WireSocket(server, endpoint)
         var sequence = frame.withUnsafeBytes { LiveFrame.number(LiveFrame.sequence, in: $0) } ?? 0
         var remaining = count
         while remaining > 0 {
-            // The number of requests that the server has not read is limited, as libzmq's queue is.
+            // The number of requests that the server has not yet read is limited, like libzmq's queue.
             let batch = min(remaining, 1000)
             var bytes: [UInt8] = []
             for number in 1...batch {
@@ -79,13 +80,13 @@ final class WireBroker {
             remaining -= batch
             switch server {
             case .redis: for _ in 0..<batch { try socket.wait { _ in } }
-            case .nats, .jetStream: try greet(socket)
+            case .nats, .jetStream: try synchronize(socket)
             }
         }
     }
 
     /// Publishes messages at a fixed rate, each with the time at which it is sent.
-    static func pace(
+    static func publish(
         _ count: Int,
         perSecond: Int,
         _ frame: [UInt8],
@@ -97,19 +98,19 @@ final class WireBroker {
         var sequence = frame.withUnsafeBytes { LiveFrame.number(LiveFrame.sequence, in: $0) } ?? 0
         let start = Clocks.microseconds()
         for number in 0..<count {
-            Peer.pause(until: start + Int64(number) * 1_000_000 / Int64(perSecond))
+            Peer.sleep(until: start + Int64(number) * 1_000_000 / Int64(perSecond))
             sequence += 1
             LiveFrame.write(sequence, to: LiveFrame.sequence, in: &frame)
             LiveFrame.write(Clocks.wallMicroseconds(), to: LiveFrame.date, in: &frame)
             try socket.send(message(frame, to: server))
         }
-        if server != .redis { try greet(socket) }
+        if server != .redis { try synchronize(socket) }
     }
 
     /// Returns the bytes that publish a message.
     private static func message(_ frame: [UInt8], to server: WireServer) -> [UInt8] {
         switch server {
-        case .redis: WireSocket.command([Array("PUBLISH".utf8), Array("changes".utf8), frame])
+        case .redis: WireSocket.encodeCommand([Array("PUBLISH".utf8), Array("changes".utf8), frame])
         case .nats, .jetStream: Array("PUB changes \(frame.count)\r\n".utf8) + frame + [0x0D, 0x0A]
         }
     }
@@ -139,18 +140,18 @@ final class WireBroker {
         let lines = "SUB \(inbox) 9\r\nPUB \(subject) \(inbox) \(body.utf8.count)\r\n\(body)\r\nUNSUB 9 1\r\n"
         try socket.send(Array(lines.utf8))
         while true {
-            let answer = try socket.wait { piece -> String? in
+            let response = try socket.wait { piece -> String? in
                 guard case .bytes(let bytes) = piece else { return nil }
                 return String(decoding: bytes, as: UTF8.self)
             }
-            guard let answer else { continue }
-            guard !answer.contains(#""error""#) else { throw BenchmarkError("JetStream says \(answer)") }
+            guard let response else { continue }
+            guard !response.contains(#""error""#) else { throw BenchmarkError("JetStream responds \(response)") }
             return
         }
     }
 
-    /// Waits until NATS has read everything sent before.
-    static func greet(_ socket: WireSocket) throws {
+    /// Waits until NATS has read everything that was sent before.
+    static func synchronize(_ socket: WireSocket) throws {
         try socket.send(Array("PING\r\n".utf8))
         while try !socket.wait({ piece in
             guard case .line(let line) = piece else { return false }
@@ -172,12 +173,12 @@ struct WireCommand: ParsableCommand {
         for socket in sockets {
             switch server {
             case .redis:
-                try socket.command("SUBSCRIBE", "changes")
+                try socket.sendCommand("SUBSCRIBE", "changes")
                 // The reply is a list of three: its kind, the channel and the number of subscriptions.
                 for _ in 0..<4 { try socket.wait { _ in } }
             case .nats:
                 try socket.send(Array("SUB changes 1\r\n".utf8))
-                try WireBroker.greet(socket)
+                try WireBroker.synchronize(socket)
             case .jetStream:
                 let subject = "deliver.\(UUID().uuidString)"
                 try socket.send(Array("SUB \(subject) 1\r\n".utf8))
@@ -186,7 +187,7 @@ struct WireCommand: ParsableCommand {
         }
         var items = sockets.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
         // A Redis message has three texts; the last is its content.
-        var texts = Array(repeating: 0, count: subscribers)
+        var textCounts = Array(repeating: 0, count: subscribers)
         Peer.send("ready")
         try Peer.measureBatches(subscribers: subscribers) { batch in
             guard poll(&items, nfds_t(items.count), Int32(Peer.timeout)) > 0 else { return }
@@ -194,10 +195,10 @@ struct WireCommand: ParsableCommand {
                 try socket.fill(wait: false)
                 while try socket.next({ (piece) -> Void in
                     switch piece {
-                    case .list: texts[index] = 0
+                    case .list: textCounts[index] = 0
                     case .bytes(let frame):
-                        texts[index] += 1
-                        if server != .redis || texts[index] == 3 { batch.record(index, frame) }
+                        textCounts[index] += 1
+                        if server != .redis || textCounts[index] == 3 { batch.record(index, frame) }
                     case .line: break
                     }
                 }) != nil {}

@@ -19,7 +19,7 @@ enum WireServer: String, CaseIterable, ExpressibleByArgument {
     }
 }
 
-/// A connection to such a broker that reads lines and counted bytes. Used by one thread at a time.
+/// A connection to a foreign broker, which reads lines and counted bytes. Used by one thread at a time.
 final class WireSocket {
     /// One piece of a server's output.
     enum Piece {
@@ -67,8 +67,8 @@ final class WireSocket {
         address.sin_port = port.bigEndian
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
         let descriptor = try connect(AF_INET, &address)
-        var one: Int32 = 1
-        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, 4)
+        var isEnabled: Int32 = 1
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &isEnabled, 4)
         return descriptor
     }
 
@@ -102,13 +102,13 @@ final class WireSocket {
     }
 
     /// Encodes a Redis command.
-    static func command(_ words: [[UInt8]]) -> [UInt8] {
+    static func encodeCommand(_ words: [[UInt8]]) -> [UInt8] {
         var bytes = Array("*\(words.count)\r\n".utf8)
         for word in words { bytes += Array("$\(word.count)\r\n".utf8) + word + [0x0D, 0x0A] }
         return bytes
     }
 
-    func command(_ words: String...) throws { try send(Self.command(words.map { Array($0.utf8) })) }
+    func sendCommand(_ words: String...) throws { try send(Self.encodeCommand(words.map { Array($0.utf8) })) }
 
     /// Reads the bytes that have arrived.
     ///
@@ -132,36 +132,36 @@ final class WireSocket {
         return true
     }
 
-    /// Returns the next piece if it has arrived completely; otherwise nil.
-    func next<Value>(_ look: (Piece) throws -> Value) throws -> Value? {
+    /// Passes the next piece to `body` and returns the result; nil if the piece has not arrived completely.
+    func next<Value>(_ body: (Piece) throws -> Value) throws -> Value? {
         try buffer.withUnsafeBytes { bytes -> Value? in
             guard let base = bytes.baseAddress, let found = memchr(base + start, 0x0A, end - start) else { return nil }
             let lineEnd = base.distance(to: UnsafeRawPointer(found))
             let line = UnsafeRawBufferPointer(rebasing: bytes[start..<max(start, lineEnd - 1)])
-            guard let length = try counted(line) else {
+            guard let length = try payloadLength(after: line) else {
                 start = lineEnd + 1
-                if server == .redis, line.first == UInt8(ascii: "*") { return try look(.list(Self.lastNumber(line))) }
-                return try look(.line(line))
+                if server == .redis, line.first == UInt8(ascii: "*") { return try body(.list(Self.lastNumber(line))) }
+                return try body(.line(line))
             }
             let content = lineEnd + 1
             guard end >= content + length + 2 else { return nil }
             start = content + length + 2
-            return try look(.bytes(UnsafeRawBufferPointer(rebasing: bytes[content..<content + length])))
+            return try body(.bytes(UnsafeRawBufferPointer(rebasing: bytes[content..<content + length])))
         }
     }
 
-    /// Returns the next piece, and waits for it.
-    func wait<Value>(_ look: (Piece) throws -> Value) throws -> Value {
+    /// Waits for the next piece, passes it to `body` and returns the result.
+    func wait<Value>(_ body: (Piece) throws -> Value) throws -> Value {
         while true {
-            if let value = try next(look) { return value }
+            if let value = try next(body) { return value }
             try fill()
         }
     }
 
-    /// Returns the number of bytes that a line announces; nil for a line without a payload.
-    private func counted(_ line: UnsafeRawBufferPointer) throws -> Int? {
+    /// Returns the number of bytes that follow a line; nil for a line without a payload.
+    private func payloadLength(after line: UnsafeRawBufferPointer) throws -> Int? {
         switch (server, line.first) {
-        case (_, UInt8(ascii: "-")): throw BenchmarkError("a server says \(String(decoding: line, as: UTF8.self))")
+        case (_, UInt8(ascii: "-")): throw BenchmarkError("a server answered \(String(decoding: line, as: UTF8.self))")
         case (.redis, UInt8(ascii: "$")): return Self.lastNumber(line)
         case (.nats, UInt8(ascii: "M")), (.jetStream, UInt8(ascii: "M")): return Self.lastNumber(line)
         default: return nil

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Catalog
 
-/// The record of the resources that an add-only client has added (T-40).
+/// Tests of the record of the resources that an add-only client has added (T-40).
 @Suite(.timeLimit(.minutes(1)))
 struct AddedResourceStoreTests {
     private static let context = GroupCommit.WriteContext(
@@ -18,37 +18,34 @@ struct AddedResourceStoreTests {
 
     /// Performs a transaction; returns the new assets.
     private func perform(
-        _ changes: [PreparedChange],
+        _ prepared: [PreparedChange],
         by client: AddOnlyClient?,
         _ fixture: StoreFixture
     ) async throws -> [Asset] {
-        var request = WriteRequest(
-            changes: changes,
-            origin: ChangeOrigin(identity: client?.identity ?? "uid:1"),
-            key: nil,
-            digest: []
-        )
-        request.addOnly = client
-        request.uploadsAgain = client != nil
-        let record = try await fixture.store.onWriter { [request] database in
-            let done = try GroupCommit(database: database, context: Self.context).commit([request]) { _ in
+        var write = WriteRequest(prepared: prepared, origin: ChangeOrigin(identity: client?.identity ?? "uid:1"))
+        write.addOnly = client
+        write.uploadsAgain = client != nil
+        let record = try await fixture.store.onWriter { [write] database in
+            let done = try GroupCommit(database: database, context: Self.context).commit([write]) { _ in
                 false
             }
-            return try #require(try done.outcomes.first?.get().record)
+            return try #require(try done.results.first?.get().record)
         }
         return try ChangeRecord(json: JSON(parsing: record.bytes)).assets.compactMap {
             $0.before == nil ? $0.after : nil
         }
     }
 
-    private func digests(_ asset: ObjectID, _ client: AddOnlyClient, _ fixture: StoreFixture) async throws -> Set<
-        String
-    > {
+    private func digests(
+        _ asset: ObjectID,
+        _ client: AddOnlyClient,
+        _ fixture: StoreFixture
+    ) async throws -> Set<String> {
         try await fixture.store.read { try $0.addedResources.digests(of: asset, addedBy: client) }
     }
 
     @Test(.spec("T-40"))
-    func `an asset belongs to the add-only client that has added it, with the resources of that time`() async throws {
+    func `an asset belongs to the add-only client that has added it, with its resources at that time`() async throws {
         let fixture = try StoreFixture()
         let both = try await perform([.create("p", 1), .create("q", 2)], by: Self.client, fixture)
         let mine = try #require(both.first)
@@ -79,19 +76,19 @@ struct AddedResourceStoreTests {
     }
 
     @Test(.spec("T-40"))
-    func `bytes that the store has are sent again if the client may not read the library`() async throws {
+    func `bytes that the object store has are sent again if the client may not read the library`() async throws {
         let fixture = try StoreFixture()
-        try await fixture.store.changeRemoteObjects { try $0.begin("s3://a") }
+        try await fixture.store.changeUploadStates { try $0.begin("s3://a") }
         let first = try #require(try await perform([.create("p", 1)], by: nil, fixture).first)
         let digest = try #require(first.resources.first.flatMap { ResourceDigest($0.digest) })
         func isRepeated() async throws -> Bool {
-            try await fixture.store.read { try $0.remoteObjects.repeated([digest]) } == [digest]
+            try await fixture.store.read { try $0.uploadStates.repeated([digest]) } == [digest]
         }
-        try await fixture.store.changeRemoteObjects { try $0.confirm(digest, size: 1, date: 1) }
+        try await fixture.store.changeUploadStates { try $0.confirm(digest, size: 1, date: 1) }
         _ = try await perform([.create("p", 1, ifDuplicate: .create)], by: nil, fixture)
         #expect(try await !isRepeated())
         _ = try await perform([.create("p", 1, ifDuplicate: .create)], by: Self.client, fixture)
         #expect(try await isRepeated())
-        #expect(try await fixture.store.read { try $0.remoteObjects.remoteSize(of: digest) } == nil)
+        #expect(try await fixture.store.read { try $0.uploadStates.remoteSize(of: digest) } == nil)
     }
 }

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Catalog
 
-/// Rows of the specification about assets: their properties, and the fetches that include them.
+/// Tests of the specification about assets: their properties, and the fetches that include them.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct AssetRowTests {
     let folder: TemporaryFolder
@@ -36,15 +36,15 @@ struct AssetRowTests {
             #expect(try await catalog.call(CurrentToken()).token == token)
             // Importing the same bytes again creates another asset.
             let again = try await catalog.importImages([image(2)])
-            var made = Set(again)
+            var newIDs = Set(again)
             for batch in 0..<2 {
                 let requests = (0..<500).map { number in
                     ChangeRequest.createCollection(.init(ref: "c\(number)", title: "\(batch) \(number)"))
                 }
                 let result = try await catalog.perform(requests)
-                for number in 0..<500 { made.insert(try #require(result.id("c\(number)"))) }
+                for number in 0..<500 { newIDs.insert(try #require(result.id("c\(number)"))) }
             }
-            #expect(made.count == 1001 && made.isDisjoint(with: ids))
+            #expect(newIDs.count == 1001 && newIDs.isDisjoint(with: ids))
             #expect(again[0].kind == .asset && again[0] > ids[2])
         }
     }
@@ -55,12 +55,12 @@ struct AssetRowTests {
     {
         try await CatalogFixture.with(folder) { catalog in
             let id = try await catalog.importImages([image(1)])[0]
-            let held = try await catalog.call(FetchAssets(fetch: FetchDescription(ids: [id])))
+            let original = try await catalog.call(FetchAssets(fetch: FetchDescription(ids: [id])))
             try await catalog.perform([.updateAsset(.init(id: .id(id), set: AssetPatch(isFavorite: true)))])
             let fresh = try await catalog.asset(id)
-            #expect(fresh.isFavorite && fresh.revision != held.assets[0].revision)
-            let again = try await catalog.call(FetchAssets(fetch: FetchDescription(ids: [id]), token: held.token))
-            #expect(again.assets == held.assets && !again.assets[0].isFavorite)
+            #expect(fresh.isFavorite && fresh.revision != original.assets[0].revision)
+            let again = try await catalog.call(FetchAssets(fetch: FetchDescription(ids: [id]), token: original.token))
+            #expect(again.assets == original.assets && !again.assets[0].isFavorite)
         }
     }
 
@@ -76,11 +76,11 @@ struct AssetRowTests {
             #expect((asset.pixelWidth, asset.pixelHeight, asset.duration) == (60, 80, 0))
             #expect(asset.mediaType == .image && asset.contentType == "public.jpeg" && asset.addedDate > 0)
             // Each property is set by a request; null clears it.
-            let place = Location(latitude: 1, longitude: 2)
-            let all = AssetPatch(isFavorite: true, isHidden: true, creationDate: .some(7), location: .some(place))
+            let location = Location(latitude: 1, longitude: 2)
+            let all = AssetPatch(isFavorite: true, isHidden: true, creationDate: .some(7), location: .some(location))
             try await catalog.perform([.updateAsset(.init(id: .id(id), set: all))])
             let set = try await catalog.asset(id)
-            #expect(set.isFavorite && set.isHidden && set.creationDate == 7 && set.location == place)
+            #expect(set.isFavorite && set.isHidden && set.creationDate == 7 && set.location == location)
             let none = AssetPatch(isFavorite: false, isHidden: false, creationDate: .some(nil), location: .some(nil))
             try await catalog.perform([.updateAsset(.init(id: .id(id), set: none))])
             let cleared = try await catalog.asset(id)
@@ -106,8 +106,8 @@ struct AssetRowTests {
                     )
                 )
             }
-            let made = try await catalog.perform(requests, attachments: (1...3).map { image($0) })
-            let ids = try (0..<3).map { try #require(made.id("p\($0)")) }
+            let result = try await catalog.perform(requests, attachments: (1...3).map { image($0) })
+            let ids = try (0..<3).map { try #require(result.id("p\($0)")) }
             #expect(try await catalog.assets().map(\.id) == [ids[0]])
             for mask in 1...7 {
                 let shown = try await catalog.assets(fetch { $0.sourceTypes = SourceTypes(rawValue: mask) }).map(\.id)
@@ -131,8 +131,10 @@ struct AssetRowTests {
             }
             let ids = try await catalog.importImages(frames)
             #expect(try await catalog.assets().map(\.id) == [ids[0]])
-            let by = try await catalog.assets(fetch { $0.burstIdentifier = "B-1" })
-            #expect(by.map(\.id) == ids && by.map(\.representsBurst) == [true] + Array(repeating: false, count: 9))
+            let found = try await catalog.assets(fetch { $0.burstIdentifier = "B-1" })
+            #expect(
+                found.map(\.id) == ids && found.map(\.representsBurst) == [true] + Array(repeating: false, count: 9)
+            )
             try await catalog.perform([.updateAsset(.init(id: .id(ids[4]), set: AssetPatch(isUserPick: true)))])
             #expect(try await catalog.assets().map(\.id) == [ids[0], ids[4]])
             #expect(try await catalog.assets(fetch { $0.includeAllBurstAssets = true }).count == 10)
@@ -175,7 +177,7 @@ struct AssetRowTests {
     }
 
     @Test(.spec("S-28", "S-27"))
-    func `thirty-two clients page through one result and see the same while the library changes`()
+    func `thirty-two clients that page through one result see the same assets while the library changes`()
         async throws
     {
         try await CatalogFixture.with(folder) { catalog in
@@ -210,7 +212,7 @@ struct AssetRowTests {
     }
 
     @Test(.spec("P-16", "T-10"))
-    func `sorting by added date ignores the capture date, and a favorite changes only one date`()
+    func `sorting by added date ignores the capture date, and a favorite changes only the modification date`()
         async throws
     {
         try await CatalogFixture.with(folder) { catalog in

@@ -36,7 +36,7 @@ struct BackupFolderTests {
         #expect(try content() == before)
     }
 
-    @Test func `a backup of another library is kept, and can be restored`() async throws {
+    @Test func `a backup of another library is not overwritten, and can be restored`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             _ = try await catalog.importImages([image(1)])
             _ = try await catalog.call(BackupLibrary(target: target))
@@ -57,14 +57,15 @@ struct BackupFolderTests {
         }
     }
 
-    @Test func `a backup that is newer than the library, and one whose manifest cannot be read, are kept`() async throws
+    @Test func `a backup is not overwritten if it is newer than the library or its manifest cannot be read`()
+        async throws
     {
         try await CatalogFixture.with(folder) { catalog in
             _ = try await catalog.importImages([image(1)])
             _ = try await catalog.call(BackupLibrary(target: target))
             let backup = BackupFolder(path: target)
             var manifest = try backup.manifest()
-            // As if the whole disk of the library were reset to a snapshot.
+            // The library is older than its backup after its whole disk was reset to a snapshot.
             let token = manifest.token
             manifest.token = ChangeToken(library: token.library, sequence: token.sequence + 5)
             try backup.write(manifest)

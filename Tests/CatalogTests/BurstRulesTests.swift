@@ -7,7 +7,7 @@ import Testing
 /// Tests of the frame that represents a burst, and of the frame that Safelight picks from it.
 @Suite(.timeLimit(.minutes(1)))
 struct BurstRulesTests {
-    /// Adds frames with a sharpness; nil for one that was not measured.
+    /// Adds a frame for each sharpness; nil for a frame that was not measured.
     private static func add(
         _ sharpnesses: [Double?],
         to library: inout InMemoryLibrary,
@@ -80,7 +80,7 @@ struct BurstRulesTests {
         }
     }
 
-    @Test(.spec("S-37")) func `a frame that may not represent its burst leaves the earlier choice alone`() throws {
+    @Test(.spec("S-37")) func `a frame that may not represent its burst does not change the earlier choice`() throws {
         var library = InMemoryLibrary()
         let ids = try Self.add([nil, nil, nil, nil], to: &library)
         func represents(_ numbers: Int...) throws -> [Int] {
@@ -95,7 +95,7 @@ struct BurstRulesTests {
         #expect(try represents(3) == [3], "not the earliest")
         #expect(try represents(1) == [3], "the frame is hidden")
         #expect(try represents(2) == [3], "the frame is in the trash")
-        #expect(try represents(0, 1) == [0], "the last choice that may represent it")
+        #expect(try represents(0, 1) == [0], "the last of the chosen frames that may represent the burst")
     }
 
     @Test(.spec("S-77")) func `every frame of a burst that is in the trash is listed there`() throws {
@@ -108,11 +108,11 @@ struct BurstRulesTests {
         }
     }
 
-    @Test(.spec("S-38")) func `the sharpest frame that is not in the trash is picked, with two frames or more`() throws
-    {
+    @Test(.spec("S-38"))
+    func `the sharpest frame outside the trash is picked if two frames or more were measured`() throws {
         var library = InMemoryLibrary()
         let ids = try Self.add([5, 9, nil, 9, 2], to: &library)
-        #expect(Self.picks(ids, library) == [1], "of equal ones the earliest")
+        #expect(Self.picks(ids, library) == [1], "the earliest of the equally sharp frames")
         try library.perform(.updateAsset(.init(id: .id(ids[1]), set: AssetPatch(isUserPick: true))))
         try library.perform(.trashAssets(.init(ids: [ids[1]])))
         #expect(Self.picks(ids, library) == [3])
@@ -123,7 +123,8 @@ struct BurstRulesTests {
         #expect(Self.picks(ids, library).isEmpty, "one measured frame is left")
     }
 
-    @Test(.spec("S-38")) func `a program that picks frames while it imports a burst picks alone`() throws {
+    @Test(.spec("S-38"))
+    func `no frame is picked automatically in a burst for which the importing program has picked one`() throws {
         var library = InMemoryLibrary()
         let ids = try Self.add([5, 9, 1, 7], to: &library, picked: 2)
         #expect(Self.picks(ids, library) == [2])

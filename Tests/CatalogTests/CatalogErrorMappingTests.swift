@@ -26,9 +26,10 @@ struct CatalogErrorMappingTests {
             .tokenExpired(head.token, head), .tokenExpired,
             ["oldest": .string(head.oldestToken.description), "head": .string(head.token.description)]
         ),
-        (.behind(head: head.token, wanted: 9), .behind, ["head": .string(head.token.description)]),
+        (.behind(head: head.token, requested: 9), .behind, ["head": .string(head.token.description)]),
         (.recordTooLarge(bytes: 9, limit: 8), .limitExceeded, ["limit": 8]),
         (.tooManyTransactions(limit: 5), .busy, [:]),
+        (.tooManyWaiting(limit: 7, parameter: "after", topic: "jobs"), .limitExceeded, ["limit": 7]),
         (.tooManyWrites(limit: 6), .busy, ["limit": 6]),
     ]
 
@@ -40,7 +41,7 @@ struct CatalogErrorMappingTests {
         #expect(!CatalogErrorMapping.isFault(error))
     }
 
-    private static let parts: [(any RefusedRequest, ErrorCode, String, JSONObject)] = [
+    private static let refusals: [(any RefusedRequest, ErrorCode, String, JSONObject)] = [
         (
             ChangeError.wrongKind(id, expected: .collectionList), .invalidParams, "\(id) is not a folder", [:]
         ),
@@ -99,7 +100,7 @@ struct CatalogErrorMappingTests {
     ]
 
     @Test func `the refusals of each part have their code, message and data`() {
-        for (error, code, message, data) in Self.parts {
+        for (error, code, message, data) in Self.refusals {
             let mapped = CatalogErrorMapping.rpcError(error)
             #expect(mapped == code.error(message, data) && "\(error)" == message)
             #expect(!CatalogErrorMapping.isFault(error))
@@ -114,7 +115,7 @@ struct CatalogErrorMappingTests {
         #expect(CatalogErrorMapping.isFault(DamagedRow("")) && CatalogErrorMapping.isFault(StorageError.io("")))
     }
 
-    @Test func `a token is of this history and not older than its records`() throws {
+    @Test func `a token of another history, or outside the sequences of the records, is refused as expired`() throws {
         let head = Self.head
         for sequence in head.oldest...head.sequence {
             try head.check(ChangeToken(library: head.library, sequence: sequence))

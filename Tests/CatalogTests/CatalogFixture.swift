@@ -7,6 +7,7 @@ import Messaging
 import PhotoModel
 import ServiceLifecycle
 import TestSupport
+import Testing
 
 @testable import Catalog
 
@@ -16,7 +17,7 @@ final class CatalogFixture: Sendable {
     let client: RequestClient
     private let thread: PollThread
     private let group: ServiceGroup
-    private let life: Task<Void, any Error>
+    private let serviceTask: Task<Void, any Error>
 
     static var logger: Logger { Logger(label: "test") { _ in SwiftLogNoOpLogHandler() } }
 
@@ -42,17 +43,17 @@ final class CatalogFixture: Sendable {
                 logger: Self.logger
             )
         )
-        life = Task { [group] in try await group.run() }
+        serviceTask = Task { [group] in try await group.run() }
     }
 
     func stop() async throws {
         await thread.shutdown()
         await group.triggerGracefulShutdown()
-        try await life.value
+        try await serviceTask.value
     }
 
-    /// Waits until the catalog has ended by itself; ``stop()`` throws its error.
-    func end() async { _ = try? await life.value }
+    /// Waits until the catalog has ended without ``stop()``, which throws its error afterwards.
+    func end() async { _ = try? await serviceTask.value }
 
     /// Runs a body against a catalog and stops the catalog afterwards.
     static func with<Value>(
@@ -97,14 +98,14 @@ final class CatalogFixture: Sendable {
     }
 
     /// Imports photos and returns their identifiers.
-    func importImages(_ pictures: [Bytes], set: AssetPatch = AssetPatch()) async throws -> [ObjectID] {
-        let requests = pictures.indices.map { index in
+    func importImages(_ images: [Bytes], set: AssetPatch = AssetPatch()) async throws -> [ObjectID] {
+        let requests = images.indices.map { index in
             ChangeRequest.createAsset(
                 .init(ref: "p\(index)", resources: [NewResource(source: .attachment(index))], set: set)
             )
         }
-        let result = try await perform(requests, attachments: pictures)
-        return try pictures.indices.map { try #require(result.id("p\($0)")) }
+        let result = try await perform(requests, attachments: images)
+        return try images.indices.map { try #require(result.id("p\($0)")) }
     }
 
     func assets(_ fetch: FetchDescription = FetchDescription(.assets)) async throws -> [Asset] {
@@ -135,8 +136,6 @@ final class CatalogFixture: Sendable {
         }
     }
 }
-
-import Testing
 
 /// Returns the wire error that a body throws; nil if it throws none.
 func rpcError(_ body: () async throws -> some Any) async -> RPCError? {

@@ -16,7 +16,7 @@ struct CatalogProgramTests {
     init() throws { folder = try TemporaryFolder("cat") }
 
     @Test
-    func `acknowledged transactions are there exactly once after kill -9, and no other one is there in part`()
+    func `after kill -9 each acknowledged transaction is stored exactly once, and no other one is stored in part`()
         async throws
     {
         var random = SeededRandom(named: "kill -9")
@@ -100,7 +100,7 @@ struct CatalogProgramTests {
         program.killHard()
     }
 
-    @Test func `where all of a library was in a lost log, no other library begins`() async throws {
+    @Test func `if a lost log contained the whole library, the catalog does not begin a new one`() async throws {
         let program = try start()
         let client = try Connection(folder)
         _ = try await client.perform([.createCollection(.init(title: "A"))], "t")
@@ -119,7 +119,7 @@ struct CatalogProgramTests {
     @Test func `a stop ends open streams with their token and exits with status 0`() async throws {
         let program = try start()
         let client = try Connection(folder)
-        let made = try await client.perform(Self.requests(1), "t")
+        let result = try await client.perform(Self.requests(1), "t")
         let start = ChangeToken(library: try await client.call(CurrentToken()).token.library, sequence: 0)
         let stream = client.client.stream(
             ChangesFollow.method,
@@ -135,7 +135,7 @@ struct CatalogProgramTests {
                 case .reply(let reply): end = try FollowEnd(json: reply.result)
                 }
             }
-            #expect(end?.token.description == made["token"]?.stringValue)
+            #expect(end?.token.description == result["token"]?.stringValue)
         } catch let error as RPCError {
             // The connection may close before the last reply arrives; the reader has the token anyway.
             #expect(error.name == "connection_lost")

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Catalog
 
-/// Rows of the specification about changes: the contents of a transaction, and what a refused one leaves.
+/// Tests of the specification about changes: the contents of a transaction, and the state after a refused one.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct ChangeRowTests {
     let folder: TemporaryFolder
@@ -32,14 +32,14 @@ struct ChangeRowTests {
             let ids = try await catalog.importImages((1...3).map { image($0) })
             let head = try await catalog.call(CurrentToken()).token
             let requests = ids.enumerated().map { Self.edit($1, $0 + 1) }
-            let broken: [Bytes] = [[1], image(11), Array("no picture".utf8), image(13)]
+            let broken: [Bytes] = [[1], image(11), Array("not an image".utf8), image(13)]
             let error = await rpcError { try await catalog.perform(requests, attachments: broken) }
             #expect(error?.name == "invalid_resource" && error?.data["request"] == 1)
             #expect(try await catalog.call(CurrentToken()).token == head)
             #expect(try await catalog.assets().allSatisfy { !$0.hasAdjustments && $0.resources.count == 1 })
             let whole: [Bytes] = [[1], image(11), image(12), image(13)]
-            let made = try await catalog.perform(requests, attachments: whole)
-            #expect(made.sequence == head.sequence + 1)
+            let result = try await catalog.perform(requests, attachments: whole)
+            #expect(result.sequence == head.sequence + 1)
             #expect(try await catalog.assets().allSatisfy { $0.hasAdjustments && $0.resources.count == 3 })
             let records = try await catalog.call(ChangesSince(token: head)).records
             #expect(try records.map { try ChangeRecord(json: $0).assets.count } == [3])
@@ -66,8 +66,8 @@ struct ChangeRowTests {
             let error = await rpcError { try await catalog.perform([create(3)], attachments: bytes) }
             #expect(error?.name == "invalid_resource")
             #expect(try await catalog.assets().isEmpty)
-            let made = try await catalog.perform([create(2)], attachments: bytes)
-            let id = try #require(made.id("p"))
+            let result = try await catalog.perform([create(2)], attachments: bytes)
+            let id = try #require(result.id("p"))
             let asset = try await catalog.asset(id)
             #expect(asset.resources.map(\.type) == [.photo, .fullSizePhoto, .adjustmentData])
             #expect(asset.adjustmentFormatIdentifier == "a.b" && asset.pixelWidth == 20)
@@ -81,7 +81,7 @@ struct ChangeRowTests {
         }
     }
 
-    @Test(.spec("T-20")) func `clients can ask which files can make up an asset`() async throws {
+    @Test(.spec("T-20")) func `clients can ask which resource types an asset may have`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let combinations: [([ResourceType], Bool)] = [
                 ([.photo], true), ([.video], true), ([.photo, .pairedVideo], true), ([.photo, .alternatePhoto], true),
@@ -103,23 +103,23 @@ struct ChangeRowTests {
                 let new = NewResource(source: .path(path), originalFilename: name, isMoved: true)
                 return .createAsset(.init(ref: ref, resources: [new]))
             }
-            let one = try folder.write(image(1), to: "in/one.jpg")
+            let first = try folder.write(image(1), to: "in/one.jpg")
             let bad = ChangeRequest.deleteAssets(.init(ids: [.none]))
-            let missing = await rpcError { try await catalog.perform([create(one), bad]) }
+            let missing = await rpcError { try await catalog.perform([create(first), bad]) }
             #expect(missing?.name == "identifier_not_found")
-            #expect(FileManager.default.fileExists(atPath: one))
-            let made = try await catalog.perform([create(one, name: "Named.jpg")])
-            #expect(!FileManager.default.fileExists(atPath: one))
-            let asset = try await catalog.asset(try #require(made.id("p")))
+            #expect(FileManager.default.fileExists(atPath: first))
+            let result = try await catalog.perform([create(first, name: "Named.jpg")])
+            #expect(!FileManager.default.fileExists(atPath: first))
+            let asset = try await catalog.asset(try #require(result.id("p")))
             #expect(asset.originalFilename == "Named.jpg")
             let read = ReadResource(asset: asset.id, type: .photo)
             #expect(try await catalog.client.call(ReadResource.method, read.json).attachments == [image(1)])
 
-            let two = try folder.write(image(2), to: "in/two.jpg")
-            try FileManager.default.linkItem(atPath: two, toPath: folder.file("in/other.jpg"))
-            let linked = await rpcError { try await catalog.perform([create(two)]) }
+            let second = try folder.write(image(2), to: "in/two.jpg")
+            try FileManager.default.linkItem(atPath: second, toPath: folder.file("in/other.jpg"))
+            let linked = await rpcError { try await catalog.perform([create(second)]) }
             #expect(linked?.name == "request_not_supported")
-            #expect(FileManager.default.fileExists(atPath: two))
+            #expect(FileManager.default.fileExists(atPath: second))
             let bytes = ChangeRequest.createAsset(
                 .init(resources: [NewResource(source: .attachment(0), isMoved: true)])
             )
@@ -140,7 +140,7 @@ struct ChangeRowTests {
             #expect(error?.name == "nested_change" && error?.data["request"] == 1)
             let token = try await catalog.call(CurrentToken()).token
             let before = try await catalog.everything()
-            // All other requests, valid or not.
+            // Calls all other methods, with valid and with invalid parameters.
             for method in CatalogRequest.methods where method.name != PerformChanges.method {
                 let forms: [JSON] = [
                     [:], ["ids": [.string(id.text)]], ["fetches": []], ["from": .string(token.description)],
@@ -168,12 +168,12 @@ struct ChangeRowTests {
                         call.json,
                         deadline: .milliseconds(deadline)
                     )
-                    outcomes.append("made")
+                    outcomes.append("applied")
                 } catch let error as RPCError {
                     outcomes.append(error.name)
                 }
             }
-            #expect(outcomes.last == "made" && Set(outcomes).isSubset(of: ["made", "deadline_exceeded"]))
+            #expect(outcomes.last == "applied" && Set(outcomes).isSubset(of: ["applied", "deadline_exceeded"]))
             // In spite of the deadlines, the write happened once, and a read after the reply sees it.
             #expect(try await catalog.collections().map(\.title) == ["Once"])
             #expect(try await catalog.history().count == 1)

@@ -39,8 +39,9 @@ struct ChangeServiceTests {
         #expect(RequestDigest.digest(of: passed, []) != RequestDigest.digest(of: same, []))
     }
 
-    @Test func `the owner consents to the requests and their bytes, whatever the client's digest and uploads are`() {
-        func asked(_ upload: String, _ filename: String, digest: String? = nil, bytes: String = "1") -> [UInt8] {
+    @Test func `a consent is to the requests and their bytes, whatever the client's digest and upload names are`() {
+        func consentDigest(_ upload: String, _ filename: String, digest: String? = nil, bytes: String = "1") -> [UInt8]
+        {
             let file = NewResource(source: .upload(upload), originalFilename: filename)
             var edit = ChangeRequest.EditAsset(
                 id: .none,
@@ -54,10 +55,12 @@ struct ChangeServiceTests {
             let changes = PerformChanges(requests: requests, transaction: "t", requestDigest: digest)
             return RequestDigest.consentDigest(of: changes, [[1]], uploads: [upload: bytes])
         }
-        let first = asked("u1", "a.jpg", digest: "d")
-        #expect(asked("u2", "a.jpg", digest: "d") == first && asked("u2", "a.jpg", digest: "e") == first)
-        #expect(asked("u1", "b.jpg", digest: "d") != first)
-        #expect(asked("u1", "a.jpg", digest: "d", bytes: "2") != first)
+        let first = consentDigest("u1", "a.jpg", digest: "d")
+        #expect(
+            consentDigest("u2", "a.jpg", digest: "d") == first && consentDigest("u2", "a.jpg", digest: "e") == first
+        )
+        #expect(consentDigest("u1", "b.jpg", digest: "d") != first)
+        #expect(consentDigest("u1", "a.jpg", digest: "d", bytes: "2") != first)
     }
 
     @Test func `the input of a digest is the request with the members of every object sorted`() throws {
@@ -110,8 +113,8 @@ struct ChangeServiceTests {
             )
             let changes = PerformChanges(requests: [.createAsset(create)])
             let reply = try await catalog.service.handler.changes.perform(changes, context)
-            let made = try #require(try PerformChanges.Result(json: JSON(parsing: reply)).id("p"))
-            #expect(try await catalog.asset(made).keywords == ["b", "c"])
+            let new = try #require(try PerformChanges.Result(json: JSON(parsing: reply)).id("p"))
+            #expect(try await catalog.asset(new).keywords == ["b", "c"])
             #expect(try await catalog.asset(id).keywords == ["a", "b"], "its bytes became another asset")
         }
     }
@@ -126,7 +129,7 @@ struct ChangeServiceTests {
                 waiting.append(
                     Task { try await catalog.perform([.createCollection(.init(title: "\(number)"))]).sequence }
                 )
-                try await writer.untilWaiting(number + 1, or: gate)
+                try await writer.waitUntilQueued(number + 1, releasing: gate)
             }
             #expect(try await catalog.call(Health()).isHealthy)
             gate.signal()
@@ -152,18 +155,18 @@ struct ChangeServiceTests {
     @Test func `an outcome is recalled by its id and digest, and nothing is performed`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             func recall(_ transaction: String, digest: String) async throws -> JSON {
-                var recall = PerformChanges(requests: [], client: "test", transaction: transaction, recall: true)
+                var recall = PerformChanges(requests: [], client: "test", transaction: transaction, recalls: true)
                 recall.requestDigest = digest
                 return try await catalog.call(recall).json
             }
             let album = ChangeRequest.createCollection(.init(ref: "c", title: "A"))
-            let made = try await catalog.call(
+            let result = try await catalog.call(
                 PerformChanges(requests: [album], client: "test", transaction: "t", requestDigest: "d")
             )
-            #expect(try await recall("t", digest: "d") == made.json)
+            #expect(try await recall("t", digest: "d") == result.json)
             let plain = try await catalog.perform([album], transaction: "v")
             for requests in [[album], []] {
-                let recalled = PerformChanges(requests: requests, client: "test", transaction: "v", recall: true)
+                let recalled = PerformChanges(requests: requests, client: "test", transaction: "v", recalls: true)
                 #expect(try await catalog.call(recalled).json == plain.json)
             }
             let other = await rpcError { try await recall("t", digest: "e") }
@@ -174,7 +177,7 @@ struct ChangeServiceTests {
         }
     }
 
-    @Test func `only a service acts for other clients`() async throws {
+    @Test func `only a service may act for other clients`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let changes = PerformChanges(requests: [.createCollection(.init(title: "A"))], onBehalfOf: "key:ann")
             let stranger = RequestContext(identity: "key:mallory")
@@ -187,7 +190,7 @@ struct ChangeServiceTests {
         }
     }
 
-    @Test func `a duplicate whose asset is deleted before the commit is read after all`() async throws {
+    @Test func `a file is read if the asset of which it is a duplicate is deleted before the commit`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let id = try await catalog.importImages([image(1)])[0]
             try await catalog.perform([.trashAssets(.init(ids: [id]))])
@@ -196,21 +199,21 @@ struct ChangeServiceTests {
             try await catalog.holdWriter(until: gate)
             defer { gate.signal() }
             async let deletion = catalog.perform([.deleteAssets(.init(ids: [id]))])
-            try await writer.untilWaiting(1, or: gate)
+            try await writer.waitUntilQueued(1, releasing: gate)
             async let duplicate = catalog.perform([create(.attachment(0))], attachments: [image(1)])
-            try await writer.untilWaiting(2, or: gate)
+            try await writer.waitUntilQueued(2, releasing: gate)
             gate.signal()
             _ = try await deletion
-            let made = try await duplicate
-            #expect(made.duplicates.isEmpty)
+            let result = try await duplicate
+            #expect(result.duplicates.isEmpty)
             #expect(writer.metrics.refused == 1, "the first attempt")
-            let new = try #require(made.id("p"))
+            let new = try #require(result.id("p"))
             #expect(new != id)
             #expect(try await catalog.asset(new).pixelWidth == 32)
         }
     }
 
-    @Test func `a client whose transactions take all places does not keep another client out`() async throws {
+    @Test func `a client whose transactions fill the queue does not block another client`() async throws {
         try await CatalogFixture.with(folder, { $0.writeQueue = 9 }) { catalog in
             let (writer, gate) = (catalog.service.writer, DispatchSemaphore(value: 0))
             try await catalog.holdWriter(until: gate)
@@ -224,7 +227,7 @@ struct ChangeServiceTests {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for count in 1...9 {
                     group.addTask { _ = await rpcError { try await catalog.call(trash) } }
-                    try await writer.untilWaiting(count, or: gate)
+                    try await writer.waitUntilQueued(count, releasing: gate)
                 }
                 let refused = await rpcError { try await catalog.call(trash) }
                 #expect(refused?.errorCode == .busy)
@@ -232,15 +235,14 @@ struct ChangeServiceTests {
                     let error = await rpcError { try await connection.call(PerformChanges.method, trash.json) }
                     #expect(error != nil && error?.errorCode != .busy)
                 }
-                try await writer.untilWaiting(10, or: gate)
+                try await writer.waitUntilQueued(10, releasing: gate)
                 gate.signal()
                 try await group.waitForAll()
             }
         }
     }
 
-    @Test func `one commit takes transactions with at most 512 entities together, or a single larger one`() async throws
-    {
+    @Test func `one commit has transactions with at most 512 entities in total, or a single larger one`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let (writer, gate) = (catalog.service.writer, DispatchSemaphore(value: 0))
             try await catalog.holdWriter(until: gate)
@@ -255,7 +257,7 @@ struct ChangeServiceTests {
                         // None of the assets exists: the transaction is refused within its commit.
                         _ = await rpcError { try await catalog.perform([.trashAssets(.init(ids: ids))]) }
                     }
-                    try await writer.untilWaiting(number + 1, or: gate)
+                    try await writer.waitUntilQueued(number + 1, releasing: gate)
                 }
                 gate.signal()
                 try await group.waitForAll()
@@ -269,8 +271,7 @@ struct ChangeServiceTests {
 }
 
 extension CatalogFixture {
-    /// Makes the writer wait for a signal. The transaction that the catalog makes at its start is not among those that
-    /// wait.
+    /// Makes the writer wait for a signal, once it has committed the transaction that the catalog makes at its start.
     func holdWriter(until gate: DispatchSemaphore) async throws {
         while service.writer.metrics.commits == 0 { try await Task.sleep(for: .milliseconds(5)) }
         await service.store.holdWriter(until: gate)
@@ -278,10 +279,10 @@ extension CatalogFixture {
 }
 
 extension TransactionWriter {
-    /// Waits until some transactions wait for a writer that a test holds.
+    /// Waits until `count` transactions wait for a writer that a test holds.
     ///
     /// - Throws: at the test's time limit; the writer then continues, because the transactions could not end otherwise
-    func untilWaiting(_ count: Int, or gate: DispatchSemaphore) async throws {
+    func waitUntilQueued(_ count: Int, releasing gate: DispatchSemaphore) async throws {
         do {
             while queueDepth < count { try await Task.sleep(for: .milliseconds(5)) }
         } catch {

@@ -43,7 +43,7 @@ struct ChosenIdentifierTests {
     }
 
     @Test(.spec("S-01"))
-    func `an identifier that is taken, of another kind, or of another day is refused`() throws {
+    func `an identifier that is taken, of another kind, or more than a day from now is refused`() throws {
         var library = InMemoryLibrary()
         let taken = Self.id(.asset)
         try library.perform([Self.create(taken, 1)], now: Self.now)
@@ -55,10 +55,10 @@ struct ChosenIdentifierTests {
         for id in refused {
             #expect(throws: (any Error).self) { try library.perform([Self.create(id, 2)], now: Self.now) }
         }
-        // It cannot be used again after its object is deleted either.
+        // The identifier of a deleted object is refused too.
         try library.perform(.deleteAssets(.init(ids: [taken])))
         #expect(throws: (any Error).self) { try library.perform([Self.create(taken, 5)], now: Self.now) }
-        // Within one transaction too.
+        // Two objects of one transaction may not have the same identifier.
         let twice = Self.id(.asset)
         #expect(throws: (any Error).self) {
             try library.perform([Self.create(twice, 3), Self.create(twice, 4)], now: Self.now)
@@ -66,7 +66,7 @@ struct ChosenIdentifierTests {
     }
 
     @Test(.spec("S-01"))
-    func `the identifier of a deleted object stays used`() async throws {
+    func `the stored identifier of a deleted object is refused as conflict`() async throws {
         try await CatalogFixture.with(TemporaryFolder("chosen")) { catalog in
             var random = SystemRandomNumberGenerator()
             let now = Int64(Date().timeIntervalSince1970 * 1000)
@@ -81,13 +81,13 @@ struct ChosenIdentifierTests {
     }
 
     @Test(.spec("P-23"))
-    func `bytes that the library has are the existing asset, unless a second one is asked for`() throws {
+    func `bytes that the library has yield the existing asset, unless a second asset is requested`() throws {
         var library = InMemoryLibrary()
         let (first, second) = (Self.id(.asset), Self.id(.asset))
         try library.perform([Self.create(first, 1)], now: Self.now)
         let (_, existing) = try library.perform([Self.create(second, 1, .useExisting)], now: Self.now)
         #expect(existing["p"] == first)
-        let (_, made) = try library.perform([Self.create(second, 1)], now: Self.now)
-        #expect(made["p"] == second)
+        let (_, placeholders) = try library.perform([Self.create(second, 1)], now: Self.now)
+        #expect(placeholders["p"] == second)
     }
 }

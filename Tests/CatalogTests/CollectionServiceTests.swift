@@ -116,8 +116,8 @@ struct CollectionServiceTests {
             #expect(after.collections.map(\.estimatedAssetCount) == [3])
             let earlier = try await catalog.call(FetchCollections(fetch: fetch, token: page.token))
             #expect(earlier.collections == page.collections)
-            let gone = await rpcError { try await catalog.assets(members(page.collections[0].id)) }
-            #expect(gone?.name == "identifier_not_found")
+            let missing = await rpcError { try await catalog.assets(members(page.collections[0].id)) }
+            #expect(missing?.name == "identifier_not_found")
             let replayed = Snapshot(replaying: try await catalog.history(), root: nil)
             #expect(try await catalog.everything().normalized().collections == replayed.normalized().collections)
         }
@@ -127,7 +127,7 @@ struct CollectionServiceTests {
     func `folders are fetched with their children and with everything below`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let ids = try await catalog.importImages([image(1), image(2), image(3)])
-            let made = try await catalog.perform([
+            let result = try await catalog.perform([
                 .createCollection(.init(ref: "top", title: "Top", add: [.id(ids[2])])),
                 .createList(.init(ref: "f", title: "Folder")),
                 .createList(.init(ref: "g", title: "Inner", parent: .placeholder("f"))),
@@ -136,7 +136,7 @@ struct CollectionServiceTests {
                 ),
                 .createCollection(.init(ref: "b", title: "B", add: [.id(ids[0])], parent: .placeholder("g"))),
             ])
-            func id(_ ref: String) throws -> ObjectID { try #require(made.id(ref)) }
+            func id(_ ref: String) throws -> ObjectID { try #require(result.id(ref)) }
             let top = try await catalog.call(FetchCollections(fetch: FetchDescription(.children)))
             #expect(try top.order == [id("top"), id("f")] && top.count == 2)
             #expect(try top.lists.map(\.id) == [id("f")] && top.collections.map(\.id) == [id("top")])
@@ -145,10 +145,10 @@ struct CollectionServiceTests {
             #expect(try await catalog.call(FetchCollections(fetch: inner)).order == [id("g"), id("a")])
             inner.predicate = "title BEGINSWITH 'I'"
             #expect(try await catalog.call(FetchCollections(fetch: inner)).order == [id("g")])
-            // Each asset once, though one is in two albums.
+            // Each asset is listed once, although one is in two albums.
             #expect(try await catalog.assets(members(id("f"))).map(\.id) == [ids[0], ids[1]])
 
-            // By indexes of the list as it was before another client added an album.
+            // The client moves by indexes of the list as it was before another client added an album.
             let root = try await catalog.call(FetchCollections(fetch: FetchDescription(.children)))
             try await catalog.perform([.createList(.init(title: "Other"))])
             try await catalog.perform([
@@ -156,8 +156,10 @@ struct CollectionServiceTests {
             ])
             let now = try await catalog.call(FetchCollections(fetch: FetchDescription(.children)))
             #expect(try now.order.prefix(2) == [id("f"), id("top")] && now.order.count == 3)
-            let then = try await catalog.call(FetchCollections(fetch: FetchDescription(.children), token: root.token))
-            #expect(then.order == root.order)
+            let earlier = try await catalog.call(
+                FetchCollections(fetch: FetchDescription(.children), token: root.token)
+            )
+            #expect(earlier.order == root.order)
             let diff = try await catalog.call(ChangesDetails(from: root.token, fetch: FetchDescription(.children)))
             #expect(try diff.details?.apply(to: root.order) == now.order)
             var lists = FetchDescription(.lists)
@@ -169,7 +171,7 @@ struct CollectionServiceTests {
     @Test(.spec("S-05", "S-20")) func `folders and smart albums have no first and last date`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let ids = try await catalog.importImages([image(1, date: "2019:05:01 10:00:00")])
-            let made = try await catalog.perform([
+            let result = try await catalog.perform([
                 .createList(.init(ref: "f", title: "2019")),
                 .createCollection(.init(ref: "a", title: "May", add: [.id(ids[0])], parent: .placeholder("f"))),
                 .updateAsset(.init(id: .id(ids[0]), set: AssetPatch(isFavorite: true))),
@@ -181,7 +183,7 @@ struct CollectionServiceTests {
                 return try await catalog.call(FetchLists(fetch: fetch)).lists
             }
             let folders = try await lists("folder", nil)
-            #expect(folders.contains { $0.id == made.id("f") })
+            #expect(folders.contains { $0.id == result.id("f") })
             #expect(folders.allSatisfy { $0.startDate == nil && $0.endDate == nil })
             #expect(try await lists("folder", "startDate < '2020-01-01'").isEmpty)
             #expect(try await lists("momentList", "startDate < '2020-01-01'").count == 2, "the year and its cluster")
@@ -202,12 +204,12 @@ struct CollectionServiceTests {
                     .init(ref: "p\(number)", resources: [NewResource(source: .attachment(number))])
                 )
             }
-            let made = try await catalog.perform(
+            let result = try await catalog.perform(
                 create + [.createCollection(.init(ref: "c", title: "A", add: (0..<3).map { .placeholder("p\($0)") }))],
                 attachments: (1...3).map { image($0) }
             )
-            let ids = try (0..<3).map { try #require(made.id("p\($0)")) }
-            let album = try #require(made.id("c"))
+            let ids = try (0..<3).map { try #require(result.id("p\($0)")) }
+            let album = try #require(result.id("c"))
             #expect(try await catalog.history().count == 1)
             let seen = try await catalog.call(FetchAssets(fetch: members(album)))
             #expect(seen.assets.map(\.id) == ids)
@@ -233,21 +235,21 @@ struct CollectionServiceTests {
     @Test func `index operations of a transaction share equal lists, and their work is limited`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let ids = try await catalog.importImages([image(1), image(2)])
-            let made = try await catalog.perform([
+            let result = try await catalog.perform([
                 .createCollection(.init(ref: "c", title: "A", add: ids.map { .id($0) }))
             ])
-            let album = try #require(made.id("c"))
+            let album = try #require(result.id("c"))
             func requests(operations: Int) -> [ChangeRequest] {
                 let edits = Array(repeating: MemberEdit.move(from: [1], to: 0), count: operations)
-                let update = ChangeRequest.UpdateCollection(id: .id(album), edits: edits, snapshot: made.token)
+                let update = ChangeRequest.UpdateCollection(id: .id(album), edits: edits, snapshot: result.token)
                 return Array(repeating: .updateCollection(update), count: 1000)
             }
             let fetches = catalog.service.handler.fetches
-            let most = FetchService.maxSnapshotSteps / 2000
-            let lists = try await fetches.snapshots(for: requests(operations: most), identity: "test")
+            let maximum = FetchService.maxSnapshotSteps / 2000
+            let lists = try await fetches.snapshots(for: requests(operations: maximum), identity: "test")
             #expect(lists.count == 1000 && fetches.snapshotMemory.reserved == 2)
             let error = await rpcError {
-                try await fetches.snapshots(for: requests(operations: most + 1), identity: "test")
+                try await fetches.snapshots(for: requests(operations: maximum + 1), identity: "test")
             }
             #expect(error?.errorCode == .limitExceeded && error?.data["request"] == 999)
             withExtendedLifetime(lists) {}
@@ -266,22 +268,22 @@ struct CollectionServiceTests {
             ])
             var rated = FetchDescription(.assets)
             rated.predicate = "rating > 3 OR isFavorite == YES"
-            let held = try await catalog.call(
+            let transient = try await catalog.call(
                 CreateTransient(results: [
                     ResultReference(fetch: members(SmartAlbum.favorites.id)), .init(fetch: rated),
                 ])
             )
-            #expect(held.count == 2 && held.id.kind == .assetCollection)
-            #expect(try await catalog.assets(members(held.id)).map(\.id) == [ids[2], ids[1]])
-            let sorted = members(held.id) {
+            #expect(transient.count == 2 && transient.id.kind == .assetCollection)
+            #expect(try await catalog.assets(members(transient.id)).map(\.id) == [ids[2], ids[1]])
+            let sorted = members(transient.id) {
                 $0.sort = [SortDescription(key: "rating", ascending: false)]
                 $0.predicate = "isFavorite == NO"
             }
             #expect(try await catalog.assets(sorted).map(\.id) == [ids[1]])
-            #expect(try await catalog.call(FetchCounts(fetches: [members(held.id)])).counts == [2])
+            #expect(try await catalog.call(FetchCounts(fetches: [members(transient.id)])).counts == [2])
             for refused in [
-                ChangeRequest.updateCollection(.init(id: .id(held.id), title: "x")),
-                .deleteCollections(.init(ids: [held.id])),
+                ChangeRequest.updateCollection(.init(id: .id(transient.id), title: "x")),
+                .deleteCollections(.init(ids: [transient.id])),
             ] {
                 #expect(await rpcError { try await catalog.perform([refused]) } != nil)
             }
@@ -294,8 +296,8 @@ struct CollectionServiceTests {
             #expect(
                 try await catalog.call(FetchCollections(fetch: children)).order == [SmartAlbum.videos.id, album]
             )
-            // The assets below a list, as objects and as identifiers.
-            let both = try await catalog.call(CreateTransient(ids: [held.id, SmartAlbum.favorites.id]))
+            // The assets below a list are fetched as objects and as identifiers.
+            let both = try await catalog.call(CreateTransient(ids: [transient.id, SmartAlbum.favorites.id]))
             #expect(try await catalog.assets(members(both.id)).map(\.id) == [ids[1], ids[2]])
             var named = FetchAssets(fetch: members(both.id))
             named.projection = Projection(members: ["id"])
@@ -304,28 +306,28 @@ struct CollectionServiceTests {
             #expect(try !Fetch(members(both.id)).kind.isFollowable)
             let details = await rpcError {
                 try await catalog.call(
-                    ChangesDetails(from: catalog.call(CurrentToken()).token, fetch: members(held.id))
+                    ChangesDetails(from: catalog.call(CurrentToken()).token, fetch: members(transient.id))
                 )
             }
             #expect(details?.name == "not_observable")
-            _ = try await catalog.call(ReleaseTransient(id: held.id))
-            let gone = await rpcError { try await catalog.assets(members(held.id)) }
-            #expect(gone?.name == "handle_expired")
+            _ = try await catalog.call(ReleaseTransient(id: transient.id))
+            let missing = await rpcError { try await catalog.assets(members(transient.id)) }
+            #expect(missing?.name == "handle_expired")
             #expect(try await catalog.call(FetchCan(ids: [list.id])).can[list.id.text] == [])
         }
-        let uploads = TransientCollectionRegistry(clock: time.clock, limits: .init(lease: 100, perIdentity: 2))
-        let id = try uploads.create(.assetCollection, [], identity: "a")
-        #expect(throws: FetchError.expired(id)) { try uploads.members(of: id, identity: "b") }
+        let registry = TransientCollectionRegistry(clock: time.clock, limits: .init(lease: 100, perIdentity: 2))
+        let id = try registry.create(.assetCollection, [], identity: "a")
+        #expect(throws: FetchError.expired(id)) { try registry.members(of: id, identity: "b") }
         time.advance(by: 60)
-        _ = try uploads.members(of: id, identity: "a")
+        _ = try registry.members(of: id, identity: "a")
         time.advance(by: 60)
-        _ = try uploads.members(of: id, identity: "a")
-        _ = try uploads.create(.assetCollection, [], identity: "a")
-        #expect(throws: FetchError.self) { try uploads.create(.assetCollection, [], identity: "a") }
+        _ = try registry.members(of: id, identity: "a")
+        _ = try registry.create(.assetCollection, [], identity: "a")
+        #expect(throws: FetchError.self) { try registry.create(.assetCollection, [], identity: "a") }
         time.advance(by: 101)
-        #expect(throws: FetchError.expired(id)) { try uploads.members(of: id, identity: "a") }
-        _ = try uploads.create(.assetCollection, [], identity: "a")
-        #expect(uploads.count == 1)
+        #expect(throws: FetchError.expired(id)) { try registry.members(of: id, identity: "a") }
+        _ = try registry.create(.assetCollection, [], identity: "a")
+        #expect(registry.count == 1)
     }
 
     @Test(.spec("S-32")) func `a transient collection of several results is refused as soon as it is too large`()
@@ -342,18 +344,19 @@ struct CollectionServiceTests {
             let parts = [ids[0...1], ids[1...2], ids[2...3]].map {
                 ResultReference(fetch: FetchDescription(ids: Array($0)))
             }
-            let most = try await fetches.createTransient(
+            let maximum = try await fetches.createTransient(
                 CreateTransient(results: Array(parts.prefix(2))),
                 identity: "a"
             )
-            #expect(most.count == 3)
+            #expect(maximum.count == 3)
             await #expect(throws: FetchError.resultTooLarge(count: 4, limit: 3)) {
                 try await fetches.createTransient(CreateTransient(results: parts), identity: "b")
             }
         }
     }
 
-    @Test(.spec("S-31", "S-32")) func `a limited client has transient lists of the collections of its view`()
+    @Test(.spec("S-31", "S-32"))
+    func `a client with a limited view creates transient lists of the collections in it only`()
         async throws
     {
         try await CatalogFixture.with(folder) { catalog in

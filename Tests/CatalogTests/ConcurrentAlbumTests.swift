@@ -17,40 +17,40 @@ struct ConcurrentAlbumTests {
         let edit: MemberEdit
     }
 
-    /// Returns the list after a step. The rule: members that were placed come after the nearest preceding neighbour in
-    /// the client's own list that is still a member, or at the front without one. All other members keep their order. A
-    /// member that others have removed is not moved.
-    private static func carriedOut(_ step: Step, on now: [ObjectID]) -> [ObjectID] {
+    /// Returns the list after a step. A member that the step inserts or moves comes after the nearest preceding member
+    /// of the client's own list that is still in the album, or at the front if there is none. All other members keep
+    /// their order. A member that others have removed is not moved.
+    private static func applying(_ step: Step, to current: [ObjectID]) -> [ObjectID] {
         func id(_ reference: ObjectReference) -> ObjectID {
             guard case .id(let id) = reference else { return .none }
             return id
         }
-        var wanted = step.seen
+        var desired = step.seen
         var placed: [ObjectID] = []
         switch step.edit {
         case .insert(let members, let at):
             placed = members.map(id)
-            wanted.removeAll(where: placed.contains)
-            for (member, index) in zip(placed, at) { wanted.insert(member, at: index) }
+            desired.removeAll(where: placed.contains)
+            for (member, index) in zip(placed, at) { desired.insert(member, at: index) }
         case .move(let from, let to):
-            let moved = from.map { wanted[$0] }
-            wanted.removeAll(where: moved.contains)
-            wanted.insert(contentsOf: moved, at: to)
-            placed = moved.filter(now.contains)
+            let moved = from.map { desired[$0] }
+            desired.removeAll(where: moved.contains)
+            desired.insert(contentsOf: moved, at: to)
+            placed = moved.filter(current.contains)
         case .replace(let at, let members):
             placed = members.map(id)
             let targets = Set(at)
-            for (index, member) in zip(at, placed) { wanted[index] = member }
-            wanted = wanted.enumerated().filter { targets.contains($0.offset) || !placed.contains($0.element) }
+            for (index, member) in zip(at, placed) { desired[index] = member }
+            desired = desired.enumerated().filter { targets.contains($0.offset) || !placed.contains($0.element) }
                 .map(\.element)
-        case .removeAt(let at): for index in at.reversed() { wanted.remove(at: index) }
-        case .add(let members): return now + IDList(members.map(id)).ids.filter { !now.contains($0) }
-        case .remove(let ids): return now.filter { !ids.contains($0) }
+        case .removeAt(let at): for index in at.reversed() { desired.remove(at: index) }
+        case .add(let members): return current + IDList(members.map(id)).ids.filter { !current.contains($0) }
+        case .remove(let ids): return current.filter { !ids.contains($0) }
         }
-        let gone = Set(step.seen).subtracting(wanted)
-        var result = now.filter { !gone.contains($0) && !placed.contains($0) }
-        for (position, member) in wanted.enumerated() where placed.contains(member) {
-            let neighbour = wanted[..<position].last { result.contains($0) }
+        let removed = Set(step.seen).subtracting(desired)
+        var result = current.filter { !removed.contains($0) && !placed.contains($0) }
+        for (position, member) in desired.enumerated() where placed.contains(member) {
+            let neighbour = desired[..<position].last { result.contains($0) }
             let index = neighbour.flatMap { result.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
             result.insert(member, at: index)
         }
@@ -81,14 +81,14 @@ struct ConcurrentAlbumTests {
         let folder = try TemporaryFolder("root")
         var random = SeededRandom(named: "children of the root")
         try await CatalogFixture.with(folder) { catalog in
-            let made = try await catalog.perform(
+            let result = try await catalog.perform(
                 (0..<10).map { number in
                     number % 3 == 0
                         ? .createList(.init(ref: "r\(number)", title: "\(number)"))
                         : .createCollection(.init(ref: "r\(number)", title: "\(number)"))
                 }
             )
-            var list = try (0..<10).map { try #require(made.id("r\($0)")) }
+            var list = try (0..<10).map { try #require(result.id("r\($0)")) }
             for round in 0..<TestEnvironment.rounds(30) {
                 let seen = try await catalog.call(FetchCollections(fetch: FetchDescription(.children)))
                 try #require(seen.order == list)
@@ -101,7 +101,7 @@ struct ConcurrentAlbumTests {
                 var requests: [ChangeRequest] = [
                     .updateList(.init(id: .id(.root), edits: [.move(from: from, to: to)], snapshot: seen.token))
                 ]
-                // One is deleted and another one created in the same transaction.
+                // Some transactions delete an album too.
                 if round % 7 == 6, let album = list.last(where: { $0.kind == .assetCollection }), list.last == album {
                     requests.append(.deleteCollections(.init(ids: [album])))
                     list.removeLast()
@@ -118,10 +118,10 @@ struct ConcurrentAlbumTests {
         let seed = SeededRandom(named: "eight clients and an album").seed
         try await CatalogFixture.with(folder) { catalog in
             let all = try await catalog.importImages((1...24).map { image($0) })
-            let made = try await catalog.perform([
+            let result = try await catalog.perform([
                 .createCollection(.init(ref: "c", title: "A", add: all.prefix(14).map { .id($0) }))
             ])
-            let album = try #require(made.id("c"))
+            let album = try #require(result.id("c"))
             var members = FetchDescription(.assets)
             members.container = album
             let fetch = members
@@ -157,10 +157,10 @@ struct ConcurrentAlbumTests {
                 return try await group.reduce(into: [Step]()) { $0 += $1 }
             }
             var model = Array(all.prefix(14))
-            for step in steps.sorted(by: { $0.sequence < $1.sequence }) { model = Self.carriedOut(step, on: model) }
+            for step in steps.sorted(by: { $0.sequence < $1.sequence }) { model = Self.applying(step, to: model) }
             #expect(try await catalog.assets(fetch).map(\.id) == model)
             #expect(steps.count > 40 && Set(steps.map(\.sequence)).count == steps.count)
-            // Some steps were indeed merged with changes of other clients.
+            // Each transaction has its own sequence number, and none is missing.
             let records = try await catalog.history()
             #expect(records.map(\.sequence) == Array(1...Int64(records.count)))
             #expect(try await catalog.collections().first?.estimatedAssetCount == model.count)

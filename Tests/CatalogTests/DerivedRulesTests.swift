@@ -28,12 +28,13 @@ struct DerivedRulesTests {
         #expect(moment.lists.map { library.list($0.id)?.title } == ["2024-05", "2024"])
 
         let hide = AssetPatch(isHidden: true)
-        let one = try library.perform(.updateAsset(.init(id: .id(first), set: hide)))
-        #expect(one.collections.first?.after?.estimatedAssetCount == 1 && library.asset(first)?.moment == nil)
+        let firstRecord = try library.perform(.updateAsset(.init(id: .id(first), set: hide)))
+        #expect(firstRecord.collections.first?.after?.estimatedAssetCount == 1 && library.asset(first)?.moment == nil)
         #expect(library.collection(moment.id)?.startDate == Self.may + 5)
-        let both = try library.perform(.updateAsset(.init(id: .id(second), set: hide)))
-        #expect(both.collections.map(\.id) == [moment.id] && both.collections.first?.after == nil)
-        #expect(Set(both.lists.map(\.id)) == Set(moment.lists.map(\.id)) && both.lists.allSatisfy { $0.after == nil })
+        let secondRecord = try library.perform(.updateAsset(.init(id: .id(second), set: hide)))
+        #expect(secondRecord.collections.map(\.id) == [moment.id] && secondRecord.collections.first?.after == nil)
+        #expect(Set(secondRecord.lists.map(\.id)) == Set(moment.lists.map(\.id)))
+        #expect(secondRecord.lists.allSatisfy { $0.after == nil })
         #expect(library.snapshot.collections.isEmpty && library.snapshot.lists.count == 1)
     }
 
@@ -95,14 +96,14 @@ struct DerivedRulesTests {
         var library = InMemoryLibrary()
         let minute: Int64 = 60_000_000
         let west = AssetPatch(creationOffset: -8 * 3600)
-        let place = AssetPatch(creationOffset: -8 * 3600, location: Location(latitude: 34, longitude: -118))
-        // One local day: a moment without a location of 32 hours, and one at a location.
-        let pictures: [(minutes: Int64, set: AssetPatch)] = [(5, AssetPatch()), (1910, west), (1620, place)]
+        let losAngeles = AssetPatch(creationOffset: -8 * 3600, location: Location(latitude: 34, longitude: -118))
+        // Two moments of one local day: the one without a location spans 32 hours.
+        let photos: [(minutes: Int64, set: AssetPatch)] = [(5, AssetPatch()), (1910, west), (1620, losAngeles)]
         let (start, end) = (Self.may + 5 * minute, Self.may + 1910 * minute)
         var years: Set<MomentList> = []
-        for (number, picture) in pictures.enumerated() {
-            let date = Self.may + picture.minutes * minute
-            let (record, ids) = try library.perform([.create("p", number + 1, date: date, set: picture.set)])
+        for (number, photo) in photos.enumerated() {
+            let date = Self.may + photo.minutes * minute
+            let (record, ids) = try library.perform([.create("p", number + 1, date: date, set: photo.set)])
             var result = TransactionResult()
             (result.assets, result.collections, result.lists) = (record.assets, record.collections, record.lists)
             try await fixture.write(result, sequence: record.sequence)
@@ -141,10 +142,10 @@ struct DerivedRulesTests {
 
     // MARK: Time
 
-    @Test(.spec("T-10", "S-08")) func `new assets are recently added until their time is over`() throws {
+    @Test(.spec("T-10", "S-08")) func `a new asset is recently added for 30 days`() throws {
         var library = InMemoryLibrary()
-        let (_, made) = try library.perform([.create("p", 1, date: 5)], now: Self.may)
-        let id = try #require(made["p"])
+        let (_, placeholders) = try library.perform([.create("p", 1, date: 5)], now: Self.may)
+        let id = try #require(placeholders["p"])
         let asset = try #require(library.asset(id))
         #expect(asset.isRecentlyAdded && asset.creationDate == 5 && asset.addedDate == Self.may)
         #expect(SmartAlbum.recentlyAdded.contains(asset))
@@ -157,7 +158,7 @@ struct DerivedRulesTests {
     }
 
     @Test(.spec("S-77", "T-37"))
-    func `trashed assets are hidden, can be restored, and are deleted when their time is over`() throws {
+    func `trashed assets are hidden, can be restored, and are deleted after the retention time`() throws {
         var library = InMemoryLibrary()
         let ids = try (1...2).map { try library.add($0, date: Int64($0)) }
         let album = try library.addAlbum("A", ids)
@@ -178,7 +179,8 @@ struct DerivedRulesTests {
         #expect(purge.assets.map(\.id).contains(ids[1]) && library.asset(ids[1]) == nil)
     }
 
-    @Test(.spec("S-77")) func `what is put into the trash while the clock is behind stays its full time`() throws {
+    @Test(.spec("S-77"))
+    func `an asset that is trashed while the clock is behind stays in the trash for the full time`() throws {
         var library = InMemoryLibrary()
         let id = try library.add(1)
         for (wall, trashed) in [(Int64(5), Self.may), (Self.may + Self.day, Self.may + Self.day)] {
@@ -213,8 +215,8 @@ struct DerivedRulesTests {
             }
             return change
         }
-        let (_, made) = try library.perform(changes)
-        let ids = try (0..<4).map { try #require(made["f\($0)"]) }
+        let (_, placeholders) = try library.perform(changes)
+        let ids = try (0..<4).map { try #require(placeholders["f\($0)"]) }
         func representatives() -> [Int] { ids.indices.filter { library.asset(ids[$0])?.representsBurst == true } }
         #expect(representatives() == [2])
         let shown = try Fetch(.assets(.library))
@@ -265,7 +267,8 @@ struct DerivedRulesTests {
         #expect(error?.name == "limit_exceeded")
     }
 
-    @Test(.spec("T-27")) func `adding present keywords and removing absent ones is silently ignored`() throws {
+    @Test(.spec("T-27"))
+    func `adding keywords that an asset has, and removing those that it has not, is ignored`() throws {
         var library = InMemoryLibrary()
         let id = try library.add(1, set: AssetPatch(keywords: ["a", "b"]))
         let update = ChangeRequest.updateAsset(

@@ -56,18 +56,19 @@ struct DetailsTests {
     }
 
     @Test(.spec("S-65", "S-66", "S-67", "D7"))
-    func `details of a fetch in a deleted album, folder or emptied moment are removals, and say so`() async throws {
+    func `details of a fetch in a deleted album, folder or moment are removals, and report the deletion`() async throws
+    {
         try await CatalogFixture.with(folder) { catalog in
             let ids = try await catalog.importImages((1...3).map { image($0, date: "2024:05:01 12:00:00") })
-            let made = try await catalog.perform([
+            let result = try await catalog.perform([
                 .createList(.init(ref: "f", title: "F")),
                 .createCollection(
                     .init(ref: "c", title: "A", add: ids.map { .id($0) }, parent: .placeholder("f"))
                 ),
                 .createCollection(.init(ref: "e", title: "Empty")),
             ])
-            let (list, album) = (try #require(made.id("f")), try #require(made.id("c")))
-            let empty = try #require(made.id("e"))
+            let (list, album) = (try #require(result.id("f")), try #require(result.id("c")))
+            let empty = try #require(result.id("e"))
             let moment = try #require(try await catalog.asset(ids[0]).moment).id
             let start = try await token(catalog)
             func details(_ fetch: FetchDescription, from: ChangeToken) async throws -> ChangesDetails.Result {
@@ -81,7 +82,7 @@ struct DetailsTests {
             let emptied = try await details(fetch(in: moment), from: start)
             #expect(emptied.details?.removed.map(\.id) == ids && emptied.objectWasDeleted)
             #expect(emptied.objects.first?.objectWasDeleted == true && emptied.objects.first?.after == nil)
-            // It exists again with its first asset.
+            // The moment exists again with its first asset.
             let hidden = try await token(catalog)
             try await catalog.perform(
                 ids.map { .updateAsset(.init(id: .id($0), set: AssetPatch(isHidden: false))) }
@@ -92,13 +93,13 @@ struct DetailsTests {
 
             let whole = try await token(catalog)
             try await catalog.perform([.deleteLists(.init(ids: [list])), .deleteCollections(.init(ids: [empty]))])
-            let gone = try await details(fetch(in: album), from: whole)
-            #expect(gone.details?.removed.map(\.id) == ids && gone.objectWasDeleted)
-            #expect(gone.details?.countAfter == 0 && gone.objects.first?.objectWasDeleted == true)
+            let deletedAlbum = try await details(fetch(in: album), from: whole)
+            #expect(deletedAlbum.details?.removed.map(\.id) == ids && deletedAlbum.objectWasDeleted)
+            #expect(deletedAlbum.details?.countAfter == 0 && deletedAlbum.objects.first?.objectWasDeleted == true)
             let children = try await details(fetch(.children, in: list), from: whole)
             #expect(children.details?.removed.map(\.id) == [album] && children.objectWasDeleted)
             #expect(try await details(fetch(in: list), from: whole).details?.removed.count == 3)
-            // An empty album has lost nothing but itself.
+            // The details of an empty album have no removals.
             let nothing = try await details(fetch(in: empty), from: whole)
             #expect(nothing.details == nil && nothing.objectWasDeleted)
             // An album that existed at neither token is not found.
@@ -117,7 +118,7 @@ struct DetailsTests {
             let assets = try await catalog.importImages((1...8).map { image($0 + 100 * round) })
             var (albums, folders): ([ObjectID], [ObjectID]) = ([], [])
             for number in 0..<5 {
-                let made = try await catalog.perform([
+                let result = try await catalog.perform([
                     .createList(
                         .init(ref: "f", title: "F\(number)", parent: number == 0 ? nil : .id(random.pick(folders)))
                     ),
@@ -130,8 +131,8 @@ struct DetailsTests {
                         )
                     ),
                 ])
-                folders.append(try #require(made.id("f")))
-                albums.append(try #require(made.id("c")))
+                folders.append(try #require(result.id("f")))
+                albums.append(try #require(result.id("c")))
             }
             var fetches = (folders + [.root]).map { fetch(in: $0) }
             fetches += (assets.prefix(3) + albums + folders).map(containing)
@@ -173,15 +174,15 @@ struct DetailsTests {
                 if result != nil {
                     performed += 1
                 } else {
-                    // An album that was deleted, or a folder in itself.
+                    // The album was deleted, or the folder would contain itself.
                     #expect(["identifier_not_found", "cycle"].contains(error?.name), "\(String(describing: error))")
                 }
                 try await remember()
             }
             #expect(performed > rounds / 3, "only \(performed) of \(rounds) changes were performed")
             for _ in 0..<60 {
-                let (one, other) = (random.pick(states), random.pick(states))
-                let (from, to) = one.token.sequence <= other.token.sequence ? (one, other) : (other, one)
+                let (first, second) = (random.pick(states), random.pick(states))
+                let (from, to) = first.token.sequence <= second.token.sequence ? (first, second) : (second, first)
                 let index = Int.random(in: fetches.indices, using: &random)
                 #expect(try await ids(fetches[index], catalog, at: from.token) == from.lists[index])
                 let request = ChangesDetails(from: from.token, to: to.token, fetch: fetches[index])
@@ -216,7 +217,7 @@ struct DetailsTests {
             #expect(try forward.details?.apply(to: before) == after)
             #expect(forward.details?.changed.map(\.id) == [assets[2]] && forward.rice?.changedIndexes == [2])
             #expect(forward.from == start && forward.to == end)
-            // The other way round, and with the objects that the caller names.
+            // In the other direction, and with changed objects that the caller names.
             var backward = DetailsDiff(from: request.to, to: request.from)
             #expect(try await catalog.call(backward).details?.apply(to: after) == before)
             backward.changedIds = [assets[0]]
@@ -226,9 +227,9 @@ struct DetailsTests {
             let same = DetailsDiff(from: request.to, to: ResultReference(fetch: rated))
             #expect(try await catalog.call(same).details == nil)
 
-            // A filtered transient list (S-30), and two different ones.
-            let held = try await catalog.call(CreateTransient(ids: assets, title: "Held"))
-            var good = fetch(in: held.id)
+            // Two results of a filtered transient collection (S-30), and results of two transient collections.
+            let transient = try await catalog.call(CreateTransient(ids: assets, title: "Held"))
+            var good = fetch(in: transient.id)
             good.predicate = "rating >= 3"
             let filtered = DetailsDiff(
                 from: ResultReference(fetch: good, token: start),
@@ -237,12 +238,12 @@ struct DetailsTests {
             #expect(try await catalog.call(filtered).details?.inserted.map(\.id) == [assets[2]])
             let other = try await catalog.call(CreateTransient(ids: [assets[3], assets[0]], title: "Other"))
             let two = DetailsDiff(
-                from: ResultReference(fetch: fetch(in: held.id)),
+                from: ResultReference(fetch: fetch(in: transient.id)),
                 to: ResultReference(fetch: fetch(in: other.id))
             )
             #expect(try await catalog.call(two).details?.apply(to: assets) == [assets[3], assets[0]])
-            // The assets below a list with the first (S-31).
-            let list = try await catalog.call(CreateTransient(ids: [held.id]))
+            // The assets below a transient list that contains the first collection (S-31).
+            let list = try await catalog.call(CreateTransient(ids: [transient.id]))
             let below = DetailsDiff(from: ResultReference(fetch: fetch(in: list.id)), to: two.to)
             #expect(try await catalog.call(below).details?.apply(to: assets) == [assets[3], assets[0]])
             var mixed = two
@@ -274,28 +275,28 @@ struct DetailsTests {
     }
 
     @Test(.spec("S-27", "P-19"))
-    func `the keys of an earlier moment are those that were read then`() async throws {
+    func `the keys at an earlier token are those that were read at that time`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let assets = try await catalog.importImages((1...6).map { image($0) })
-            let made = try await catalog.perform([
+            let result = try await catalog.perform([
                 .createList(.init(ref: "f", title: "Folder")),
                 .createCollection(
                     .init(ref: "c", title: "Album", add: assets.reversed().map { .id($0) }, parent: .placeholder("f"))
                 ),
             ])
-            let (folder, album) = (try #require(made.id("f")), try #require(made.id("c")))
+            let (folder, album) = (try #require(result.id("f")), try #require(result.id("c")))
             var fetches = [fetch(in: folder), fetch(in: album), FetchDescription(.assets)]
             for key in ["rating", "caption"] {
                 var sorted = fetch(in: folder)
                 sorted.sort = [SortDescription(key: key, ascending: false)]
                 fetches.append(sorted)
             }
-            let moment = try await token(catalog)
+            let earlier = try await token(catalog)
             var before: [Bytes] = []
             for fetch in fetches {
                 before.append(try await keys(FetchKeys(fetch: fetch, maxCount: 100), catalog).bytes)
             }
-            // The first is changed, one in the middle deleted, the last leaves the album; others come.
+            // The first asset is changed, one in the middle is deleted, the last leaves the album; another is added.
             try await catalog.perform([
                 .updateAsset(.init(id: .id(assets[0]), set: AssetPatch(caption: "a", rating: 5))),
                 .deleteAssets(.init(ids: [assets[3]])),
@@ -304,15 +305,15 @@ struct DetailsTests {
             let late = try await catalog.importImages([image(7)])
             try await catalog.perform([.updateCollection(.init(id: .id(album), add: late.map { .id($0) }))])
             for (index, fetch) in fetches.enumerated() {
-                let then = try await keys(FetchKeys(fetch: fetch, maxCount: 100, token: moment), catalog)
-                #expect(then.bytes == before[index] && then.end.count == 6)
+                let again = try await keys(FetchKeys(fetch: fetch, maxCount: 100, token: earlier), catalog)
+                #expect(again.bytes == before[index] && again.end.count == 6)
                 #expect(try await keys(FetchKeys(fetch: fetch, maxCount: 100), catalog).bytes != before[index])
             }
         }
     }
 
     @Test(.spec("S-65", "T-05"))
-    func `the keys in a moment that is empty now are none, since any token`() async throws {
+    func `the keys of a deleted moment are empty with a since token, and an error without`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let ids = try await catalog.importImages([image(1)], set: AssetPatch(creationDate: .some(0)))
             let moment = try #require(try await catalog.asset(ids[0]).moment)

@@ -21,11 +21,11 @@ struct DuplicateRulesTests {
         try transaction.apply(changes)
         let result = try transaction.finish()
         let token = ChangeToken(library: String(repeating: "0", count: 32), sequence: 100)
-        return (result, transaction.result(token: token, isChanged: !result.isEmpty))
+        return (result, transaction.reply(token: token, isChanged: !result.isEmpty))
     }
 
     @Test(.spec("S-09", "P-23", "T-28"))
-    func `bytes in the trash are taken out of it with the properties to set, or become an asset of their own`() throws {
+    func `importing the bytes of a trashed asset restores it with the properties to set, or creates an asset`() throws {
         var library = InMemoryLibrary()
         let id = try library.add(1, date: 5)
         try library.perform(.trashAssets(.init(ids: [id])))
@@ -42,14 +42,14 @@ struct DuplicateRulesTests {
             #expect(result.assets.map(\.before) == [nil] && reply.duplicates.isEmpty && reply.restored.isEmpty)
         }
         // An asset that is not in the trash is preferred.
-        let (_, made) = try library.perform([.create("p", 1, ifDuplicate: .createIfTrashed)])
+        let (_, placeholders) = try library.perform([.create("p", 1, ifDuplicate: .createIfTrashed)])
         for rule in [DuplicateRule.createIfTrashed, .useExisting] {
             let (result, reply) = try Self.perform([.create("p", 1, ifDuplicate: rule)], library)
-            #expect(result.isEmpty && reply.id("p") == made["p"] && reply.restored.isEmpty)
+            #expect(result.isEmpty && reply.id("p") == placeholders["p"] && reply.restored.isEmpty)
         }
     }
 
-    @Test func `what an existing asset cannot be given is named in the reply`() throws {
+    @Test func `the reply names the source type, burst and sidecar that an existing asset cannot be given`() throws {
         var library = InMemoryLibrary()
         _ = try library.add(1)
         var change = PreparedChange.create("p", 1)
@@ -75,7 +75,8 @@ struct DuplicateRulesTests {
         }
     }
 
-    @Test(.spec("P-23")) func `files and properties that an existing asset cannot be given are named too`() throws {
+    @Test(.spec("P-23"))
+    func `the reply names the files and properties that an existing asset cannot be given`() throws {
         var library = InMemoryLibrary()
         func create(_ raw: Int, _ set: AssetPatch = AssetPatch()) -> PreparedChange {
             var change = PreparedChange.create("p", 1, set: set)
@@ -120,7 +121,7 @@ struct DuplicateRulesTests {
     }
 
     @Test(.spec("P-23"))
-    func `bytes whose first asset the transaction deletes yield the next asset with them`() throws {
+    func `if a transaction deletes the first asset with some bytes, importing the bytes yields the next one`() throws {
         var library = InMemoryLibrary()
         let ids = try (0..<2).map { _ in
             try #require(try library.perform([.create("p", 1, ifDuplicate: .create)]).1["p"])

@@ -38,32 +38,32 @@ struct EditRulesTests {
     func `an editor that can read the last edit gets the same base again, any other one the current render`() throws {
         var library = InMemoryLibrary()
         let id = try library.add(1)
-        var given = try edit(&library, id, as: "A", 10)
-        #expect(given == (.original, 1, false), "without an edit: the original")
+        var input = try edit(&library, id, as: "A", 10)
+        #expect(input == (.original, 1, false), "without an edit: the original")
         #expect(
             digest(library.asset(id), .adjustmentBasePhoto) == nil && digest(library.asset(id), .fullSizePhoto) == 10
         )
 
-        given = try edit(&library, id, as: "A", 11)
-        #expect(given == (.original, 1, true), "resumed from the original")
+        input = try edit(&library, id, as: "A", 11)
+        #expect(input == (.original, 1, true), "resumed from the original")
         #expect(
             digest(library.asset(id), .adjustmentBasePhoto) == nil && digest(library.asset(id), .fullSizePhoto) == 11
         )
 
-        given = try edit(&library, id, as: "B", 12)
-        #expect(given == (.current, 11, false), "B cannot read A's data: the current render without data")
+        input = try edit(&library, id, as: "B", 12)
+        #expect(input == (.current, 11, false), "B cannot read A's data: the current render without data")
         #expect(
             digest(library.asset(id), .adjustmentBasePhoto) == 11 && digest(library.asset(id), .fullSizePhoto) == 12
         )
 
-        given = try edit(&library, id, as: "B", 13)
-        #expect(given == (.previous, 11, true), "the base of its last edit, not the original")
+        input = try edit(&library, id, as: "B", 13)
+        #expect(input == (.previous, 11, true), "the base of its last edit, not the original")
         #expect(
             digest(library.asset(id), .adjustmentBasePhoto) == 11 && digest(library.asset(id), .fullSizePhoto) == 13
         )
 
-        given = try edit(&library, id, as: "A", 14)
-        #expect(given == (.current, 13, false), "the data is in B's format now")
+        input = try edit(&library, id, as: "A", 14)
+        #expect(input == (.current, 13, false), "the data is in B's format now")
         #expect(
             digest(library.asset(id), .adjustmentBasePhoto) == 13 && digest(library.asset(id), .fullSizePhoto) == 14
         )
@@ -104,17 +104,17 @@ struct EditRulesTests {
             try library.perform([.edit(id, "A", seed, token: token)])
         }
 
-        var begun = try begin(of: .raw)
-        #expect(begun == (.original, 2, false))
+        var input = try begin(of: .raw)
+        #expect(input == (.original, 2, false))
         try commit(10, of: .raw)
         for choice in [nil, OriginalChoice.raw] {
-            begun = try begin(of: choice)
-            #expect(begun == (.previous, 2, true), "the RAW file, on which the parameters are based")
+            input = try begin(of: choice)
+            #expect(input == (.previous, 2, true), "the RAW file, on which the parameters are based")
         }
-        begun = try begin(of: .compressed)
-        #expect(begun == (.original, 1, false))
-        begun = try begin(of: .raw, as: "B")
-        #expect(begun == (.original, 2, false), "B cannot read A's data")
+        input = try begin(of: .compressed)
+        #expect(input == (.original, 1, false))
+        input = try begin(of: .raw, as: "B")
+        #expect(input == (.original, 2, false), "B cannot read A's data")
 
         for (seed, choice) in [(11, nil), (12, .raw)] as [(Int, OriginalChoice?)] {
             try commit(seed, of: choice)
@@ -123,15 +123,15 @@ struct EditRulesTests {
         }
         try commit(13, of: .compressed)
         #expect(digest(library.asset(id), .adjustmentBasePhoto) == nil)
-        begun = try begin()
-        #expect(begun == (.original, 1, true))
+        input = try begin()
+        #expect(input == (.original, 1, true))
 
         try commit(14, of: .raw)
         try library.perform(.revertAsset(.init(id: id, base: .raw)))
         #expect(library.asset(id)?.resources.map(\.type) == [.alternatePhoto, .photo])
         try commit(15, of: .raw)
-        begun = try begin()
-        #expect(begun == (.original, 2, true), "the RAW file is presented now and needs no base")
+        input = try begin()
+        #expect(input == (.original, 2, true), "the RAW file is presented now and needs no base")
     }
 
     @Test(.spec("S-86", "S-88"))

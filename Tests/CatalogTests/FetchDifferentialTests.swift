@@ -16,14 +16,14 @@ struct FetchDifferentialTests {
         let assets = try await fill(fixture, &library, count: isLong ? 2000 : 500)
         let ids = assets.map(\.id)
         let naive = assets.map(\.json)
-        // With PostgreSQL only the SQL is another one: the fetch in memory is compared with SQLite in all rounds.
+        // PostgreSQL differs only in the SQL, so it needs fewer rounds than SQLite.
         for round in 0..<TestEnvironment.rounds(TestStore.isPostgreSQL ? 100 : 250) {
             let fetch = try library.fetch(of: ids)
             let expected = Array(
                 assets.filter(fetch.includes).sorted(by: fetch.areInIncreasingOrder)
                     .dropFirst(fetch.offset).prefix(fetch.limit > 0 ? fetch.limit : .max)
             )
-            // A third implementation, from the JSON alone.
+            // A third implementation, which uses only the JSON.
             let third = NaiveFetch.ids(fetch.json, of: naive)
             guard third == expected.map(\.id.text) else {
                 Issue.record("round \(round): \(fetch.json.text): memory and JSON disagree")
@@ -49,15 +49,15 @@ struct FetchDifferentialTests {
         let fixture = try StoreFixture()
         let assets = try await fill(fixture, &library, count: 300)
         let moments = assets.compactMap(\.moment)
-        let places =
+        let sources =
             moments.map(FetchKind.AssetSource.moment)
             + moments.flatMap(\.lists).map { FetchKind.AssetSource.below($0.id) }
         let words = Set(assets.flatMap(\.keywords)).sorted() + ["nowhere"]
         let tests = [("==", ""), ("==", "cd"), ("contains", ""), ("beginsWith", "cd"), ("like", "c"), ("in", "")]
         for round in 0..<TestEnvironment.rounds(TestStore.isPostgreSQL ? 100 : 200) {
             var fetch = try library.fetch(of: assets.map(\.id))
-            if round % 3 == 1, let place = places.randomElement(using: &library.random) {
-                fetch = try Fetch(.assets(place))
+            if round % 3 == 1, let source = sources.randomElement(using: &library.random) {
+                fetch = try Fetch(.assets(source))
             } else if round % 3 == 2, let word = words.randomElement(using: &library.random) {
                 let (test, options) = tests[round / 3 % tests.count]
                 var tree: JSONObject = ["any": "keywords", "op": .string(test), "value": .string(word)]
@@ -120,9 +120,9 @@ struct FetchDifferentialTests {
         var result = TransactionResult()
         result.collections = (0..<150).map { _ in EntityChange(before: nil, after: library.collection()) }
         try await fixture.write(result, sequence: 1)
-        // Including the smart albums.
-        let all = try await fixture.store.read { [made = result.collections.compactMap(\.after)] reader in
-            made + (try SmartAlbum.allCases.compactMap { try reader.collections.collection($0.id) })
+        // The fetched collections include the smart albums.
+        let all = try await fixture.store.read { [albums = result.collections.compactMap(\.after)] reader in
+            albums + (try SmartAlbum.allCases.compactMap { try reader.collections.collection($0.id) })
         }
         #expect(all.count == 150 + SmartAlbum.allCases.count)
         for round in 0..<TestEnvironment.rounds(200) {
@@ -160,20 +160,20 @@ struct FetchDifferentialTests {
         var current = Dictionary(
             uniqueKeysWithValues: try await fill(fixture, &library, count: 60).map { ($0.id, $0) }
         )
-        var moments = [Int64(2): current]
-        var asked: [(fetch: Fetch, moment: Int64)] = []
-        func check(_ fetch: Fetch, _ moment: Int64, _ moments: [Int64: [ObjectID: Asset]]) async throws {
-            let then = try #require(moments[moment])
+        var states = [Int64(2): current]
+        var checked: [(fetch: Fetch, sequence: Int64)] = []
+        func check(_ fetch: Fetch, _ sequence: Int64, _ states: [Int64: [ObjectID: Asset]]) async throws {
+            let state = try #require(states[sequence])
             let expected = Array(
-                then.values.filter(fetch.includes).sorted(by: fetch.areInIncreasingOrder)
+                state.values.filter(fetch.includes).sorted(by: fetch.areInIncreasingOrder)
                     .dropFirst(fetch.offset).prefix(fetch.limit > 0 ? fetch.limit : .max)
             )
-            let token = ChangeToken(library: fixture.store.historyID, sequence: moment)
+            let token = ChangeToken(library: fixture.store.historyID, sequence: sequence)
             let request = FetchAssets(fetch: fetch.wireForm, token: token, from: 0, count: 1000)
             var page = try await fetches.assets(request).assets
             for index in page.indices { page[index].memberships.sort { $0.collection < $1.collection } }
             guard page == expected else {
-                Issue.record("moment \(moment): \(fetch.json.text)")
+                Issue.record("sequence \(sequence): \(fetch.json.text)")
                 return
             }
             let parts = expected.map { asset in
@@ -182,22 +182,22 @@ struct FetchDifferentialTests {
                 return part
             }
             let found = try await fetches.assets(request, onlyResources: true).assets
-            #expect(found == parts, "moment \(moment)")
+            #expect(found == parts, "sequence \(sequence)")
         }
         for sequence in Int64(3)...12 {
             let changes = try change(&current, &library, sequence)
             try await fixture.write(changes, sequence: sequence)
-            moments[sequence] = current
+            states[sequence] = current
             for _ in 0..<6 {
-                let moment = Int64.random(in: 2...sequence, using: &library.random)
-                let fetch = try library.fetch(of: try #require(moments[moment]).keys.sorted())
-                try await check(fetch, moment, moments)
-                asked.append((fetch, moment))
+                let earlier = Int64.random(in: 2...sequence, using: &library.random)
+                let fetch = try library.fetch(of: try #require(states[earlier]).keys.sorted())
+                try await check(fetch, earlier, states)
+                checked.append((fetch, earlier))
             }
         }
         // Results requested before the later changes are cached and still correct.
         #expect(fetches.cachedResults > 10)
-        for (fetch, moment) in asked { try await check(fetch, moment, moments) }
+        for (fetch, sequence) in checked { try await check(fetch, sequence, states) }
         #expect(fetches.cacheBytes <= 1 << 20)
     }
 
@@ -241,7 +241,7 @@ struct FetchDifferentialTests {
             var after: Asset?
             if library.random.chance(70) {
                 let other = library.asset(Int.random(in: 100_000...900_000, using: &library.random), sequence: sequence)
-                after = other.named(id)
+                after = other.copy(withID: id)
             }
             current[id] = after
             result.assets.append(EntityChange(before: before, after: after))
@@ -256,7 +256,7 @@ struct FetchDifferentialTests {
 }
 
 extension Asset {
-    fileprivate func named(_ id: ObjectID) -> Asset {
+    fileprivate func copy(withID id: ObjectID) -> Asset {
         var copy = self
         copy.id = id
         return copy

@@ -44,7 +44,8 @@ struct FetchServiceTests {
         }
     }
 
-    @Test(.spec("S-03", "S-25")) func `a page from rows is that of its tables, in every projection`() async throws {
+    @Test(.spec("S-03", "S-25"))
+    func `the text of a page is the projection of the decoded page, for every projection`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             _ = try await catalog.importImages((1...5).map { image($0) })
             let ids = try await catalog.assets().map(\.id)
@@ -75,25 +76,25 @@ struct FetchServiceTests {
         }
     }
 
-    @Test(.spec("S-25")) func `a page is refused before it has more bytes than a message, and shorter ones are read`()
+    @Test(.spec("S-25")) func `a page with more bytes than a message is refused, and shorter pages are returned`()
         async throws
     {
         try await CatalogFixture.with(folder) { catalog in
             let ids = try await catalog.importImages((1...3).map { image($0) })
-            // Each of these bytes has six in JSON.
+            // Each of these bytes takes six bytes in JSON.
             let keywords = (1000..<2024).map { String(repeating: "\u{1}", count: 1020) + String($0) }
             for id in ids {
                 try await catalog.perform([.updateAsset(.init(id: .id(id), set: AssetPatch(keywords: keywords)))])
             }
             let token = try await catalog.call(CurrentToken()).token
             _ = try await catalog.importImages([image(4)])
-            for moment in [nil, token] {
+            for pageToken in [nil, token] {
                 let error = await rpcError {
-                    try await catalog.call(FetchAssets(fetch: FetchDescription(.assets), token: moment))
+                    try await catalog.call(FetchAssets(fetch: FetchDescription(.assets), token: pageToken))
                 }
                 #expect(error?.name == "limit_exceeded" && error?.data["limit"] == JSON(FetchService.maxPageBytes))
                 let page = try await catalog.call(
-                    FetchAssets(fetch: FetchDescription(.assets), token: moment, from: 1, count: 2)
+                    FetchAssets(fetch: FetchDescription(.assets), token: pageToken, from: 1, count: 2)
                 )
                 #expect(page.assets.map(\.id) == [ids[1], ids[2]])
                 #expect(page.assets.allSatisfy { $0.keywords == keywords })
@@ -165,7 +166,7 @@ struct FetchServiceTests {
 
     @Test func `albums are fetched by title, by identifier and as children of the root folder`() async throws {
         try await CatalogFixture.with(folder) { catalog in
-            let made = try await catalog.perform(
+            let result = try await catalog.perform(
                 ["Zürich", "zoo", "Alps"].enumerated().map { number, title in
                     .createCollection(.init(ref: "c\(number)", title: title))
                 }
@@ -182,7 +183,7 @@ struct FetchServiceTests {
             #expect(try await titles(fetch) == ["Alps", "Zürich", "zoo"])
             #expect(try await titles(FetchDescription(.children)) == ["Zürich", "zoo", "Alps"])
             var named = FetchDescription(.collections)
-            named.ids = [try #require(made.id("c2")), try #require(made.id("c0"))]
+            named.ids = [try #require(result.id("c2")), try #require(result.id("c0"))]
             #expect(try await titles(named) == ["Alps", "Zürich"])
             fetch.collectionType = "smartAlbum"
             #expect(try await titles(fetch).count == SmartAlbum.allCases.count)
@@ -198,8 +199,8 @@ struct FetchServiceTests {
             // Bypasses the server, which would answer at the deadline itself.
             let incoming = IncomingRequest(id: 1, method: FetchAssets.method, params: request.json)
             let deadline = MonotonicClock.system.nowMicroseconds() + 100_000
-            let impatient = RequestContext(deadlineMicroseconds: deadline)
-            let behind = await rpcError { try await catalog.service.handler.handle(incoming, impatient) }
+            let context = RequestContext(deadlineMicroseconds: deadline)
+            let behind = await rpcError { try await catalog.service.handler.handle(incoming, context) }
             #expect(behind?.name == "behind" && behind?.data["head"] == .string(now.description))
             async let waiting = catalog.call(request)
             try await catalog.perform([.updateAsset(.init(id: .id(id), set: AssetPatch(rating: 4)))])
@@ -251,7 +252,7 @@ struct FetchServiceTests {
         }
     }
 
-    @Test func `the documents list every method, and figures count commits`() async throws {
+    @Test func `rpc.discover lists every method, and figures counts the commits`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             _ = try await catalog.importImages([image(1)])
             let document = try await catalog.client.call("rpc.discover").result

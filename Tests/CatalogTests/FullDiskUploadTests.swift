@@ -1,6 +1,5 @@
 import Basics
 import Contracts
-import Glibc
 import Hosting
 import Storage
 import TestSupport
@@ -8,15 +7,14 @@ import Testing
 
 @testable import Catalog
 
-/// Uploads on a full disk: their bytes are removed, so that other requests have the space.
+/// Tests of uploads on a full disk: their bytes are removed, so that other requests have the space.
 @Suite(.timeLimit(.minutes(1)))
 struct FullDiskUploadTests {
     @Test func `an upload for which the disk is full has to begin again`() async throws {
-        let disk = try TemporaryFolder("upload")
-        let isMounted = mount("tmpfs", disk.path, "tmpfs", 0, "size=2m") == 0
-        defer { umount2(disk.path, 2) }
-        _ = try Needed.found(isMounted ? true : nil, "the privilege to mount a small disk (root)")
-        let resources = try ResourceStore(root: disk.file("resources"))
+        let folder = try TemporaryFolder("upload")
+        let disk = try SmallDisk(folder.path, mebibytes: 2)
+        defer { disk.unmount() }
+        let resources = try ResourceStore(root: folder.file("resources"))
         let uploads = UploadRegistry(
             resources: resources,
             blockingIO: BlockingIOExecutor(),

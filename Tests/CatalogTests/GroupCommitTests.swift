@@ -6,7 +6,7 @@ import Testing
 
 @testable import Catalog
 
-/// Tests of several requests in one commit: each is applied completely or not at all.
+/// Tests of several transactions in one commit: each is applied completely or not at all.
 @Suite(.timeLimit(.minutes(1)))
 struct GroupCommitTests {
     private static let context = GroupCommit.WriteContext(
@@ -14,9 +14,9 @@ struct GroupCommitTests {
         makeID: IdentifierGenerator(now: { 1_700_000_000_000_000 }).make
     )
 
-    private func folder(_ title: String, _ name: String) -> WriteRequest {
+    private func folderRequest(_ title: String, _ name: String) -> WriteRequest {
         WriteRequest(
-            changes: [PreparedChange(.createList(.init(ref: "f", title: title)))],
+            prepared: [PreparedChange(.createList(.init(ref: "f", title: title)))],
             origin: ChangeOrigin(identity: "test"),
             key: OutcomeKey(identity: "test", client: "", transaction: name),
             digest: Array(repeating: 0, count: 32)
@@ -41,23 +41,26 @@ struct GroupCommitTests {
     }
 
     @Test
-    func `a request that fails while writing leaves nothing, and the other requests are not affected`()
+    func `a transaction that fails while it is written leaves no rows, and the others are committed`()
         async throws
     {
         let fixture = try StoreFixture()
-        let requests = [folder("one", "1"), folder("two", "2"), folder("three", "3"), folder("one more", "1")]
+        let writes = [
+            folderRequest("one", "1"), folderRequest("two", "2"), folderRequest("three", "3"),
+            folderRequest("one more", "1"),
+        ]
         let (sequences, head) = try await fixture.store.onWriter { database in
             try database.inImmediateTransaction { try database.run(once: Self.refusal(database.dialect)) }
-            let done = try GroupCommit(database: database, context: Self.context).commit(requests) { _ in
+            let done = try GroupCommit(database: database, context: Self.context).commit(writes) { _ in
                 false
             }
-            return (done.outcomes.map { (try? $0.get())?.record?.sequence }, done.head.sequence)
+            return (done.results.map { (try? $0.get())?.record?.sequence }, done.head.sequence)
         }
         #expect(sequences == [1, nil, 2, nil] && head == 2)
         let everything = try await fixture.store.everything()
         #expect(everything.root?.childCount == 2)
         #expect(Set(everything.lists.values.compactMap(\.title)) == ["one", "three"])
-        let (records, kept, bytes) = try await fixture.store.read { reader in
+        let (records, hasOutcome, bytes) = try await fixture.store.read { reader in
             (
                 try reader.history.records(after: 0, through: .max, count: 10, bytes: .max).records,
                 try ["1", "2", "3"].map { name in
@@ -66,15 +69,15 @@ struct GroupCommitTests {
                 try reader.history.bytes()
             )
         }
-        #expect(records.map(\.sequence) == [1, 2] && kept == [true, false, true])
+        #expect(records.map(\.sequence) == [1, 2] && hasOutcome == [true, false, true])
         #expect(bytes == records.reduce(0) { $0 + $1.bytes.count })
     }
 
     @Test(.spec("S-90"))
     func `the changed assets are recorded in the table of last changes with their sequence`() async throws {
         let fixture = try StoreFixture()
-        let place = try TemporaryFolder("last-changes")
-        let path = LastChangeFile.path(in: place.path)
+        let lastChangeFolder = try TemporaryFolder("last-changes")
+        let path = LastChangeFile.path(in: lastChangeFolder.path)
         let ids = (1...2).map { number -> ObjectID in
             var random = SeededRandom(seed: UInt64(number))
             return ObjectID(.asset, milliseconds: Int64(number), using: &random)
@@ -86,15 +89,15 @@ struct GroupCommitTests {
         context.lastChanges = try LastChangeFile(path: path, library: fixture.store.historyID, sequence: 1)
         let table = try LastChangeTable(path: path)
         func rate(_ id: ObjectID, _ name: String) -> WriteRequest {
-            var request = folder(name, name)
-            request.changes = [
+            var write = folderRequest(name, name)
+            write.prepared = [
                 PreparedChange(.updateAsset(.init(id: .id(id), set: AssetPatch(isFavorite: true))))
             ]
-            return request
+            return write
         }
-        let requests = [folder("one", "1"), rate(ids[0], "2")]
+        let writes = [folderRequest("one", "1"), rate(ids[0], "2")]
         let head = try await fixture.store.onWriter { [context] database in
-            try GroupCommit(database: database, context: context).commit(requests) { _ in false }.head
+            try GroupCommit(database: database, context: context).commit(writes) { _ in false }.head
         }
         #expect(head.sequence == 3 && table.covers(library: head.library, sequence: 3))
         #expect(table.sequence(of: ids[0].text) == 3 && table.sequence(of: ids[1].text) == 1)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Catalog
 
-/// Transactions with many small files, which are prepared in groups.
+/// Tests of transactions with many small files, which are prepared in groups.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct GroupedImportTests {
     let folder: TemporaryFolder
@@ -20,10 +20,10 @@ struct GroupedImportTests {
     }
 
     @Test func `the metadata that waits for commits is limited for a transaction, a client and all`() throws {
-        let memory = FactMemory(limit: 100, limitOfTransaction: 40)
+        let memory = MetadataMemory(limit: 100, limitOfTransaction: 40)
         let uncommitted = (0..<4).map { _ in UncommittedResources() }
         for (index, resources) in uncommitted.enumerated() {
-            resources.count(in: memory.reservation(of: index < 2 ? "a" : "\(index)"))
+            resources.countMetadata(in: memory.reservation(of: index < 2 ? "a" : "\(index)"))
         }
         try uncommitted[0].reserve(40)
         #expect(throws: CatalogError.recordTooLarge(bytes: 41, limit: 40)) { try uncommitted[0].reserve(1) }
@@ -33,7 +33,7 @@ struct GroupedImportTests {
         #expect(throws: ResourceError.tooMuchMetadata(limit: 100)) { try uncommitted[3].reserve(11) }
         try uncommitted[3].reserve(10)
         // A transaction that reads its files once more gets a new reservation.
-        uncommitted[0].count(in: memory.reservation(of: "a"))
+        uncommitted[0].countMetadata(in: memory.reservation(of: "a"))
         #expect(memory.bytes == 60)
         try uncommitted[0].reserve(40)
         #expect(memory.bytes == 100)
@@ -60,7 +60,7 @@ struct GroupedImportTests {
         }
     }
 
-    @Test func `a broken file of a group is named, and nothing of the transaction is kept`() async throws {
+    @Test func `a broken file of a group is named, and the transaction stores no asset`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             for (name, broken) in [("cut", Array(image(7).dropLast(200))), ("other", Array("words".utf8))] {
                 var requests: [ChangeRequest] = []
@@ -83,7 +83,7 @@ struct GroupedImportTests {
     @Test func `a group whose worker is killed is read again`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let pids = catalog.service.workers.metrics()["pids"]?.arrayValue?.compactMap(\.intValue) ?? []
-            // The pool finds out only when it uses them.
+            // A stopped worker gets the group but does not read it, so it is killed while it has the group.
             for pid in pids { kill(Int32(pid), SIGSTOP) }
             async let imported = catalog.importImages((0..<16).map { image(UInt64($0)) })
             while catalog.service.workers.metrics()["busy"]?.intValue == 0, !Task.isCancelled { await Task.yield() }

@@ -15,7 +15,7 @@ struct HistoryRowTests {
     init() throws { folder = try TemporaryFolder("history") }
 
     @Test(.spec("T-36", "T-35"))
-    func `pages of any size, resumed at any token, reach the present state`() async throws {
+    func `pages of any size, resumed at any token, reach the current state`() async throws {
         var random = SeededRandom(named: "history")
         try await CatalogFixture.with(folder) { catalog in
             var ids = try await catalog.importImages((1...10).map { image($0) })
@@ -28,7 +28,7 @@ struct HistoryRowTests {
                 try await catalog.perform(requests)
             }
             let whole = try await catalog.history()
-            let present = try await catalog.everything().normalized()
+            let current = try await catalog.everything().normalized()
             for start in [0, 1, whole.count / 2, whole.count - 1] {
                 var token: ChangeToken? = start == 0 ? nil : whole[start - 1].token
                 var records = Array(whole.prefix(start))
@@ -41,13 +41,13 @@ struct HistoryRowTests {
                     guard page.hasMore else { break }
                 }
                 let replayed = Snapshot(replaying: records, root: nil).normalized()
-                #expect(replayed.assets == present.assets && records == whole)
-                #expect(replayed.collections == present.collections)
+                #expect(replayed.assets == current.assets && records == whole)
+                #expect(replayed.collections == current.collections)
             }
         }
     }
 
-    @Test(.spec("T-36")) func `a page of records ends at a number of records or bytes, with one record at least`()
+    @Test(.spec("T-36")) func `a page of records is limited in number and bytes, but has at least one record`()
         async throws
     {
         try await CatalogFixture.with(folder) { catalog in
@@ -56,9 +56,9 @@ struct HistoryRowTests {
                 try $0.history.records(after: 0, through: .max, count: 5, bytes: .max)
             }
             #expect(whole.records.map(\.sequence) == [1, 2, 3, 4] && !whole.isCut)
-            let two = whole.records[0].bytes.count + whole.records[1].bytes.count
+            let bytesOfTwo = whole.records[0].bytes.count + whole.records[1].bytes.count
             let topic = ChangeRecord.topic(of: .root)
-            for (count, bytes, found) in [(5, 0, 1), (5, two - 1, 1), (5, two, 2), (3, Int.max, 3)] {
+            for (count, bytes, found) in [(5, 0, 1), (5, bytesOfTwo - 1, 1), (5, bytesOfTwo, 2), (3, Int.max, 3)] {
                 let pages = try await catalog.service.store.read { reader in
                     [
                         try reader.history.records(after: 0, through: .max, count: count, bytes: bytes),
@@ -93,15 +93,16 @@ struct HistoryRowTests {
             #expect(objects[ids[1]]?.objectWasDeleted == false && objects[ids[1]]?.after?["trashedDate"] != nil)
             #expect(objects[ids[2]]?.objectWasDeleted == true && objects[ids[2]]?.after == nil)
             #expect(objects[brief[0]] == nil && details.objects.count == 3)
-            // The records contain both.
+            // The records contain the creation and the deletion of the short-lived asset.
             let records = try await catalog.call(ChangesSince(token: start)).records.map { try ChangeRecord(json: $0) }
-            let its = records.flatMap(\.assets).filter { $0.id == brief[0] }
-            #expect(its.map { $0.before == nil } == [true, false] && its.map { $0.after == nil } == [false, true])
+            let briefChanges = records.flatMap(\.assets).filter { $0.id == brief[0] }
+            #expect(briefChanges.map { $0.before == nil } == [true, false])
+            #expect(briefChanges.map { $0.after == nil } == [false, true])
         }
     }
 
     @Test(.spec("T-36", "P-30"))
-    func `records expire, and an expired token is answered with one to continue from`()
+    func `records expire, and the error for an expired token has a token to continue from`()
         async throws
     {
         let time = ManualClock(0)
@@ -138,7 +139,7 @@ struct HistoryRowTests {
                 #expect(error?.name == "token_expired" && error?.code == 3105)
                 #expect(error?.data["head"] == .string(tokens.token.description))
             }
-            // The token was returned before the client fetches again, so nothing that follows is missed.
+            // The client fetches again after it has received the token, so it misses no later change.
             try await catalog.perform([rate(5)])
             #expect(try await catalog.call(ChangesSince(token: tokens.token)).records.count == 1)
             #expect(try await catalog.call(ChangesSince(token: second)).records.count == 4)
@@ -146,7 +147,7 @@ struct HistoryRowTests {
     }
 
     @Test(.spec("T-36"))
-    func `outcomes expire with their records, and the newest sequence stays without any`() async throws {
+    func `outcomes expire with their records, and the newest sequence remains without records`() async throws {
         let time = ManualClock(0)
         time.advance(by: 1_700_000_000_000_000)
         var environment = CatalogEnvironment()
@@ -177,10 +178,10 @@ struct HistoryRowTests {
             time.advance(by: 48 * 3_600_000_000)
             let token = try await catalog.call(CurrentToken()).token
             #expect(try await !catalog.perform([rate(4)]).isChanged)
-            let kept = try await catalog.service.store.read {
+            let remaining = try await catalog.service.store.read {
                 try $0.history.records(after: 0, through: .max, count: 100, bytes: .max).records.map(\.sequence)
             }
-            #expect(kept == [])
+            #expect(remaining == [])
             let now = try await catalog.call(CurrentToken())
             #expect(now.token == token && now.oldest == token)
             return token
@@ -193,7 +194,7 @@ struct HistoryRowTests {
     }
 
     @Test(.spec("T-36"))
-    func `outcomes without a record are deleted a few at a time until none is left that is too old`() async throws {
+    func `outcomes without a record are deleted a few at a time until no expired one is left`() async throws {
         let fixture = try StoreFixture()
         let steps = try await fixture.store.onWriter { database in
             let history = HistoryStore(database: database)
@@ -211,12 +212,12 @@ struct HistoryRowTests {
             return steps
         }
         #expect(steps == [true, true, false])
-        let kept = try await fixture.store.read { reader in
+        let remaining = try await fixture.store.read { reader in
             try (1...6).filter {
                 let key = OutcomeKey(identity: "test", client: "", transaction: "\($0)")
                 return try reader.history.outcome(key) != nil
             }
         }
-        #expect(kept == [6])
+        #expect(remaining == [6])
     }
 }

@@ -26,45 +26,45 @@ struct ImportThrottleTests {
         ImportThrottle(try options(policy))
     }
 
-    /// Longer than the time limit of the tests.
+    /// A time after the time limit of the tests.
     private var never: ContinuousClock.Instant { .now + .seconds(3600) }
 
     @Test func `an import is delayed while files beyond the budget and the slack are uploaded`() async throws {
         let throttle = try throttle()
         throttle.setWorking(true)
-        throttle.arrived(Self.slack + 1000)
+        throttle.noteStored(Self.slack + 1000)
         await throttle.wait(until: never)
-        throttle.arrived(1)
+        throttle.noteStored(1)
         let start = ContinuousClock.now
         await throttle.wait(until: start + .milliseconds(50))
         #expect(ContinuousClock.now - start >= .milliseconds(50))
         let delayed = Task { await throttle.wait(until: never) }
-        throttle.left(1)
+        throttle.noteRemoved(1)
         await delayed.value
     }
 
     @Test func `an import is not delayed if nothing is uploaded or the files may stay`() async throws {
         let throttle = try throttle()
-        throttle.arrived(Self.slack * 2)
+        throttle.noteStored(Self.slack * 2)
         await throttle.wait(until: never)
         throttle.setWorking(true)
         let delayed = Task { await throttle.wait(until: never) }
-        // The state after a failure of the store.
+        // Uploads stop like this after a failure of the object store.
         throttle.setWorking(false)
         await delayed.value
         let all = try self.throttle(.all)
         all.setWorking(true)
-        all.arrived(Self.slack * 2)
+        all.noteStored(Self.slack * 2)
         await all.wait(until: never)
     }
 
-    @Test func `the store is not asked for files while a backup keeps all of them here`() async throws {
+    @Test func `no local file is released while a backup suspends removals`() async throws {
         let fixture = try StoreFixture()
         let folder = try #require(fixture.folder)
         let resources = try ResourceStore(root: folder.file("resources"))
         let digest = try resources.put(bytes: [1, 2, 3]).digest
-        try await fixture.store.changeRemoteObjects { objects in
-            try objects.keep(false, [digest])
+        try await fixture.store.changeUploadStates { objects in
+            try objects.setKept(false, [digest])
             try objects.confirm(digest, size: 3, date: 1)
         }
         var options = try options()
@@ -79,23 +79,23 @@ struct ImportThrottleTests {
             logger: CatalogFixture.logger
         )
         await #expect(throws: ObjectStoreError.self) { try await remote.release(digest) }
-        resources.pinCollection()
-        defer { resources.release() }
+        resources.suspendRemovals()
+        defer { resources.resumeRemovals() }
         #expect(try await remote.release(digest) == nil)
         let evictor = LocalFileEvictor(remote, clock: .system)
         try await evictor.run()
-        #expect(evictor.pause != nil && resources.contains(digest))
+        #expect(evictor.secondsUntilPass != nil && resources.contains(digest))
     }
 
-    @Test func `a listing replaces the count, with the bytes that arrived meanwhile`() async throws {
+    @Test func `a listing replaces the counted bytes, except those that arrived during the listing`() async throws {
         let throttle = try throttle()
         throttle.setWorking(true)
-        throttle.arrived(Self.slack * 2)
+        throttle.noteStored(Self.slack * 2)
         throttle.beginListing()
-        throttle.arrived(2000)
+        throttle.noteStored(2000)
         throttle.endListing(Self.slack - 1000)
         await throttle.wait(until: never)
-        throttle.arrived(1)
+        throttle.noteStored(1)
         let start = ContinuousClock.now
         await throttle.wait(until: start + .milliseconds(20))
         #expect(ContinuousClock.now - start >= .milliseconds(20))

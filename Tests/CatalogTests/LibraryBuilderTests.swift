@@ -20,7 +20,7 @@ struct LibraryBuilderTests {
         )
     }
 
-    @Test func `appended records are the history and the entities of the library`() async throws {
+    @Test func `appended records become the history and the entities of the library`() async throws {
         let folder = folder.file("library")
         let builder = try await build(folder)
         var library = RandomLibrary(seed: 3)
@@ -40,7 +40,7 @@ struct LibraryBuilderTests {
         #expect(try await fixture.store.everything().assets.count == 5)
     }
 
-    @Test func `a folder with a library, and one in use, are refused`() async throws {
+    @Test func `a folder that has a library, or that another builder uses, is refused`() async throws {
         let folder = folder.file("library")
         do {
             let builder = try await build(folder)

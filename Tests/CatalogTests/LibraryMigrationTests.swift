@@ -11,7 +11,7 @@ import Testing
 
 @testable import Catalog
 
-/// Moving a library to PostgreSQL and back.
+/// Tests of moving a library to PostgreSQL and back.
 @Suite(.timeLimit(.minutes(2)))
 struct LibraryMigrationTests {
     let folder: TemporaryFolder
@@ -47,7 +47,8 @@ struct LibraryMigrationTests {
         }
     }
 
-    @Test func `everything is the same on PostgreSQL and back in a file, and clients go on`() async throws {
+    @Test
+    func `a library is the same on PostgreSQL and back in a file, and clients continue at their tokens`() async throws {
         let library = folder.file("library")
         let file = library + "/library.sqlite"
         let address = try PostgreSQLServer.shared().address(schema: "migration_test")
@@ -57,8 +58,8 @@ struct LibraryMigrationTests {
             let ids = try await fill(catalog)
             return (ids, try await catalog.call(CurrentToken()).token, try await catalog.everything())
         }
-        let there = try LibraryMigration.run(.toServer(address), folder: library, verifies: true) { _, _ in }
-        #expect(there.token == token && there.rows > 60)
+        let moved = try LibraryMigration.run(.toServer(address), folder: library, verifies: true) { _, _ in }
+        #expect(moved.token == token && moved.rows > 60)
         #expect(try differences(address, file + ".moved") == [])
         #expect(throws: StorageError.self) {
             try LibraryMigration.run(.toServer(address), folder: library, verifies: false) { _, _ in }
@@ -81,8 +82,8 @@ struct LibraryMigrationTests {
             return try await catalog.call(CurrentToken()).token
         }
         #expect(next.library == token.library && next.sequence > token.sequence)
-        let back = try LibraryMigration.run(.toFile(from: address), folder: library, verifies: true) { _, _ in }
-        #expect(back.token == next)
+        let movedBack = try LibraryMigration.run(.toFile(from: address), folder: library, verifies: true) { _, _ in }
+        #expect(movedBack.token == next)
         #expect(try differences(address, file) == [])
         try DatabaseCheck.full(path: file)
         try await CatalogFixture.with(folder) {
@@ -134,10 +135,10 @@ struct LibraryMigrationTests {
         }
         #expect(try PostgreSQLServer.text("SELECT count(*)::text FROM library", at: address) == "0")
         #expect(FileManager.default.fileExists(atPath: library + "/library.sqlite"))
-        let there = try LibraryMigration.run(.toServer(address), folder: library, verifies: true) { _, _ in }
-        #expect(there.rows > 60)
+        let moved = try LibraryMigration.run(.toServer(address), folder: library, verifies: true) { _, _ in }
+        #expect(moved.rows > 60)
 
-        // As if it had been interrupted between the commit and the renaming.
+        // The folder after an interruption between the commit and the renaming.
         try FileManager.default.moveItem(
             atPath: library + "/library.sqlite.moved",
             toPath: library + "/library.sqlite"
@@ -149,17 +150,17 @@ struct LibraryMigrationTests {
     }
 
     /// Runs a program and returns its maximum memory in MiB, which the kernel reports for ended child processes.
-    private func peak(_ arguments: [String]) throws -> Int {
+    private func peakMemory(_ arguments: [String]) throws -> Int {
         let script = """
             import resource, subprocess, sys
             subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
             print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
             """
         let run = try RunningProgram.run(Needed.program("python3"), ["-c", script] + arguments)
-        guard run.status == 0, let peak = Int(run.output.trimmingCharacters(in: .whitespacesAndNewlines)) else {
+        guard run.status == 0, let peakMemory = Int(run.output.trimmingCharacters(in: .whitespacesAndNewlines)) else {
             throw FixtureError(description: run.errors + run.output)
         }
-        return peak
+        return peakMemory
     }
 
     @Test func `the memory of a migration does not grow with the library`() async throws {
@@ -177,10 +178,10 @@ struct LibraryMigrationTests {
             """
         try PostgreSQLServer.execute(rows, at: address)
         let catalog = TestPaths.executables + "/catalog"
-        let back = [catalog, "migrate", "--library", library, "--to", "sqlite", "--store", address, "--verify"]
-        #expect(try peak(back) < 128)
+        let arguments = [catalog, "migrate", "--library", library, "--to", "sqlite", "--store", address, "--verify"]
+        #expect(try peakMemory(arguments) < 128)
         let other = try PostgreSQLServer.shared().address(schema: "migration_memory_there")
-        #expect(try peak([catalog, "migrate", "--library", library, "--to", other, "--verify"]) < 128)
+        #expect(try peakMemory([catalog, "migrate", "--library", library, "--to", other, "--verify"]) < 128)
     }
 
     @Test func `a library that a catalog uses is not moved`() async throws {
@@ -214,7 +215,7 @@ struct LibraryMigrationTests {
                 // No other catalog replaces the writer, however long the copy takes.
                 let expiry = try? PostgreSQLServer.text("SELECT renewed::text FROM safelight_writer", at: address)
                 #expect(expiry == "infinity")
-                // The takeover, as another catalog carries it out after the server has ended the connection.
+                // Another catalog takes over like this after the server has ended the connection.
                 try? PostgreSQLServer.execute("UPDATE library SET epoch = epoch + 1", at: address)
             }
         }
@@ -222,7 +223,8 @@ struct LibraryMigrationTests {
         #expect(!FileManager.default.fileExists(atPath: library + "/library.sqlite"))
     }
 
-    /// The differences of version 21: the head is in its row, and outcomes have an index of their dates.
+    /// Statements that change a library to version 21: the head is in the library's row, and outcomes have an index of
+    /// their dates.
     private static let version21 = """
         DROP INDEX outcome_unrecorded;
         CREATE INDEX outcome_date ON outcome (date);
@@ -230,7 +232,7 @@ struct LibraryMigrationTests {
         UPDATE library SET head = (SELECT max(sequence) FROM change);
         """
 
-    /// The same on PostgreSQL, with the function that every commit calls.
+    /// Additional statements for PostgreSQL: every commit calls the function.
     private static let version21OnServer = """
         CREATE OR REPLACE FUNCTION require_epoch(own bigint) RETURNS void LANGUAGE plpgsql AS $$
         DECLARE current record;
@@ -251,12 +253,12 @@ struct LibraryMigrationTests {
         environment.clock = time.clock
         environment.elapsed = time.clock
         let create = ChangeRequest.createCollection(.init(ref: "a", title: "Album"))
-        let (made, token, everything) = try await CatalogFixture.with(folder, environment: environment) {
+        let (created, token, everything) = try await CatalogFixture.with(folder, environment: environment) {
             $0.server = address
         } _: { catalog in
             _ = try await fill(catalog)
-            let made = try await catalog.perform([create], transaction: "made")
-            return (made, try await catalog.call(CurrentToken()).token, try await catalog.everything())
+            let created = try await catalog.perform([create], transaction: "made")
+            return (created, try await catalog.call(CurrentToken()).token, try await catalog.everything())
         }
         if let address {
             try PostgreSQLServer.execute(Self.version21 + Self.version21OnServer, at: address)
@@ -276,7 +278,7 @@ struct LibraryMigrationTests {
             #expect(try await catalog.call(CurrentToken()).token == token)
             #expect(try await catalog.everything().normalized() == everything.normalized())
             #expect(try await catalog.history().map(\.sequence) == Array(1...token.sequence))
-            #expect(try await catalog.perform([create], transaction: "made").json == made.json)
+            #expect(try await catalog.perform([create], transaction: "made").json == created.json)
             let head = try await catalog.service.store.read { reader in
                 try reader.database.first("SELECT head FROM library") { $0.int64(0) }
             }
@@ -284,7 +286,7 @@ struct LibraryMigrationTests {
             time.advance(by: 48 * 3_600_000_000)
             let next = try await catalog.perform([.createList(.init(title: "next"))])
             #expect(next.sequence == token.sequence + 1)
-            // Which of the earlier outcomes have records is not known: the date counts for all.
+            // It is not known which of the earlier outcomes have records, so all expire by their dates.
             #expect(try await catalog.perform([create], transaction: "made").sequence == next.sequence + 1)
             let (stored, unrecorded) = try await catalog.service.store.read { reader in
                 (

@@ -9,11 +9,11 @@ import Testing
 
 @testable import Catalog
 
-/// A library is created only in a folder without one: a folder with a lost database is not used for a new library,
-/// which would remove the files of the lost one.
+/// Tests that a library is created only in a folder without one: a new library in a folder with a lost database would
+/// remove the files of the lost library.
 @Suite(.timeLimit(.minutes(1)))
 struct LibraryStartTests {
-    private func refuses(_ folder: TemporaryFolder) -> Bool {
+    private func isRefused(_ folder: TemporaryFolder) -> Bool {
         do {
             _ = try StoreFixture(at: folder.path)
             return false
@@ -24,11 +24,11 @@ struct LibraryStartTests {
         }
     }
 
-    @Test func `no library begins in a folder with stored files`() throws {
+    @Test func `no library is created in a folder with stored files`() throws {
         let folder = try TemporaryFolder("files")
         let name = String(repeating: "ab", count: 32)
         try folder.write([1, 2, 3], to: "resources/ab/ab/\(name)")
-        #expect(refuses(folder))
+        #expect(isRefused(folder))
         #expect(FileManager.default.fileExists(atPath: folder.file("resources/ab/ab/\(name)")))
         // Empty parts of the store are not a library.
         try FileManager.default.removeItem(atPath: folder.file("resources/ab/ab/\(name)"))
@@ -36,21 +36,21 @@ struct LibraryStartTests {
     }
 
     @Test(.onlySQLite)
-    func `no library begins where the database is empty and a head file is there`() throws {
+    func `no library is created if the database is empty and a head file exists`() throws {
         let folder = try TemporaryFolder("head")
         _ = try StoreFixture(at: folder.path)
         for ending in ["-wal", "-shm"] {
             try? FileManager.default.removeItem(atPath: folder.file("library.sqlite") + ending)
         }
         try folder.write([], to: "library.sqlite")
-        #expect(refuses(folder))
+        #expect(isRefused(folder))
         // The second attempt is refused too.
-        #expect(refuses(folder))
+        #expect(isRefused(folder))
         try FileManager.default.removeItem(atPath: folder.file("head"))
         #expect(try StoreFixture(at: folder.path).store.startSequence == 0)
     }
 
-    @Test func `a database of another history keeps the files that are there`() async throws {
+    @Test func `a start with a database of another history keeps the existing files`() async throws {
         let (folder, other) = (try TemporaryFolder("first"), try TemporaryFolder("second"))
         let server = try PostgreSQLServer.shared().address(library: folder.path)
         func open(_ path: String) throws -> LibraryStore {
@@ -62,21 +62,22 @@ struct LibraryStartTests {
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             )
         }
-        func kept(_ store: LibraryStore) async throws -> Int {
+        func keptDate(_ store: LibraryStore) async throws -> Int {
             try await store.read { try $0.counter(ResourceCollector.keptCounter) }
         }
         let first = try open(folder.path)
-        #expect(try await kept(first) == 0)
+        #expect(try await keptDate(first) == 0)
         try first.close()
         try other.write([1, 2, 3], to: "resources/ab/ab/\(String(repeating: "ab", count: 32))")
         try HeadFile(path: other.file("head")).store(library: String(repeating: "2", count: 32), sequence: 5)
         let second = try open(other.path)
-        #expect(try await kept(second) == 1_700_000_000_000_000)
+        #expect(try await keptDate(second) == 1_700_000_000_000_000)
         try second.close()
     }
 
     @Test(.onlySQLite)
-    func `files that an older database does not have stay after a start with a clock that is behind`() async throws {
+    func `files that an older database does not have are kept after a start with a clock that is behind`() async throws
+    {
         let folder = try TemporaryFolder("clock")
         let path = folder.file("library/library.sqlite")
         try await CatalogFixture.with(folder) { _ = try await $0.importImages([image(1)]) }
@@ -93,7 +94,7 @@ struct LibraryStartTests {
             $0.collectAfterSeconds = 1
         } _: { catalog in
             let (resources, store) = (catalog.service.resources, catalog.service.store)
-            // Twice, so that the collector has seen the other file without a reference for as long.
+            // In two rounds, so that the collector has seen the lost file without a reference as long as a removed one.
             for number in UInt8(1)...2 {
                 let other = try resources.put(bytes: [number]).digest
                 while resources.contains(other) { try await Task.sleep(for: .milliseconds(20)) }
@@ -106,7 +107,7 @@ struct LibraryStartTests {
     }
 
     @Test(.onlySQLite)
-    func `after a loss of changes the files of assets that are deleted later are removed by themselves`() async throws {
+    func `after a loss of changes the files of assets that are deleted later are removed automatically`() async throws {
         let folder = try TemporaryFolder("later")
         let path = folder.file("library/library.sqlite")
         let known = try await CatalogFixture.with(folder) { try await $0.importImages([image(1)])[0] }
@@ -144,7 +145,9 @@ struct LibraryStartTests {
     }
 
     @Test(.onlySQLite)
-    func `files that stay after a loss of changes stay after the next one too, whatever the clock`() async throws {
+    func `files that are kept after a loss of changes are kept after the next loss too, whatever the clock`()
+        async throws
+    {
         let folder = try TemporaryFolder("kept")
         let later = WallClock.nowMicroseconds() + 3_600_000_000
         let first = try StoreFixture(at: folder.path)
@@ -159,20 +162,20 @@ struct LibraryStartTests {
     }
 
     @Test(.onlySQLite)
-    func `a new history has every file confirmed by the object store again, the same one does not`() async throws {
+    func `the object store confirms every file again for a new history, but not for the same history`() async throws {
         let folder = try TemporaryFolder("store")
         let digest = ResourceDigest(of: [1, 2, 3])
-        /// Begins the uploads, and returns the objects that wait for them and those that can be read from the store.
+        /// Begins the uploads; returns the objects that wait for them, and the size of the object if it is readable.
         func begin(_ store: LibraryStore) async throws -> (waiting: [ResourceDigest], size: Int64?) {
-            try await store.changeRemoteObjects { objects in
+            try await store.changeUploadStates { objects in
                 try objects.begin("s3://photos/library")
                 return (try objects.registered(after: nil, limit: 10), try objects.readableSize(of: digest))
             }
         }
         let first = try StoreFixture(at: folder.path)
         _ = try await begin(first.store)
-        try await first.store.changeRemoteObjects { objects in
-            try objects.keep(false, [digest])
+        try await first.store.changeUploadStates { objects in
+            try objects.setKept(false, [digest])
             try objects.confirm(digest, size: 3, date: 1)
         }
         try first.store.close()
@@ -186,7 +189,7 @@ struct LibraryStartTests {
         withExtendedLifetime(folder) {}
     }
 
-    @Test func `a standby keeps the number of a change that it has acknowledged and the server does not have`()
+    @Test func `a standby keeps the sequence of a change that it has acknowledged and the server does not have`()
         async throws
     {
         let (folder, other) = (try TemporaryFolder("writer"), try TemporaryFolder("standby"))
@@ -199,15 +202,18 @@ struct LibraryStartTests {
                 $0.server = server
             } _: { _ in
             }
-            let shown = HeadFile.Head(library: first.token.library, sequence: first.sequence + 100)
-            try HeadFile(path: other.file("library/head")).store(library: shown.library, sequence: shown.sequence)
+            let acknowledged = HeadFile.Head(library: first.token.library, sequence: first.sequence + 100)
+            try HeadFile(path: other.file("library/head")).store(
+                library: acknowledged.library,
+                sequence: acknowledged.sequence
+            )
             try await CatalogFixture.with(other) {
                 $0.server = server
             } _: { standby in
                 let second = try await writer.perform([.createCollection(.init(title: "two"))])
                 // The standby has read the record.
                 #expect(await standby.service.tail.wait(for: second.sequence))
-                #expect(try standby.service.store.headFile.load() == shown)
+                #expect(try standby.service.store.headFile.load() == acknowledged)
             }
         }
     }

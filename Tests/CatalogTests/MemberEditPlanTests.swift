@@ -60,7 +60,7 @@ struct MemberEditPlanTests {
         var album = try Album("abcde")
         let record = try album.edit("abcde", .move(from: [0, 1], to: 2))
         #expect(album.text == "cdabe")
-        // Moving two members touches two assets.
+        // Moving two members changes two assets.
         #expect(record.assets.count == 2 && record.collections.count == 1)
     }
 
@@ -81,7 +81,7 @@ struct MemberEditPlanTests {
         try album.edit("abc", .move(from: [2], to: 0))
         #expect(album.text == "cb")
         try album.edit(nil, .add(album.members("da")))
-        // The neighbour that the client saw was removed: the one before it counts.
+        // The preceding member that the client saw was removed, so the member before it is used.
         try album.edit("abc", .move(from: [0], to: 2))
         #expect(album.text == "cabd")
         let error = #expect(throws: RPCError.self) { try album.edit(nil, .removeAt([0])) }
@@ -96,7 +96,7 @@ struct MemberEditPlanTests {
         try album.edit(nil, .remove(album.ids("b")))
         try album.edit("abcd", .move(from: [1, 2], to: 0))
         #expect(album.text == "cad")
-        // A member that the request itself has placed there counts.
+        // A member that an earlier step of the request has inserted is moved.
         try album.edit("cad", .insert(album.members("x"), at: [1]), .move(from: [1], to: 3))
         #expect(album.text == "cadx")
     }
@@ -107,7 +107,7 @@ struct MemberEditPlanTests {
         var library = InMemoryLibrary()
         let ids = try (1...4).map { try library.add($0) }
         let members = ids.map { ObjectReference.id($0) }
-        let (_, placed) = try library.perform([
+        let (_, placeholders) = try library.perform([
             PreparedChange(.createCollection(.init(ref: "c", title: "A", add: Array(members[0...2])))),
             PreparedChange(
                 .updateCollection(
@@ -119,9 +119,9 @@ struct MemberEditPlanTests {
             PreparedChange(.createCollection(.init(ref: "d", title: "B", parent: .placeholder("f")))),
             PreparedChange(.updateList(.init(id: .placeholder("f"), edits: [.move(from: [0], to: 1)]))),
         ])
-        let made = { (name: String) in try #require(placed[name]) }
-        #expect(library.members(of: try made("c"), limit: 9) == [ids[1], ids[3], ids[2], ids[0]])
-        #expect(library.children(of: try made("f")).map(\.id) == [try made("d"), try made("g")])
+        let id = { (name: String) in try #require(placeholders[name]) }
+        #expect(library.members(of: try id("c"), limit: 9) == [ids[1], ids[3], ids[2], ids[0]])
+        #expect(library.children(of: try id("f")).map(\.id) == [try id("d"), try id("g")])
     }
 
     @Test(.spec("S-84")) func `each step of a request sees the result of the earlier ones`() throws {
@@ -152,8 +152,8 @@ struct MemberEditPlanTests {
         for _ in 0..<TestEnvironment.rounds(60) {
             let seen = album.text
             var list = Array(seen)
-            func indexes(_ most: Int, _ count: Int) -> [Int] {
-                Array((0..<most).shuffled(using: &random).prefix(count)).sorted()
+            func indexes(_ limit: Int, _ count: Int) -> [Int] {
+                Array((0..<limit).shuffled(using: &random).prefix(count)).sorted()
             }
             let others = letters.filter { !list.contains($0) }.shuffled(using: &random)
             switch Int.random(in: 0..<4, using: &random) {
@@ -190,12 +190,12 @@ struct MemberEditPlanTests {
         var library = InMemoryLibrary()
         var ids: [ObjectID] = []
         for depth in 0..<5 {
-            let (_, made) = try library.perform([
+            let (_, placeholders) = try library.perform([
                 PreparedChange(
                     .createList(.init(ref: "f", title: "\(depth)", parent: ids.last.map { .id($0) }))
                 )
             ])
-            ids.append(try #require(made["f"]))
+            ids.append(try #require(placeholders["f"]))
         }
         #expect(ids.dropFirst().map { library.list($0)?.parent } == ids.dropLast().map { $0 })
         for folder in [ids[0], ids[4]] {
@@ -213,23 +213,23 @@ struct MemberEditPlanTests {
     @Test(.spec("S-80")) func `deleting a folder deletes its albums, and the assets stay`() throws {
         var library = InMemoryLibrary()
         let asset = try library.add(1)
-        let (_, made) = try library.perform([
+        let (_, placeholders) = try library.perform([
             PreparedChange(.createList(.init(ref: "outer", title: "Outer"))),
             PreparedChange(.createList(.init(ref: "inner", title: "Inner", parent: .placeholder("outer")))),
             PreparedChange(
                 .createCollection(.init(ref: "c", title: "C", add: [.id(asset)], parent: .placeholder("inner")))
             ),
         ])
-        let outer = try #require(made["outer"])
+        let outer = try #require(placeholders["outer"])
         try library.perform(.deleteLists(.init(ids: [outer])))
         #expect(library.snapshot.lists.keys.map { $0 } == [.root] && library.snapshot.collections.isEmpty)
         #expect(library.asset(asset)?.memberships.isEmpty == true && library.list(.root)?.childCount == 0)
     }
 
-    @Test func `deleting a folder passes over each of its children once`() throws {
+    @Test func `deleting a folder queries each of its children once`() throws {
         var library = InMemoryLibrary()
-        let (_, made) = try library.perform([PreparedChange(.createList(.init(ref: "f", title: "F")))])
-        let folder = try #require(made["f"])
+        let (_, placeholders) = try library.perform([PreparedChange(.createList(.init(ref: "f", title: "F")))])
+        let folder = try #require(placeholders["f"])
         try library.perform(
             (0..<100).map { PreparedChange(.createCollection(.init(title: "\($0)", parent: .id(folder)))) }
         )
@@ -242,13 +242,13 @@ struct MemberEditPlanTests {
         for isReversed in [false, true] {
             var library = InMemoryLibrary()
             let asset = try library.add(1)
-            let (_, made) = try library.perform([
+            let (_, placeholders) = try library.perform([
                 PreparedChange(.createList(.init(ref: "outer", title: "Outer"))),
                 PreparedChange(.createList(.init(ref: "inner", title: "Inner", parent: .placeholder("outer")))),
                 PreparedChange(.createCollection(.init(ref: "c", title: "C"))),
             ])
-            let folders = try ["outer", "inner"].map { try #require(made[$0]) }
-            let album = try #require(made["c"])
+            let folders = try ["outer", "inner"].map { try #require(placeholders[$0]) }
+            let album = try #require(placeholders["c"])
             try library.perform(
                 .deleteLists(.init(ids: isReversed ? folders.reversed() : folders)),
                 .deleteCollections(.init(ids: [album, album])),
@@ -266,8 +266,8 @@ struct MemberEditPlanTests {
         var library = InMemoryLibrary()
         var ids: [ObjectID] = []
         for number in 0..<4 { ids.append(try library.addAlbum("\(number)")) }
-        let (_, made) = try library.perform([PreparedChange(.createList(.init(ref: "f", title: "F")))])
-        ids.append(try #require(made["f"]))
+        let (_, placeholders) = try library.perform([PreparedChange(.createList(.init(ref: "f", title: "F")))])
+        ids.append(try #require(placeholders["f"]))
         func edit(_ list: ObjectID, _ edits: MemberEdit...) throws {
             let seen = SnapshotList(library.children(of: list).map(\.id))
             try library.perform([PreparedChange(.updateList(.init(id: .id(list), edits: edits)), snapshot: seen)])

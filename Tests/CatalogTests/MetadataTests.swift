@@ -12,7 +12,7 @@ import Testing
 
 @testable import Catalog
 
-/// Metadata that people search by, from the file to the fetch, and files of earlier versions that are read again.
+/// Tests of searchable metadata, from the file to the fetch, and of files of earlier versions that are read again.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct MetadataTests {
     let folder: TemporaryFolder
@@ -38,40 +38,46 @@ struct MetadataTests {
     }
 
     @Test(.spec("S-03", "S-20", "S-21"))
-    func `metadata of a file are stored, found, sorted by, and in the record`() async throws {
+    func `the metadata of a file is stored, searchable, sortable, and part of the record`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let photos = [
                 Self.photo(1, aperture: 28, city: "Zürich"), Self.photo(2, aperture: 14), image(3),
             ]
-            let made = try await catalog.importImages(photos)
-            let metadata = try #require(try await catalog.asset(made[0]).metadata)
+            let importedIDs = try await catalog.importImages(photos)
+            let metadata = try #require(try await catalog.asset(importedIDs[0]).metadata)
             #expect((metadata.aperture, metadata.exposureTime, metadata.iso) == (2.8, 0.004, 400))
             #expect((metadata.focalLength, metadata.focalLengthIn35mm, metadata.flash) == (50, 75, .fired))
             #expect(metadata.city == "Zürich")
-            #expect(try await catalog.asset(made[2]).metadata == nil)
-            #expect(try await ids(catalog, "aperture <= 2") == [made[1]])
+            #expect(try await catalog.asset(importedIDs[2]).metadata == nil)
+            #expect(try await ids(catalog, "aperture <= 2") == [importedIDs[1]])
             #expect(
-                try await ids(catalog, "metadata.exposureTime == 0.004 AND flash == 'fired'") == [made[0], made[1]]
+                try await ids(catalog, "metadata.exposureTime == 0.004 AND flash == 'fired'") == [
+                    importedIDs[0], importedIDs[1],
+                ]
             )
-            #expect(try await ids(catalog, "city ==[cd] 'zurich'") == [made[0]])
-            #expect(try await ids(catalog, "city == nil") == [made[1], made[2]])
-            #expect(try await ids(catalog, "TRUEPREDICATE", sort: "aperture") == [made[1], made[0], made[2]])
+            #expect(try await ids(catalog, "city ==[cd] 'zurich'") == [importedIDs[0]])
+            #expect(try await ids(catalog, "city == nil") == [importedIDs[1], importedIDs[2]])
+            #expect(
+                try await ids(catalog, "TRUEPREDICATE", sort: "aperture") == [
+                    importedIDs[1], importedIDs[0], importedIDs[2],
+                ]
+            )
             let record = try #require(try await catalog.history().last)
             #expect(record.assets.contains { $0.after?.metadata == metadata })
             // A change of another property does not change the metadata.
-            try await catalog.perform([.updateAsset(.init(id: .id(made[0]), set: AssetPatch(isFavorite: true)))])
-            #expect(try await catalog.asset(made[0]).metadata == metadata)
-            try await catalog.perform([.deleteAssets(.init(ids: [made[0]]))])
+            try await catalog.perform([.updateAsset(.init(id: .id(importedIDs[0]), set: AssetPatch(isFavorite: true)))])
+            #expect(try await catalog.asset(importedIDs[0]).metadata == metadata)
+            try await catalog.perform([.deleteAssets(.init(ids: [importedIDs[0]]))])
             #expect(try await ids(catalog, "city != nil") == [])
         }
     }
 
     @Test(.spec("S-03"))
-    func `a date that is only a modification date, or in the time zone of its place, says so until it is set`()
+    func `a date that is only a modification date, or whose time zone was derived, is marked until it is set`()
         async throws
     {
         try await CatalogFixture.with(folder) { catalog in
-            let placed = TestImages.jpeg(
+            let located = TestImages.jpeg(
                 width: 32,
                 height: 24,
                 date: "2024:06:01 12:30:00",
@@ -79,28 +85,28 @@ struct MetadataTests {
                 longitude: 13.4,
                 seed: 2
             )
-            let made = try await catalog.importImages([
-                Self.photo(1, aperture: 28, modified: "2020:01:02 03:04:05"), placed,
+            let importedIDs = try await catalog.importImages([
+                Self.photo(1, aperture: 28, modified: "2020:01:02 03:04:05"), located,
             ])
-            let (modified, derived) = (try await catalog.asset(made[0]), try await catalog.asset(made[1]))
+            let (modified, derived) = (try await catalog.asset(importedIDs[0]), try await catalog.asset(importedIDs[1]))
             #expect(modified.creationDate != nil && modified.hasOnlyModificationDate)
             #expect(!modified.isCreationOffsetDerived)
             #expect(derived.creationOffset == 7200 && derived.isCreationOffsetDerived)
             #expect(!derived.hasOnlyModificationDate)
-            #expect(try await ids(catalog, "hasOnlyModificationDate == TRUE") == [made[0]])
-            #expect(try await ids(catalog, "isCreationOffsetDerived == TRUE") == [made[1]])
+            #expect(try await ids(catalog, "hasOnlyModificationDate == TRUE") == [importedIDs[0]])
+            #expect(try await ids(catalog, "isCreationOffsetDerived == TRUE") == [importedIDs[1]])
             try await catalog.perform([
-                .updateAsset(.init(id: .id(made[0]), set: AssetPatch(creationDate: .some(7)))),
-                .updateAsset(.init(id: .id(made[1]), set: AssetPatch(creationOffset: .some(3600)))),
+                .updateAsset(.init(id: .id(importedIDs[0]), set: AssetPatch(creationDate: .some(7)))),
+                .updateAsset(.init(id: .id(importedIDs[1]), set: AssetPatch(creationOffset: .some(3600)))),
             ])
-            #expect(try await catalog.asset(made[0]).hasOnlyModificationDate == false)
-            #expect(try await catalog.asset(made[1]).isCreationOffsetDerived == false)
+            #expect(try await catalog.asset(importedIDs[0]).hasOnlyModificationDate == false)
+            #expect(try await catalog.asset(importedIDs[1]).isCreationOffsetDerived == false)
         }
     }
 
     // MARK: Libraries of earlier versions
 
-    /// Makes a library as the schema before metadata had it.
+    /// Changes a library back to the schema before metadata.
     private static func downgrade(_ library: String) throws {
         let queue = try DatabaseQueue(path: library + "/library.sqlite")
         try queue.write { database in
@@ -118,6 +124,7 @@ struct MetadataTests {
         try queue.close()
     }
 
+    /// Waits until the files of earlier versions were read; returns the metrics.
     private static func waitUntilRead(_ catalog: CatalogFixture) async throws -> JSONObject {
         while true {
             let metrics = catalog.service.rereader.metrics
@@ -127,7 +134,7 @@ struct MetadataTests {
     }
 
     @Test(.onlySQLite, .spec("T-47"))
-    func `motion photos of an earlier version get their video, and clients hear of it`() async throws {
+    func `motion photos of an earlier version get their video as a resource`() async throws {
         let video = TestVideos.video(brand: "mp42", duration: 2000)
         let photo = TestMotionPhotos.jpeg(.container, video: video)
         var id = ObjectID.none
@@ -156,7 +163,7 @@ struct MetadataTests {
     }
 
     @Test(.onlySQLite, .spec("S-33", "T-45"))
-    func `photos of an earlier version are marked that have a gain map, and no others`() async throws {
+    func `of the photos of an earlier version only those with a gain map are marked`() async throws {
         let metadata = try #require(
             GainMapMetadata(channels: [.init(maximum: 2)], baseHeadroom: 0, alternateHeadroom: 2)
         )
@@ -185,7 +192,8 @@ struct MetadataTests {
         }
     }
 
-    @Test(.onlySQLite) func `a sidecar's metadata stay where a file without any is read again`() async throws {
+    @Test(.onlySQLite)
+    func `the metadata of a sidecar is kept when a file without metadata is read again`() async throws {
         var id = ObjectID.none
         try await CatalogFixture.with(folder) { catalog in
             let (photo, sidecar) = (NewResource(source: .attachment(0)), NewResource(source: .attachment(1)))
@@ -210,21 +218,22 @@ struct MetadataTests {
         }
     }
 
-    @Test(.onlySQLite) func `files of an earlier version are read again, and what clients set stays`() async throws {
-        var made: [ObjectID] = []
+    @Test(.onlySQLite)
+    func `files of an earlier version are read again, and values that clients have set are kept`() async throws {
+        var importedIDs: [ObjectID] = []
         var before: [Asset] = []
         try await CatalogFixture.with(folder) { catalog in
-            made = try await catalog.importImages([
+            importedIDs = try await catalog.importImages([
                 Self.photo(1, aperture: 28, modified: "2020:01:02 03:04:05"),
                 Self.photo(1, aperture: 14, modified: "2020:01:02 03:04:05"), image(3),
                 Self.photo(4, aperture: 56),
             ])
             let set = AssetPatch(creationDate: .some(7), caption: .some("Mine"), rating: 4, keywords: ["own"])
-            try await catalog.perform([.updateAsset(.init(id: .id(made[1]), set: set))])
-            for id in made { before.append(try await catalog.asset(id)) }
+            try await catalog.perform([.updateAsset(.init(id: .id(importedIDs[1]), set: set))])
+            for id in importedIDs { before.append(try await catalog.asset(id)) }
         }
         try Self.downgrade(folder.file("library"))
-        // A file that is missing is left out.
+        // A missing file is skipped.
         let missing = try #require(before[3].originalResource).digest
         try FileManager.default.removeItem(
             atPath: folder.file("library/resources/\(missing.prefix(2))/\(missing.dropFirst(2).prefix(2))/\(missing)")
@@ -232,18 +241,18 @@ struct MetadataTests {
         try await CatalogFixture.with(folder) { catalog in
             let metrics = try await Self.waitUntilRead(catalog)
             #expect(metrics["files"] == 4 && metrics["unreadable"] == 1)
-            for (id, old) in zip(made, before).dropLast() {
+            for (id, old) in zip(importedIDs, before).dropLast() {
                 let asset = try await catalog.asset(id)
                 var expected = old
                 expected.revision = asset.revision
-                #expect(asset == expected, "the same as if it were imported now")
+                #expect(asset == expected, "the asset is the same as if it were imported now")
             }
-            #expect(try await catalog.asset(made[1]).metadata?.aperture == 1.4)
-            #expect(try await catalog.asset(made[0]).hasOnlyModificationDate)
+            #expect(try await catalog.asset(importedIDs[1]).metadata?.aperture == 1.4)
+            #expect(try await catalog.asset(importedIDs[0]).hasOnlyModificationDate)
             // The first two have the same image.
-            #expect(try await catalog.call(FetchDuplicates()).groups.map(\.assets) == [Array(made.prefix(2))])
+            #expect(try await catalog.call(FetchDuplicates()).groups.map(\.assets) == [Array(importedIDs.prefix(2))])
             let again = try await catalog.history().filter { $0.origin.identity == "examiner" }
-            #expect(again.map { $0.assets.map(\.id) } == [Array(made.prefix(3))], "one transaction")
+            #expect(again.map { $0.assets.map(\.id) } == [Array(importedIDs.prefix(3))], "one transaction")
             // Newly imported files are not read again.
             _ = try await catalog.importImages([Self.photo(9, aperture: 20)])
             #expect(catalog.service.rereader.metrics["files"] == 4)
@@ -268,11 +277,11 @@ struct MetadataTests {
         return records
     }
 
-    @Test(.onlySQLite) func `reading again continues after a kill, keeps its rate, and touches each asset once`()
+    @Test(.onlySQLite) func `reading again continues after a kill, keeps its rate, and changes each asset once`()
         async throws
     {
         let count = MetadataRereader.batch * 3
-        // The first start pauses for 25 seconds after each batch, so that it is seen and killed in its first pause.
+        // The first start pauses for 25 seconds after each batch, so that it is killed in its first pause.
         let services = try SafelightFixture("reread", environment: ["SAFELIGHT_REREAD_RATE": "1"])
         try services.start([.catalog])
         var library = try services.library()
@@ -293,15 +302,15 @@ struct MetadataTests {
         #expect(try await Self.records(1, after: imported, of: library)[0].assets.count == MetadataRereader.batch)
         let status = try services.safelight(["status", "catalog"]).output
         #expect(status.contains("of \(count) files of earlier versions read again"), "\(status)")
-        #expect(try await library.currentToken().token.sequence == imported.sequence + 1, "it keeps its rate")
+        #expect(try await library.currentToken().token.sequence == imported.sequence + 1, "reading keeps its rate")
         services.killHard(.catalog)
         var environment = services.environment
         environment["SAFELIGHT_REREAD_RATE"] = "10000"
         let program = try RunningProgram("catalog", ["--ready-fd", "1"], environment: environment)
         #expect(program.waitForOutput("ready"), "\(program.errorText)")
         let records = try await Self.records(3, after: imported, of: library)
-        let touched = records.flatMap { $0.assets.map(\.id) }
-        #expect(touched.count == count && Set(touched).count == count)
+        let changed = records.flatMap { $0.assets.map(\.id) }
+        #expect(changed.count == count && Set(changed).count == count)
         #expect(records.allSatisfy { $0.origin.identity == "examiner" && $0.assets.count <= MetadataRereader.batch })
         var fetch = FetchDescription(.assets)
         fetch.predicate = "aperture == 2.8"

@@ -7,7 +7,7 @@ import TestSupport
 enum NaiveFetch {
     /// Returns the identifiers of the result, in order.
     static func ids(_ fetch: JSON, of assets: [JSON]) -> [String] {
-        let passing = assets.filter { belongs($0, fetch) }.sorted { stands($0, before: $1, fetch) }
+        let passing = assets.filter { belongs($0, fetch) }.sorted { isOrdered($0, before: $1, fetch) }
         let shown = passing.dropFirst(Int(fetch["offset"]?.intValue ?? 0))
         let limit = Int(fetch["limit"]?.intValue ?? 0)
         return (limit > 0 ? shown.prefix(limit) : shown).map { $0["id"]?.stringValue ?? "" }
@@ -18,16 +18,18 @@ enum NaiveFetch {
     private static func belongs(_ asset: JSON, _ fetch: JSON) -> Bool {
         if (asset["trashedDate"] != nil) != (fetch["inTrash"] == true) { return false }
         if let ids = fetch["ids"]?.arrayValue, !ids.contains(asset["id"] ?? .null) { return false }
-        if let burst = fetch["burstIdentifier"], !same(asset["burstIdentifier"], burst) { return false }
+        if let burst = fetch["burstIdentifier"], !isEqual(asset["burstIdentifier"], burst) { return false }
         if let album = fetch["in"]?.stringValue, !isMember(asset, of: album) { return false }
         if asset["isHidden"] == true, fetch["includeHidden"] != true { return false }
         if asset["burstIdentifier"] != nil, fetch["includeAllBurstAssets"] != true, asset["representsBurst"] != true,
-            !has(asset["burstSelectionTypes"], BurstSelectionTypes.names.map { ($0.name, $0.bit) }, 2)
+            !hasBit(asset["burstSelectionTypes"], BurstSelectionTypes.names.map { ($0.name, $0.bit) }, 2)
         {
             return false
         }
         let sources = SourceType.allCases.map { ($0.rawValue, $0.number) }
-        if let wanted = fetch["sourceTypes"], number(wanted, sources) & number(asset["sourceType"] ?? 0, sources) == 0 {
+        if let sourceTypes = fetch["sourceTypes"],
+            number(sourceTypes, sources) & number(asset["sourceType"] ?? 0, sources) == 0
+        {
             return false
         }
         if let type = fetch["mediaType"], asset["mediaType"] != type { return false }
@@ -39,7 +41,7 @@ enum NaiveFetch {
             return key(asset, in: album) != nil
         }
         func isOfSubtype(_ bit: Int) -> Bool {
-            has(asset["mediaSubtypes"], MediaSubtypes.names.map { ($0.name, $0.bit) }, bit)
+            hasBit(asset["mediaSubtypes"], MediaSubtypes.names.map { ($0.name, $0.bit) }, bit)
         }
         switch smart.rawValue {
         case 200:
@@ -85,11 +87,11 @@ enum NaiveFetch {
         (asset["memberships"]?.arrayValue ?? []).first { $0["collection"]?.stringValue == album }?["key"]
     }
 
-    private static func same(_ left: JSON?, _ right: JSON) -> Bool {
+    private static func isEqual(_ left: JSON?, _ right: JSON) -> Bool {
         Array((left?.stringValue ?? "").utf8) == Array((right.stringValue ?? "").utf8)
     }
 
-    private static func has(_ value: JSON?, _ names: [(String, Int)], _ bit: Int) -> Bool {
+    private static func hasBit(_ value: JSON?, _ names: [(String, Int)], _ bit: Int) -> Bool {
         number(value ?? 0, names) & bit != 0
     }
 
@@ -100,7 +102,7 @@ enum NaiveFetch {
 
     // MARK: Order
 
-    private static func stands(_ left: JSON, before right: JSON, _ fetch: JSON) -> Bool {
+    private static func isOrdered(_ left: JSON, before right: JSON, _ fetch: JSON) -> Bool {
         var keys: [(left: JSON, right: JSON, isAscending: Bool)] = []
         let sort = fetch["sort"]?.arrayValue ?? []
         for part in sort {
@@ -113,8 +115,8 @@ enum NaiveFetch {
             )
         }
         if sort.isEmpty, let ids = fetch["ids"]?.arrayValue {
-            func place(_ asset: JSON) -> JSON { JSON(ids.firstIndex(of: asset["id"] ?? .null) ?? -1) }
-            keys.append((place(left), place(right), true))
+            func position(_ asset: JSON) -> JSON { JSON(ids.firstIndex(of: asset["id"] ?? .null) ?? -1) }
+            keys.append((position(left), position(right), true))
         } else if sort.isEmpty, let album = fetch["in"]?.stringValue, key(left, in: album) != nil {
             keys.append((key(left, in: album) ?? .null, key(right, in: album) ?? .null, true))
         } else if sort.isEmpty {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Catalog
 
-/// Tests of the documented sort orders, page by page: correct, and without reading the whole library.
+/// Tests that pages in the documented sort orders are correct, and are read without scanning the whole library.
 @Suite(.timeLimit(.minutes(2)))
 struct OrderTests {
     /// The keys that PhotoKit documents for assets, and `addedDate` and `contentModificationDate`.
@@ -56,7 +56,7 @@ struct OrderTests {
     }
 
     @Test(.spec("S-20", "S-21", "S-22"))
-    func `pages in every documented order are those of the whole result, also after changes`() async throws {
+    func `pages in every documented order are parts of the whole result, also after changes`() async throws {
         var library = RandomLibrary(named: "pages in order")
         let fixture = try StoreFixture()
         var assets = (0..<(TestEnvironment.rounds(1) > 1 ? 1500 : 400)).map { library.asset($0) }
@@ -66,7 +66,7 @@ struct OrderTests {
         for index in assets.indices where index.isMultiple(of: 4) {
             var after = library.asset(index)
             after.id = assets[index].id
-            // Often the keywords stay and only the columns copied to them change.
+            // For half of the assets the keywords stay the same, and only the columns copied to them change.
             if index.isMultiple(of: 8) { after.keywords = assets[index].keywords }
             changes.append(EntityChange(before: assets[index], after: after))
             assets[index] = after

@@ -30,8 +30,8 @@ struct PairTests {
                 originalFilename: names.indices.contains(index) ? names[index] : nil
             )
         }
-        let beside = sidecar.map { _ in NewResource(source: .attachment(resources.count)) }
-        let request = ChangeRequest.createAsset(.init(ref: "a", resources: new, sidecar: beside))
+        let sidecarResource = sidecar.map { _ in NewResource(source: .attachment(resources.count)) }
+        let request = ChangeRequest.createAsset(.init(ref: "a", resources: new, sidecar: sidecarResource))
         return ([request], resources.map(\.1) + (sidecar.map { [$0] } ?? []))
     }
 
@@ -46,7 +46,7 @@ struct PairTests {
         return (try #require(result.id("a")), result.duplicates.contains("a"))
     }
 
-    /// Returns bytes that begin like a RAW file, with a size and nothing else.
+    /// Returns the first bytes of a RAW file without its image; the other bytes depend on the seed.
     private static func raw(_ seed: UInt8 = 0) -> Bytes {
         Array("FUJIFILMCCD-RAW 0201FF383501".utf8) + [UInt8](repeating: seed, count: 100)
     }
@@ -102,9 +102,9 @@ struct PairTests {
             for base in [OriginalChoice.raw, .compressed] {
                 try await catalog.perform([.revertAsset(.init(id: id, base: base))])
                 #expect(try await catalog.asset(id).originalResourceChoice == base)
-                let given = try await catalog.call(IDsToCloud(ids: [id])).mappings
-                #expect(given[id.text] == CloudMappings.found(photo))
-                // A program may have the identifier of the RAW file, from a version that gave it.
+                let mappings = try await catalog.call(IDsToCloud(ids: [id])).mappings
+                #expect(mappings[id.text] == CloudMappings.found(photo))
+                // A program may have the identifier of the RAW file, from a version that returned it.
                 for found in [try await catalog.call(request), try await fetches.toLocal(request, view: view)] {
                     #expect(found.mappings[photo] == CloudMappings.found(id.text), "\(base)")
                     #expect(found.mappings[raw] == CloudMappings.found(id.text), "\(base)")
@@ -123,7 +123,8 @@ struct PairTests {
         }
     }
 
-    @Test(.spec("T-21", "P-23")) func `a moved file that an existing asset cannot be given stays`() async throws {
+    @Test(.spec("T-21", "P-23"))
+    func `a moved file that an existing asset cannot be given is not removed`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let (id, _) = try await Self.importFiles(catalog, [(.photo, image(1)), (.alternatePhoto, Self.raw())])
             let photo = try folder.write(image(1), to: "in/p.jpg")
@@ -159,12 +160,12 @@ struct PairTests {
                 #expect(error?.errorCode == .resourcesDisagree, "\(resources.map(\.0)): \(String(describing: error))")
                 #expect(error?.data["request"]?.intValue == 0)
             }
-            let taken = try await catalog.assets()
-            #expect(taken.isEmpty)
+            let assets = try await catalog.assets()
+            #expect(assets.isEmpty)
         }
     }
 
-    @Test func `a photo and its raw file are one shot by their moments, or else by their clocks`() {
+    @Test func `a photo and its RAW file are one shot by their times in UTC, or else by their local times`() {
         let (noon, hour): (Int64, Int64) = (1_717_245_000_000_000, 3_600_000_000)
         func facts(_ date: Int64, _ change: (inout ExtractedMetadata) -> Void = { _ in }) -> ExtractedMetadata {
             var facts = ExtractedMetadata()
@@ -176,7 +177,7 @@ struct PairTests {
         let own = facts(noon - 2 * hour) { $0.creationOffset = 7200 }
         let utc = facts(noon - 2 * hour) { $0.creationOffset = 0 }
         let west = facts(noon - hour) { $0.creationOffset = 3600 }
-        let moment = facts(noon - 2 * hour) { $0.isMoment = true }
+        let instant = facts(noon - 2 * hour) { $0.isInstant = true }
         let changed = facts(noon + 50 * hour) { $0.isModificationDate = true }
         let placed = facts(noon - 2 * hour) {
             $0.creationOffset = 7200
@@ -184,7 +185,8 @@ struct PairTests {
         }
         let cases: [(photo: ExtractedMetadata, raw: ExtractedMetadata, isPair: Bool)] = [
             (own, clock, true), (clock, own, true), (placed, clock, true), (clock, placed, true), (own, placed, true),
-            (own, utc, true), (own, moment, true), (clock, moment, true), (changed, clock, true), (own, changed, true),
+            (own, utc, true), (own, instant, true), (clock, instant, true), (changed, clock, true),
+            (own, changed, true),
             (own, west, false), (utc, clock, false), (placed, utc, false), (clock, facts(noon + 2_000_000), false),
         ]
         for (index, pair) in cases.enumerated() {
@@ -279,15 +281,15 @@ struct PairTests {
             let sidecar = Self.sidecar(text, inside: words)
             let dated = image(1, date: "2024:06:01 12:30:00")
             let (first, _) = try await Self.importFiles(catalog, [(.photo, dated)], sidecar: sidecar)
-            let one = try await catalog.asset(first)
-            #expect((one.rating, one.keywords) == (3, ["sea"]))
-            #expect(one.creationDate == 1_717_245_000_000_000)
+            let asset = try await catalog.asset(first)
+            #expect((asset.rating, asset.keywords) == (3, ["sea"]))
+            #expect(asset.creationDate == 1_717_245_000_000_000)
             let (second, _) = try await Self.importFiles(catalog, [(.photo, image(2))], sidecar: sidecar)
             #expect(try await catalog.asset(second).creationDate == 978_307_200_000_000)
         }
     }
 
-    @Test func `a sidecar that was exported with a photo has the truth about it`() async throws {
+    @Test func `a sidecar that was exported with a photo replaces all of its metadata`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let photo = TestImages.jpeg(date: "2024:06:01 12:30:00", latitude: 52.5, longitude: 13.4, seed: 7)
             let own = """
@@ -299,16 +301,15 @@ struct PairTests {
                 let (id, _) = try await Self.importFiles(catalog, [(.photo, photo)], sidecar: Self.sidecar(text))
                 return try await catalog.asset(id)
             }
-            let one = try await asset(photo, original: photo)
-            #expect((one.creationDate, one.creationOffset, one.rating) == (978_303_600_000_000, 3600, 1))
-            #expect(one.location == nil)
-            let changed = photo + [0]
-            let two = try await asset(changed, original: photo)
-            #expect(two.creationDate == 1_717_237_800_000_000 && two.location != nil)
+            let exported = try await asset(photo, original: photo)
+            #expect((exported.creationDate, exported.creationOffset, exported.rating) == (978_303_600_000_000, 3600, 1))
+            #expect(exported.location == nil)
+            let changed = try await asset(photo + [0], original: photo)
+            #expect(changed.creationDate == 1_717_237_800_000_000 && changed.location != nil)
         }
     }
 
-    @Test func `a photo without metadata has those of its raw file`() async throws {
+    @Test func `a photo without metadata has the metadata of its RAW file`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let plain = TestImages.jpeg(width: 64, height: 48, orientation: 1, exif: nil, seed: 3)
             let raw = TestRaw.dng(width: 64, height: 48)
@@ -352,8 +353,8 @@ struct PairTests {
                     sidecar: NewResource(source: .path("/proc/self/environ"))
                 )
             )
-            let fenced = await rpcError { try await catalog.perform([request], attachments: [image(1)]) }
-            #expect(fenced != nil)
+            let refused = await rpcError { try await catalog.perform([request], attachments: [image(1)]) }
+            #expect(refused != nil)
         }
     }
 }

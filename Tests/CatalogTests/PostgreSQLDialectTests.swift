@@ -9,7 +9,7 @@ import Testing
 
 @testable import Catalog
 
-/// The translation of statements to PostgreSQL, and its tables.
+/// Tests of the translation of statements to PostgreSQL, and of its tables.
 @Suite(.timeLimit(.minutes(1)))
 struct PostgreSQLDialectTests {
     @Test(arguments: [
@@ -30,7 +30,7 @@ struct PostgreSQLDialectTests {
     }
 
     @Test(arguments: ["city == nil", "title == nil", "NOT software == nil"])
-    func `a missing text is found beside a keyword without the plus of SQLite`(condition: String) throws {
+    func `a condition for a missing text is translated without SQLite's unary plus`(condition: String) throws {
         let lowering = PredicateLowering(table: .asset, isRowByRow: true, dialect: .postgresql)
         let lowered = lowering.lower(try Predicate(format: condition, of: .asset).root)
         #expect(!PostgreSQLDialect.translate(lowered.text).contains("+"))
@@ -49,16 +49,16 @@ struct PostgreSQLDialectTests {
     func `the keywords of a limited view are tested for each asset`(condition: String) throws {
         let lowering = PredicateLowering(table: .asset, isListed: true, dialect: .postgresql)
         let lowered = lowering.lower(try Predicate(format: condition, of: .asset).root)
-        // Without the offset PostgreSQL makes a join, which reads the keywords of all assets by their index.
+        // Without the offset PostgreSQL would use a join, which reads the keywords of all assets by their index.
         #expect(PostgreSQLDialect.translate(lowered.text).contains(" OFFSET 0))"))
     }
 
-    @Test func `a password is in no text about an address`() {
+    @Test func `a text about an address does not contain the password`() {
         let hidden = PostgreSQLLibraryDatabase.withoutPassword("postgresql://me:secret@host/db?password=secret&a=b")
         #expect(!hidden.contains("secret") && hidden.contains("//me:") && hidden.contains("@host/db"))
     }
 
-    @Test func `the advice about a server that cannot be used follows from its answer`() {
+    @Test func `the advice about a server that cannot be used follows from its error message`() {
         func text(_ message: String) -> String {
             let error = PostgreSQLError(.disconnected, message)
             return PostgreSQLLibraryDatabase.offline(error, at: "postgresql://host/db").message

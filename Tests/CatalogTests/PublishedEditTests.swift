@@ -37,7 +37,7 @@ struct PublishedEditTests {
         try library.perform([PreparedChange(request)], for: publisher).0
     }
 
-    @Test func `each state of an edit is one record, and repeating it makes none`() throws {
+    @Test func `each state of an edit is recorded once, and a repeated request adds no record`() throws {
         var library = InMemoryLibrary()
         let accepted = try perform(&library, accept("e1", after: "e0"))
         #expect(accepted.edits == [PublishedEdit(id: "e1", asset: subject, state: .accepted, predecessor: "e0")])
@@ -46,7 +46,10 @@ struct PublishedEditTests {
         let failed = try perform(&library, fail("e1"))
         #expect(failed.edits.first?.state == .failed && failed.edits.first?.errorName == "worker_crashed")
         #expect(try perform(&library, fail("e1")).edits.isEmpty)
-        #expect(try perform(&library, accept("e1", after: "e0")).edits.isEmpty, "a finished edit that is sent again")
+        #expect(
+            try perform(&library, accept("e1", after: "e0")).edits.isEmpty,
+            "a finished edit that is sent again is not accepted again"
+        )
         #expect(library.sequence == 2)
         #expect(library.publishedEdit("e1", of: "key:ann")?.content == [])
     }
@@ -93,7 +96,7 @@ struct PublishedEditTests {
         let again = #expect(throws: RPCError.self) { try library.perform([edit("e1")], for: "key:ann") }
         #expect(again?.errorCode == .conflict && again?.data["state"] == "applied")
         #expect(throws: RPCError.self) { try perform(&library, fail("e1", asset)) }
-        // It was never accepted for another asset.
+        // The edit e2 was accepted for another asset.
         let other = try library.add(2)
         _ = try perform(&library, accept("e2", other))
         #expect(throws: RPCError.self) { try library.perform([edit("e2")], for: "key:ann") }
@@ -151,7 +154,7 @@ struct PublishedEditTests {
         }
     }
 
-    @Test func `only services record edits and see those of other clients`() async throws {
+    @Test func `clients that are not services cannot record edits`() async throws {
         let folder = try TemporaryFolder("edits")
         try await CatalogFixture.with(folder) { catalog in
             let error = await rpcError { try await catalog.perform([accept("e1")]) }

@@ -24,13 +24,13 @@ struct QuarantineTests {
         )
     }
 
-    @Test func `one failure is tolerated, two are quarantined, and lifting removes the entry`() async throws {
+    @Test func `bytes are quarantined after the second failure, and lifting removes the entry`() async throws {
         let fixture = try StoreFixture()
         let quarantine = try await Quarantine(store: fixture.store, services: .noServices, now: { 7 })
-        #expect(try await quarantine.report(fault(digest)).isSetAside == false)
+        #expect(try await quarantine.report(fault(digest)).isQuarantined == false)
         #expect(quarantine.entry(digest) == nil)
         let second = try await quarantine.report(fault(digest))
-        #expect(second.isSetAside && second.failures == 2)
+        #expect(second.isQuarantined && second.failures == 2)
         let entry = try #require(quarantine.entry(digest))
         #expect((entry.failures, entry.reason, entry.service, entry.date) == (2, "signal 11", "editor", 7))
         #expect(entry.rpcError(of: "a.jpg").errorCode == .quarantined)
@@ -44,10 +44,11 @@ struct QuarantineTests {
         #expect(try await after.report(fault(digest)).failures == 1)
     }
 
-    @Test func `two attempts of one request are enough, and a page marks the affected assets`() async throws {
+    @Test
+    func `two failures of one request quarantine the bytes, and a page has the entries of its assets`() async throws {
         let fixture = try StoreFixture()
         let quarantine = try await Quarantine(store: fixture.store, services: .noServices, now: { 7 })
-        #expect(try await quarantine.report(fault(digest, 2)).isSetAside)
+        #expect(try await quarantine.report(fault(digest, 2)).isQuarantined)
         var asset = Asset(id: .none)
         asset.resources = [
             AssetResource(type: .photo, digest: digest, size: 1, contentType: "public.jpeg"),
@@ -60,19 +61,19 @@ struct QuarantineTests {
 
     @Test func `the number of entries is bounded, and the latest are kept`() async throws {
         let fixture = try StoreFixture()
-        let kept = try await fixture.store.changeQuarantine { store in
+        let dates = try await fixture.store.changeQuarantine { store in
             for number in 0..<20 {
                 let digits = String(number, radix: 16)
                 let digest = String(repeating: "0", count: 64 - digits.count) + digits
                 _ = try store.add(
                     ReportWorkerFault(digest: digest, name: "n", reason: "r", service: "s", failures: 2),
                     date: Int64(number),
-                    most: 5
+                    maxEntries: 5
                 )
             }
             return try store.entries(atLeast: 1).map(\.date)
         }
-        #expect(kept == [19, 18, 17, 16, 15])
+        #expect(dates == [19, 18, 17, 16, 15])
     }
 
     @Test func `a repair whose follow-up was lost is completed by the next import of the bytes`() async throws {
@@ -83,7 +84,7 @@ struct QuarantineTests {
             let (resources, quarantine) = (catalog.service.resources, catalog.service.handler.quarantine)
             let mark = DamageReport(asset: id, digest: digest.text, damage: "damaged from row 8 of 24 on")
             _ = try await catalog.service.writer.perform(.marking([mark]))
-            #expect(try await quarantine.report(fault(digest.text, 2)).isSetAside)
+            #expect(try await quarantine.report(fault(digest.text, 2)).isQuarantined)
             #expect(chmod(resources.path(of: digest), 0o644) == 0)
             #expect(truncate(resources.path(of: digest), 100) == 0)
             // The catalog was killed when the file was replaced.
@@ -138,7 +139,7 @@ struct QuarantineTests {
             #expect(try await catalog.asset(id).originalResource?.damage == nil)
 
             rot(resources.path(of: digest))
-            #expect(try await quarantine.report(fault(digest.text, 2)).isSetAside)
+            #expect(try await quarantine.report(fault(digest.text, 2)).isQuarantined)
             let (uploads, name) = (catalog.service.uploads, "key:ann")
             let upload = try await uploads.begin(BeginUpload(), identity: name).upload
             _ = try await uploads.append(AppendUpload(upload: upload, offset: 0), [image(1)], identity: name)
@@ -157,10 +158,10 @@ struct QuarantineTests {
         let quarantine = try await Quarantine(store: fixture.store, services: services, now: { 7 })
         let refused = await rpcError { try await quarantine.report(fault(digest, 2), from: "key:ann") }
         #expect(refused?.errorCode == .accessDenied)
-        #expect(try await quarantine.report(fault(digest, 2), from: "key:editor").isSetAside)
+        #expect(try await quarantine.report(fault(digest, 2), from: "key:editor").isQuarantined)
     }
 
-    @Test func `the owner lifts the quarantine, also with a key`() throws {
+    @Test func `only the owner may lift the quarantine, on the host or with a key`() throws {
         let access = try #require(CatalogRequest.access(of: LiftQuarantine.method))
         let roles = Permission.Role.allCases.filter { Permission($0).allows(access) }
         #expect(roles == [.owner, .host])

@@ -13,7 +13,7 @@ struct QueryPlanTests {
         .spec("S-14", "P-18"),
         arguments: ["", "addedDate", "creationDate:desc", "modificationDate:desc"]
     )
-    func `a first page sorts nothing and scans no other rows`(order: String) async throws {
+    func `a first page is read without sorting and without scanning other rows`(order: String) async throws {
         let fixture = try StoreFixture()
         let parts = order.split(separator: ":")
         let sort =
@@ -32,7 +32,7 @@ struct QueryPlanTests {
         }
     }
 
-    /// The time of an index or a subquery with assets that are not on the list would grow with the number that match.
+    /// The time of an index or a subquery with assets that are not on the list would grow with the number of matches.
     @Test(.onlySQLite) func `a fetch of a limited view reads the listed assets and nothing of others`() async throws {
         let folder = try TemporaryFolder("plans")
         try generateLibrary(at: folder.file("one"), assets: 2000, ["--albums", "5", "--seed", "7"])
@@ -65,7 +65,7 @@ struct QueryPlanTests {
             }
             #expect(others == [], "\(fetch.json.text)")
         }
-        // Other assets in a moment make no difference: the moment is not looked up.
+        // The moment itself is not looked up, so it need not exist.
         let nowhere = try #require(Moment(key: moment.key ^ 1 << 50))
         let rows = try await fixture.store.read { reader in
             try reader.fetches.assetRows(try Fetch(.assets(.moment(nowhere))).limited(to: listed), .init())

@@ -22,6 +22,7 @@ struct RandomLibrary {
     /// Creates a library from the run's seed and a name; prints both.
     init(named name: String) { random = SeededRandom(named: name) }
 
+    /// Returns a value with a probability of 60 percent, else nil.
     mutating func maybe<Value>(_ value: (inout RandomLibrary) -> Value) -> Value? {
         random.chance(60) ? value(&self) : nil
     }

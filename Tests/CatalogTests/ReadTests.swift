@@ -10,33 +10,33 @@ import Testing
 @testable import Catalog
 
 /// Tests of reads: they end when the waiting task is cancelled, one client leaves a connection to the others, and
-/// earlier states cost no more than the records in which they are.
+/// earlier states take no more time than decoding their records.
 @Suite(.timeLimit(.minutes(1)))
 struct ReadTests {
     @Test func `a read whose task is cancelled ends, between statements and in a long one`() async throws {
         let fixture = try StoreFixture()
         let begun = AwaitableValue(false)
-        let many = Task {
+        let statements = Task {
             try await fixture.store.read { reader in
                 begun.withLock { $0 = true }
-                // It never ends unless it is cancelled.
+                // The read ends only if it is cancelled.
                 while true { _ = try reader.head() }
             }
         }
         await begun.wait { $0 }
-        many.cancel()
-        await #expect(throws: CancellationError.self) { try await many.value }
+        statements.cancel()
+        await #expect(throws: CancellationError.self) { try await statements.value }
 
-        let isLong = AwaitableValue(false)
-        let one = Task {
+        let hasLongBegun = AwaitableValue(false)
+        let long = Task {
             try await fixture.store.read { reader in
-                isLong.withLock { $0 = true }
+                hasLongBegun.withLock { $0 = true }
                 while true { try reader.checkCancellation() }
             }
         }
-        await isLong.wait { $0 }
-        one.cancel()
-        await #expect(throws: CancellationError.self) { try await one.value }
+        await hasLongBegun.wait { $0 }
+        long.cancel()
+        await #expect(throws: CancellationError.self) { try await long.value }
         // The connections still work.
         for _ in 0..<8 { #expect(try await fixture.store.read { try $0.head().sequence } == 0) }
     }
@@ -114,7 +114,7 @@ struct ReadTests {
         }
     }
 
-    @Test func `a read of an earlier moment ends between two assets when nobody waits for it any more`() async throws {
+    @Test func `a read of an earlier state ends between two assets when its task is cancelled`() async throws {
         let fixture = try StoreFixture()
         let before = (1...200).map { number -> Asset in
             var random = SeededRandom(seed: UInt64(number))
@@ -149,7 +149,8 @@ struct ReadTests {
         #expect(ContinuousClock.now - start < evaluation * 100, "an asset takes \(evaluation)")
     }
 
-    @Test func `a stored text that normal form C has made longer than its limit is read and deleted`() async throws {
+    @Test
+    func `a stored text that normal form C has made longer than its limit is read and deleted`() async throws {
         let fixture = try StoreFixture()
         var random = SeededRandom(seed: 1)
         let long = { (limit: Int) in String(repeating: nfc("\u{1D160}"), count: limit / 4) }
@@ -195,7 +196,7 @@ struct ReadTests {
         #expect(try await fixture.store.read { try $0.head().oldest } == 1)
     }
 
-    @Test func `a result is carried over many changes as over few`() async throws {
+    @Test func `a result is carried forward correctly over few changes and over many`() async throws {
         let fixture = try StoreFixture()
         let before = (1...60).map { number -> Asset in
             var random = SeededRandom(seed: UInt64(number))
@@ -238,7 +239,7 @@ struct ReadTests {
         }
     }
 
-    @Test func `a record is decoded once, however many of its objects are asked for`() async throws {
+    @Test func `a record is decoded once, however many of its objects are read`() async throws {
         let fixture = try StoreFixture()
         let ids = (1...50).map { number -> ObjectID in
             var random = SeededRandom(seed: UInt64(number))
@@ -280,10 +281,10 @@ struct ReadTests {
             (result.assets, result.collections) = (record.assets, record.collections)
             try await fixture.write(result, sequence: record.sequence)
         }
-        let made = albums.flatMap { $0.collections.map(\.id) }
+        let albumIDs = albums.flatMap { $0.collections.map(\.id) }
         let read = try await fixture.store.read { try StoredLibraryState($0.database).asset(id) }
-        #expect(made != made.sorted(), "the order of the identifiers is another than that of the rows")
-        #expect(read?.memberships.map(\.collection) == made.sorted())
+        #expect(albumIDs != albumIDs.sorted(), "the identifiers are in another order than the rows")
+        #expect(read?.memberships.map(\.collection) == albumIDs.sorted())
         #expect(read?.memberships == library.asset(id)?.memberships)
     }
 }

@@ -10,7 +10,7 @@ import Testing
 
 @testable import Catalog
 
-/// Reads from a streaming replica of PostgreSQL, by a standby catalog and by the one that writes.
+/// Tests of reads from a streaming replica of PostgreSQL, by a standby catalog and by the one that writes.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct ReplicaTests {
     let folder: TemporaryFolder
@@ -27,28 +27,28 @@ struct ReplicaTests {
         _ = try connection.execute("SELECT pg_reload_conf()")
     }
 
-    private func change(_ configuration: inout CatalogConfiguration) {
+    private func configure(_ configuration: inout CatalogConfiguration) {
         configuration.server = primary.address(with: replica) + "&target_session_attrs=read-write"
         configuration.replica = replica.address
     }
 
     /// Runs two catalogs that read from the replica; the first one writes.
     private func withTwo(_ body: (CatalogFixture, CatalogFixture) async throws -> Void) async throws {
-        try await withTwo(change, body)
+        try await withTwo(configure, body)
     }
 
     private func withTwo(
-        _ change: (inout CatalogConfiguration) -> Void,
+        _ configure: (inout CatalogConfiguration) -> Void,
         _ body: (CatalogFixture, CatalogFixture) async throws -> Void
     ) async throws {
         let other = try TemporaryFolder("replica")
         try await CatalogFixture.with(folder) {
-            change(&$0)
-        } _: { one in
+            configure(&$0)
+        } _: { first in
             try await CatalogFixture.with(other) {
-                change(&$0)
-            } _: { two in
-                try await body(one, two)
+                configure(&$0)
+            } _: { second in
+                try await body(first, second)
             }
         }
     }
@@ -69,7 +69,7 @@ struct ReplicaTests {
         catalog.service.store.database.metrics["replica"]?[name]
     }
 
-    /// Asks until there is an answer.
+    /// Repeats a call until it returns a value.
     @discardableResult
     private func awaitValue<Value>(_ body: () async throws -> Value?) async throws -> Value {
         while true {
@@ -94,10 +94,10 @@ struct ReplicaTests {
     @Test func `a standby reads each change from the replica, with a token and without`() async throws {
         try await withTwo { writer, standby in
             for index in 0..<200 {
-                let made = try await writer.perform([.createCollection(.init(title: "\(index)"))])
+                let result = try await writer.perform([.createCollection(.init(title: "\(index)"))])
                 // Without a token: the change was acknowledged before the read began.
-                let found = try await albums(standby, atLeast: index % 2 == 0 ? made.token : nil)
-                #expect(found.token == made.token && found.collections.count == index + 1)
+                let found = try await albums(standby, atLeast: index % 2 == 0 ? result.token : nil)
+                #expect(found.token == result.token && found.collections.count == index + 1)
             }
             #expect(figure(standby, "reads")?.intValue ?? 0 >= 200)
             #expect(figure(standby, "readsAtPrimary")?.intValue == 0)
@@ -105,16 +105,19 @@ struct ReplicaTests {
         }
     }
 
-    @Test func `a replica that stands still is replaced by the primary server, and used again later`() async throws {
+    @Test
+    func `while the replica does not replay, reads go to the primary server, and later to the replica again`()
+        async throws
+    {
         try await withTwo { writer, standby in
             try run("SELECT pg_wal_replay_pause()", on: replica)
-            let made = try await writer.perform([.createCollection(.init(title: "one"))])
-            #expect(try await albums(standby).token == made.token)
-            #expect(try await albums(standby, atLeast: made.token).collections.map(\.title) == ["one"])
+            let result = try await writer.perform([.createCollection(.init(title: "one"))])
+            #expect(try await albums(standby).token == result.token)
+            #expect(try await albums(standby, atLeast: result.token).collections.map(\.title) == ["one"])
             #expect(figure(standby, "isUsed") == .bool(false))
             try await resumeReplica(of: standby)
             let before = figure(standby, "reads")?.intValue ?? 0
-            #expect(try await albums(standby).token == made.token)
+            #expect(try await albums(standby).token == result.token)
             #expect(figure(standby, "reads")?.intValue ?? 0 > before)
         }
     }
@@ -122,8 +125,8 @@ struct ReplicaTests {
     @Test func `a standby starts and reads while the replica does not have the library yet`() async throws {
         try run("SELECT pg_wal_replay_pause()", on: replica)
         try await withTwo { writer, standby in
-            let made = try await writer.perform([.createCollection(.init(title: "one"))])
-            #expect(try await albums(standby, atLeast: made.token).collections.map(\.title) == ["one"])
+            let result = try await writer.perform([.createCollection(.init(title: "one"))])
+            #expect(try await albums(standby, atLeast: result.token).collections.map(\.title) == ["one"])
             #expect(figure(standby, "isUsed") == .bool(false))
             try await resumeReplica(of: standby)
         }
@@ -132,23 +135,23 @@ struct ReplicaTests {
     @Test func `without the primary server a read waits for the replica and fails as behind`() async throws {
         try await withTwo { writer, standby in
             try run("SELECT pg_wal_replay_pause()", on: replica)
-            let made = try await writer.perform([.createCollection(.init(title: "one"))])
+            let result = try await writer.perform([.createCollection(.init(title: "one"))])
             try primary.kill()
             for catalog in [writer, standby] {
-                let error = await rpcError { try await albums(catalog, atLeast: made.token, deadline: .seconds(2)) }
+                let error = await rpcError { try await albums(catalog, atLeast: result.token, deadline: .seconds(2)) }
                 #expect(error?.errorCode == .behind, "\(error?.message ?? "it was answered")")
             }
-            async let waiting = albums(standby, atLeast: made.token)
+            async let waiting = albums(standby, atLeast: result.token)
             try run("SELECT pg_wal_replay_resume()", on: replica)
             #expect(try await waiting.collections.map(\.title) == ["one"])
-            #expect(try await albums(writer, atLeast: made.token).token == made.token)
+            #expect(try await albums(writer, atLeast: result.token).token == result.token)
             // The change log is available too.
-            #expect(try await standby.history().map(\.sequence) == Array(1...made.sequence))
+            #expect(try await standby.history().map(\.sequence) == Array(1...result.sequence))
         }
     }
 
     /// Returns the result of work and the seconds that it took.
-    private func timed<Value>(_ body: () async throws -> Value) async rethrows -> (value: Value, seconds: Double) {
+    private func measure<Value>(_ body: () async throws -> Value) async rethrows -> (value: Value, seconds: Double) {
         let start = ContinuousClock.now
         let value = try await body()
         return (value, (ContinuousClock.now - start) / .seconds(1))
@@ -161,28 +164,28 @@ struct ReplicaTests {
         #expect(seconds.allSatisfy { $0 < 4 }, "\(seconds)")
     }
 
-    @Test func `reads go on at once when the primary server stands still, or the replica`() async throws {
+    @Test func `reads continue without delay when the primary server or the replica is suspended`() async throws {
         try await withTwo { writer, standby in
-            let made = try await writer.perform([.createCollection(.init(title: "one"))])
-            for catalog in [writer, standby] { #expect(try await albums(catalog).token == made.token) }
+            let result = try await writer.perform([.createCollection(.init(title: "one"))])
+            for catalog in [writer, standby] { #expect(try await albums(catalog).token == result.token) }
             for server in [primary, replica] {
                 try server.suspend()
                 defer { try? server.suspend(false) }
                 var seconds: [Double] = []
                 for _ in 0..<3 {
                     for catalog in [writer, standby] {
-                        let read = try await timed { try await albums(catalog, deadline: .seconds(10)) }
-                        #expect(read.value.token == made.token)
-                        // An acknowledged change is there if the client names it.
-                        let own = try await timed {
-                            try await albums(catalog, atLeast: made.token, deadline: .seconds(10))
+                        let read = try await measure { try await albums(catalog, deadline: .seconds(10)) }
+                        #expect(read.value.token == result.token)
+                        // A client that names an acknowledged change reads it.
+                        let own = try await measure {
+                            try await albums(catalog, atLeast: result.token, deadline: .seconds(10))
                         }
-                        #expect(own.value.token == made.token)
+                        #expect(own.value.token == result.token)
                         seconds += [read.seconds, own.seconds]
                     }
                 }
                 expectPrompt(seconds)
-                let later = ChangeToken(library: made.token.library, sequence: made.sequence + 1)
+                let later = ChangeToken(library: result.token.library, sequence: result.sequence + 1)
                 let error = await rpcError { try await albums(standby, atLeast: later, deadline: .seconds(2)) }
                 let refusals: [ErrorCode] = [.behind, .deadlineExceeded]
                 #expect(error?.errorCode.map(refusals.contains) == true, "\(error?.message ?? "it was answered")")
@@ -190,14 +193,14 @@ struct ReplicaTests {
         }
     }
 
-    @Test func `a token that the replica does not show is behind while the primary server is away, else expired`()
+    @Test func `a token that is newer than the replica is behind while the primary server is killed, else expired`()
         async throws
     {
         try await withTwo { writer, standby in
-            let made = try await writer.perform([.createCollection(.init(title: "one"))])
+            let result = try await writer.perform([.createCollection(.init(title: "one"))])
             _ = try await albums(standby)
             // The token of a client that has made a change through another catalog.
-            let newer = ChangeToken(library: made.token.library, sequence: made.sequence + 1)
+            let newer = ChangeToken(library: result.token.library, sequence: result.sequence + 1)
             func code(_ catalog: CatalogFixture, follows: Bool) async -> ErrorCode? {
                 await rpcError {
                     if follows { return try await catalog.call(ChangesFollow(token: newer)).json }
@@ -214,21 +217,21 @@ struct ReplicaTests {
         }
     }
 
-    @Test func `a catalog that starts without the primary server reads from the replica, and writes when it is back`()
+    @Test func `a catalog that starts without the primary server reads from the replica, and writes after its restart`()
         async throws
     {
-        let made = try await CatalogFixture.with(folder) {
-            change(&$0)
+        let result = try await CatalogFixture.with(folder) {
+            configure(&$0)
         } _: { catalog in
             try await catalog.perform([.createCollection(.init(title: "one"))])
         }
         try primary.kill()
         try await CatalogFixture.with(folder) {
-            change(&$0)
+            configure(&$0)
         } _: { catalog in
             let found = try await awaitValue { [self] in
                 let found = try await albums(catalog)
-                return found.token == made.token ? found : nil
+                return found.token == result.token ? found : nil
             }
             #expect(found.collections.map(\.title) == ["one"])
             let refused = await rpcError { try await catalog.perform([.createCollection(.init(title: "no"))]) }
@@ -237,16 +240,15 @@ struct ReplicaTests {
             let next = try await awaitValue { () async throws -> PerformChanges.Result? in
                 try? await catalog.perform([.createCollection(.init(title: "two"))])
             }
-            #expect(next.sequence == made.sequence + 1)
+            #expect(next.sequence == result.sequence + 1)
             #expect(try await albums(catalog, atLeast: next.token).collections.count == 2)
             #expect(catalog.service.store.database.metrics["synchronousStandbys"] == "*")
         }
     }
 
-    @Test func `while only the replica answers the library is shown as one that can be read, not changed`() async throws
-    {
+    @Test func `while only the replica answers the library is readable but not writable`() async throws {
         try await CatalogFixture.with(folder) {
-            change(&$0)
+            configure(&$0)
         } _: { catalog in
             _ = try await catalog.perform([.createCollection(.init(title: "one"))])
             #expect(try await catalog.call(LibraryStatus()).state == .available)
@@ -274,8 +276,8 @@ struct ReplicaTests {
         }
     }
 
-    @Test func `reads go on when the primary server is killed, and changes when the replica is promoted`() async throws
-    {
+    @Test
+    func `reads continue when the primary server is killed, and changes after the replica is promoted`() async throws {
         try await withTwo { writer, standby in
             var last = try await writer.perform([.createCollection(.init(title: "0"))])
             let isDone = AwaitableValue(false)
@@ -323,28 +325,28 @@ struct ReplicaTests {
         }
     }
 
-    @Test func `reads go on when the promoted replica is lost after the former primary server has come back`()
+    @Test func `reads continue when the promoted replica is lost after the former primary server was started again`()
         async throws
     {
         let both = primary.address(with: replica)
         try await withTwo {
             $0.server = both + "&target_session_attrs=read-write"
             $0.replica = both + "&target_session_attrs=prefer-standby"
-        } _: { one, two in
-            var last = try await one.perform([.createCollection(.init(title: "0"))])
-            for catalog in [one, two] { #expect(try await albums(catalog).token == last.token) }
+        } _: { first, second in
+            var last = try await first.perform([.createCollection(.init(title: "0"))])
+            for catalog in [first, second] { #expect(try await albums(catalog).token == last.token) }
             try primary.kill()
             try run("SELECT pg_promote()", on: replica)
             last = try await awaitValue { () async throws -> PerformChanges.Result? in
-                for catalog in [one, two] {
-                    if let made = try? await catalog.perform([.createCollection(.init(title: "1"))]) { return made }
+                for catalog in [first, second] {
+                    if let result = try? await catalog.perform([.createCollection(.init(title: "1"))]) { return result }
                 }
                 return nil
             }
             try primary.follow(replica)
-            // Each catalog reads there again, or has had the time for it.
+            // Waits at most 10 seconds until each catalog reads at the former primary server again.
             let end = ContinuousClock.now + .seconds(10)
-            for catalog in [one, two] {
+            for catalog in [first, second] {
                 while ContinuousClock.now < end, figure(catalog, "servers")?.arrayValue?.count != 1 {
                     #expect(try await albums(catalog).token == last.token)
                     try await Task.sleep(for: .milliseconds(50))
@@ -354,8 +356,8 @@ struct ReplicaTests {
             defer { try? replica.suspend(false) }
             var seconds: [Double] = []
             for _ in 0..<10 {
-                for catalog in [one, two] {
-                    let read = try await timed { try await albums(catalog, deadline: .seconds(10)) }
+                for catalog in [first, second] {
+                    let read = try await measure { try await albums(catalog, deadline: .seconds(10)) }
                     #expect(read.value.token == last.token)
                     seconds.append(read.seconds)
                 }

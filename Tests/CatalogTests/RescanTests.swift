@@ -23,7 +23,8 @@ struct RescanTests {
         try await CatalogFixture.with(folder, { $0.importRoots = [root] }, body)
     }
 
-    private func refer(_ catalog: CatalogFixture, _ name: String, seed: UInt64) async throws -> ObjectID {
+    /// Imports a photo that the library references at its path.
+    private func importReference(_ catalog: CatalogFixture, _ name: String, seed: UInt64) async throws -> ObjectID {
         let path = try folder.write(image(seed), to: "photos/" + name)
         let resource = NewResource(source: .path(path), isReferenced: true)
         let result = try await catalog.perform([.createAsset(.init(ref: "a", resources: [resource]))])
@@ -46,7 +47,7 @@ struct RescanTests {
     @Test
     func `a referenced file is served from its path, and the library's folder has no copy`() async throws {
         try await with { catalog in
-            let id = try await refer(catalog, "a.jpg", seed: 1)
+            let id = try await importReference(catalog, "a.jpg", seed: 1)
             #expect(try await read(catalog, id) == image(1))
             let asset = try await catalog.asset(id)
             let digest = try #require(asset.originalResource.flatMap { ResourceDigest($0.digest) })
@@ -67,9 +68,9 @@ struct RescanTests {
     {
         try await with { catalog in
             let ids = try await [
-                refer(catalog, "same.jpg", seed: 1), refer(catalog, "changed.jpg", seed: 2),
-                refer(catalog, "moved.jpg", seed: 3), refer(catalog, "gone.jpg", seed: 4),
-                refer(catalog, "touched.jpg", seed: 5),
+                importReference(catalog, "same.jpg", seed: 1), importReference(catalog, "changed.jpg", seed: 2),
+                importReference(catalog, "moved.jpg", seed: 3), importReference(catalog, "gone.jpg", seed: 4),
+                importReference(catalog, "touched.jpg", seed: 5),
             ]
             try folder.write(image(20), to: "photos/changed.jpg")
             try move("moved.jpg", to: "deep/er/renamed.jpg")
@@ -79,8 +80,8 @@ struct RescanTests {
 
             let changed = await rpcError { try await read(catalog, ids[1]) }
             #expect(changed?.errorCode == .resourceChanged)
-            let gone = await rpcError { try await read(catalog, ids[3]) }
-            #expect(gone?.errorCode == .missingResource)
+            let missing = await rpcError { try await read(catalog, ids[3]) }
+            #expect(missing?.errorCode == .missingResource)
 
             let result = try await catalog.call(RescanLibrary())
             #expect(result.unchanged == 1 && result.refreshed == 1)
@@ -105,10 +106,11 @@ struct RescanTests {
         }
     }
 
-    @Test func `both assets of a file that was changed and imported again are compared with it`() async throws {
+    @Test
+    func `all assets of a path whose file was changed and imported again are compared with the file`() async throws {
         try await with { catalog in
             var ids: [ObjectID] = []
-            for seed: UInt64 in 1...4 { ids.append(try await refer(catalog, "a.jpg", seed: seed)) }
+            for seed: UInt64 in 1...4 { ids.append(try await importReference(catalog, "a.jpg", seed: seed)) }
             let path = folder.file("photos/a.jpg")
             let first = try await catalog.call(RescanLibrary())
             #expect(first.unchanged == 1 && first.changed == [path] && first.changedCount == 1)
@@ -116,7 +118,7 @@ struct RescanTests {
             let touched = try await catalog.call(RescanLibrary())
             #expect(touched.refreshed == 1 && touched.changed == [path])
             #expect(try await read(catalog, ids[3]) == image(4))
-            // The result does not depend on which of them the folder has now.
+            // The result does not depend on which of the files the folder has now.
             try folder.write(image(2), to: "photos/a.jpg")
             #expect(try await catalog.call(RescanLibrary()).refreshed == 1)
             #expect(try await read(catalog, ids[1]) == image(2))
@@ -130,12 +132,12 @@ struct RescanTests {
 
     @Test func `an unmounted disk is reported, and its files are not treated as deleted`() async throws {
         try await with { catalog in
-            let id = try await refer(catalog, "a.jpg", seed: 1)
+            let id = try await importReference(catalog, "a.jpg", seed: 1)
             let root = folder.file("photos")
             // The mount point remains when the disk is unmounted.
             try FileManager.default.moveItem(atPath: root, toPath: folder.file("elsewhere"))
-            for isThere in [false, true] {
-                if isThere { try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true) }
+            for exists in [false, true] {
+                if exists { try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true) }
                 let result = try await catalog.call(RescanLibrary())
                 #expect(result.unreadable == [root])
                 #expect(result.unknown == 1 && result.missingCount == 0)
@@ -148,15 +150,18 @@ struct RescanTests {
         }
     }
 
-    @Test func `files that were renumbered or swapped are found again, and a copy of a changed file is its new place`()
+    @Test
+    func `files that were renumbered or swapped are found again, and so is a file whose path has another file now`()
         async throws
     {
         try await with { catalog in
             var ids: [ObjectID] = []
-            for number in 1...6 { ids.append(try await refer(catalog, "\(number).jpg", seed: UInt64(number))) }
+            for number in 1...6 {
+                ids.append(try await importReference(catalog, "\(number).jpg", seed: UInt64(number)))
+            }
             for number in [4, 3, 2, 1] { try move("\(number).jpg", to: "\(number + 10).jpg") }
             for number in [4, 3, 2, 1] { try move("\(number + 10).jpg", to: "\(number + 1).jpg.new") }
-            // 1 to 4 are 2 to 5 now, and 5 and 6 are swapped, beside them.
+            // Files 1 to 3 become 2 to 4, file 4 becomes 7, and files 5 and 6 are swapped.
             for number in 2...4 { try move("\(number).jpg.new", to: "\(number).jpg") }
             try move("5.jpg", to: "spare")
             try move("6.jpg", to: "5.jpg")
@@ -177,9 +182,10 @@ struct RescanTests {
         }
     }
 
-    @Test func `files that are no pictures, and further names of known ones, are not called new`() async throws {
+    @Test
+    func `files without an image or video, and other names of known files, are not reported as new`() async throws {
         try await with { catalog in
-            _ = try await refer(catalog, "a.jpg", seed: 1)
+            _ = try await importReference(catalog, "a.jpg", seed: 1)
             try folder.write(image(1), to: "photos/copy.jpg")
             #expect(link(folder.file("photos/a.jpg"), folder.file("photos/link.jpg")) == 0)
             for name in ["notes.txt", "Thumbs.db"] { try folder.write(Array("text".utf8), to: "photos/" + name) }
@@ -191,22 +197,19 @@ struct RescanTests {
 
     @Test func `the files of a disk below a root that is not mounted are not missing`() async throws {
         try await with { catalog in
-            let disk = folder.file("photos/disk")
-            try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
-            let isMounted = mount("tmpfs", disk, "tmpfs", 0, "size=4m") == 0
-            defer { umount2(disk, 2) }
-            _ = try Needed.found(isMounted ? true : nil, "the privilege to mount a small disk (root)")
-            _ = try await refer(catalog, "disk/on-disk.jpg", seed: 1)
-            _ = try await refer(catalog, "kept.jpg", seed: 2)
-            _ = try await refer(catalog, "deleted.jpg", seed: 3)
-            #expect(umount2(disk, 2) == 0)
+            let disk = try SmallDisk(folder.file("photos/disk"), mebibytes: 4)
+            defer { disk.unmount() }
+            _ = try await importReference(catalog, "disk/on-disk.jpg", seed: 1)
+            _ = try await importReference(catalog, "kept.jpg", seed: 2)
+            _ = try await importReference(catalog, "deleted.jpg", seed: 3)
+            disk.unmount()
             try FileManager.default.removeItem(atPath: folder.file("photos/deleted.jpg"))
-            // Twice, because the file that was deleted is noted as missing.
-            for isThere in [true, false] {
-                if !isThere { try FileManager.default.removeItem(atPath: disk) }
+            // Two rounds, because the first one records the deleted file as missing.
+            for exists in [true, false] {
+                if !exists { try FileManager.default.removeItem(atPath: disk.path) }
                 let result = try await catalog.call(RescanLibrary())
                 #expect(result.missing == [folder.file("photos/deleted.jpg")] && result.unchanged == 1)
-                #expect(result.unknown == 1 && result.unreadable == [disk], "\(result)")
+                #expect(result.unknown == 1 && result.unreadable == [disk.path], "\(result)")
             }
         }
     }
@@ -214,7 +217,7 @@ struct RescanTests {
     @Test func `the check of a library counts referenced files apart from stored ones`() async throws {
         try await with { catalog in
             for (number, name) in ["gone.jpg", "changed.jpg", "good.jpg"].enumerated() {
-                _ = try await refer(catalog, name, seed: UInt64(number))
+                _ = try await importReference(catalog, name, seed: UInt64(number))
             }
             _ = try await catalog.importImages([image(9)])
             try FileManager.default.removeItem(atPath: folder.file("photos/gone.jpg"))
@@ -259,7 +262,7 @@ struct RescanTests {
     }
 
     @Test(.onlySQLite)
-    func `a backup of an unchanged library that fails leaves the one before complete`() async throws {
+    func `a failed backup of an unchanged library leaves the previous backup complete`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let request = BackupLibrary(target: folder.file("backup"))
             _ = try await catalog.call(request)
@@ -277,13 +280,14 @@ struct RescanTests {
             #expect(await rpcError { try await catalog.call(request) } != nil)
             #expect(try backup.manifest() == before)
             let databases = try BackupFolder.names(backup.path).filter { $0.hasPrefix("library-") }
-            #expect(databases == [before.database], "the copy of the backup that failed takes space")
+            #expect(databases == [before.database], "the copy of the failed backup is removed")
             let stored = try DurableFile.open(backup.databasePath(before.database)).hash()
             #expect(stored.text == before.databaseDigest)
         }
     }
 
-    @Test(.onlySQLite) func `only the catalog's own user may back up, and not into the library or over other files`()
+    @Test(.onlySQLite)
+    func `a backup into the library or over other files is refused, and others have referenced files`()
         async throws
     {
         try await with { catalog in
@@ -293,7 +297,7 @@ struct RescanTests {
                 let error = await rpcError { try await catalog.call(BackupLibrary(target: target)) }
                 #expect(error?.errorCode == .invalidOptions || error?.errorCode == .invalidParams, "\(target)")
             }
-            let referenced = try await refer(catalog, "a.jpg", seed: 2)
+            let referenced = try await importReference(catalog, "a.jpg", seed: 2)
             // The root of a new ext4 filesystem counts as an empty folder.
             let (backup, restored) = (folder.file("backup"), folder.file("restored"))
             for root in [backup, restored] {

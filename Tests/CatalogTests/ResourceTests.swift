@@ -19,12 +19,12 @@ struct ResourceTests {
 
     init() throws { folder = try TemporaryFolder("cat") }
 
-    @Test(.spec("T-31")) func `bytes go in by an upload and come out whole, in part and in chunks`() async throws {
+    @Test(.spec("T-31")) func `uploaded bytes are read whole, in part and in chunks`() async throws {
         // An image with more bytes after its end than one chunk has.
         let bytes = image(1) + (0..<(2_500_000)).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         try await CatalogFixture.with(folder) { catalog in
             let name = try await catalog.upload(bytes)
-            let made = try await catalog.perform([
+            let created = try await catalog.perform([
                 .createAsset(
                     .init(
                         ref: "p",
@@ -32,7 +32,7 @@ struct ResourceTests {
                     )
                 )
             ])
-            let id = try #require(made.id("p"))
+            let id = try #require(created.id("p"))
             let whole = try await catalog.client.call(ReadResource.method, ReadResource(asset: id, type: .photo).json)
             #expect(whole.attachments == [bytes])
             let result = try ReadResource.Result(json: whole.result)
@@ -73,14 +73,14 @@ struct ResourceTests {
         }
     }
 
-    @Test(.spec("T-31")) func `a read without credit is never cut: it is whole, in ranges, or an error`() async throws {
+    @Test(.spec("T-31")) func `a read without credit returns all requested bytes or an error`() async throws {
         let bytes = image(1) + (0..<(9 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 11) }
         try await CatalogFixture.with(folder) { catalog in
             let name = try await catalog.upload(bytes)
-            let made = try await catalog.perform([
+            let created = try await catalog.perform([
                 .createAsset(.init(ref: "p", resources: [NewResource(source: .upload(name))]))
             ])
-            let id = try #require(made.id("p"))
+            let id = try #require(created.id("p"))
             for read in [
                 ReadResource(asset: id, type: .photo),
                 ReadResource(asset: id, type: .photo, offset: 1, length: 9 << 20),
@@ -143,8 +143,8 @@ struct ResourceTests {
                 try await catalog.call(FinishUpload(upload: name, digest: String(repeating: "0", count: 64)))
             }
             #expect(wrong?.name == "invalid_resource")
-            let gone = await rpcError { try await append(4, [5]) }
-            #expect(gone?.name == "handle_expired")
+            let expired = await rpcError { try await append(4, [5]) }
+            #expect(expired?.name == "handle_expired")
         }
     }
 
@@ -245,7 +245,7 @@ struct ResourceTests {
         #expect(await uploads.count == 2)
     }
 
-    @Test func `broken files are refused by name, and nothing of their transaction is kept`() async throws {
+    @Test func `a broken file is named in the error, and its transaction stores nothing`() async throws {
         let good = try folder.write(image(1), to: "in/good.jpg")
         let files = [
             "empty.jpg": [], "text.jpg": Array("This is no picture at all, but a text.".utf8),
@@ -282,22 +282,22 @@ struct ResourceTests {
         try await CatalogFixture.with(folder) { catalog in
             let id = try #require(try await catalog.importImages([image(1)]).first)
             let (resources, collector) = (catalog.service.resources, catalog.service.collector)
-            let kept = try resources.put(bytes: image(1))
+            let referenced = try resources.put(bytes: image(1))
             let new = try resources.put(bytes: image(2))
-            #expect(kept.wasPresent && !new.wasPresent)
-            for stored in [kept, new] { stored.lease.end() }
+            #expect(referenced.wasPresent && !new.wasPresent)
+            for stored in [referenced, new] { stored.lease.end() }
             // The client has ended, for example because another of its requests was refused.
             await Task {
                 withUnsafeCurrentTask { $0?.cancel() }
-                await collector.discard([kept.digest, new.digest])
+                await collector.discard([referenced.digest, new.digest])
             }.value
-            #expect(resources.contains(kept.digest) && !resources.contains(new.digest))
-            #expect(try await catalog.asset(id).originalResource?.digest == kept.digest.text)
+            #expect(resources.contains(referenced.digest) && !resources.contains(new.digest))
+            #expect(try await catalog.asset(id).originalResource?.digest == referenced.digest.text)
         }
     }
 
     @Test(.onlySQLite)
-    func `a commit that fails leaves its bytes to the collector, because it may have happened`() async throws {
+    func `a failed commit leaves its bytes to the collector, because it may have been durable`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let (resources, digest) = (catalog.service.resources, ResourceDigest(of: image(1)))
             let create = ChangeRequest.createAsset(.init(ref: "p", resources: [NewResource(source: .attachment(0))]))
@@ -349,7 +349,7 @@ struct ResourceTests {
         #expect(throws: ResourceError.self) { try ImportRoots([folder.file("nowhere")]) }
     }
 
-    @Test func `an edit is rendered upright, keeps the original, and a stale edit is refused`() async throws {
+    @Test func `the render of an edit is upright, the original is kept, and a stale edit is refused`() async throws {
         let original = TestImages.jpeg(width: 60, height: 80, orientation: 6, seed: 1)
         let render = TestImages.jpeg(width: 20, height: 10, seed: 2)
         try await CatalogFixture.with(folder) { catalog in
@@ -369,9 +369,9 @@ struct ResourceTests {
                     )
                 )
             }
-            let turned = TestImages.jpeg(width: 20, height: 10, orientation: 3, seed: 2)
+            let rotated = TestImages.jpeg(width: 20, height: 10, orientation: 3, seed: 2)
             let error = await rpcError {
-                try await catalog.perform([edit(nil)], attachments: [turned, [1, 2]])
+                try await catalog.perform([edit(nil)], attachments: [rotated, [1, 2]])
             }
             #expect(error?.name == "invalid_resource")
             try await catalog.perform([edit(before.contentRevision)], attachments: [render, [1, 2]])
@@ -396,7 +396,7 @@ struct ResourceTests {
         }
     }
 
-    @Test func `a worker that dies during an import does not affect readable files`() async throws {
+    @Test func `a killed worker fails only the imports that it runs`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             try await withThrowingTaskGroup(of: Bool.self) { group in
                 for seed in UInt64(1)...40 {
@@ -411,9 +411,9 @@ struct ResourceTests {
                 }
                 var lost = 0
                 var finished = 0
-                for try await isTaken in group {
+                for try await isImported in group {
                     finished += 1
-                    if !isTaken { lost += 1 }
+                    if !isImported { lost += 1 }
                     if finished % 10 == 0, let pid = catalog.workerPID { kill(pid, SIGKILL) }
                 }
                 let count = try await catalog.assets().count

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Catalog
 
-/// The cache of fetch results.
+/// Tests of the cache of fetch results, and of the memory for keys.
 @Suite(.timeLimit(.minutes(1)))
 struct ResultCacheTests {
     private func fetch(_ limit: Int, granted ids: Int = 0, version: Int64 = 1) throws -> Fetch {
@@ -14,27 +14,30 @@ struct ResultCacheTests {
         return fetch.limited(to: GrantedAssets(identity: "key:viewer", version: version, ids: list))
     }
 
-    @Test func `a result is found at its moment, and the newest within bounds is found`() throws {
+    @Test func `a result is found at its sequence, or as the newest of a range of sequences`() throws {
         let cache = ResultCache(maxBytes: 1 << 20)
-        let (one, two) = (try fetch(1), try fetch(2))
-        for sequence in [3, 9, 6] as [Int64] { cache.insert([sequence], for: .init(fetch: one, sequence: sequence)) }
-        #expect(cache[.init(fetch: one, sequence: 6)] == [6] && cache[.init(fetch: one, sequence: 7)] == nil)
-        #expect(cache[.init(fetch: two, sequence: 6)] == nil)
-        #expect(cache.newest(of: one, from: 0, through: 8)?.sequence == 6)
-        #expect(cache.newest(of: one, from: 0, through: 99)?.rows == [9])
-        #expect(cache.newest(of: one, from: 4, through: 5) == nil && cache.newest(of: two, from: 0, through: 9) == nil)
-        #expect(cache.count(of: one, at: 3) == 1 && cache.count(of: one, at: 4) == nil)
-        cache.insert([1, 2], for: .init(fetch: one, sequence: 3))
-        #expect(cache.count == 3 && cache.count(of: one, at: 3) == 2)
+        let (first, second) = (try fetch(1), try fetch(2))
+        for sequence in [3, 9, 6] as [Int64] { cache.insert([sequence], for: .init(fetch: first, sequence: sequence)) }
+        #expect(cache[.init(fetch: first, sequence: 6)] == [6] && cache[.init(fetch: first, sequence: 7)] == nil)
+        #expect(cache[.init(fetch: second, sequence: 6)] == nil)
+        #expect(cache.newest(of: first, from: 0, through: 8)?.sequence == 6)
+        #expect(cache.newest(of: first, from: 0, through: 99)?.rows == [9])
+        #expect(
+            cache.newest(of: first, from: 4, through: 5) == nil && cache.newest(of: second, from: 0, through: 9) == nil
+        )
+        #expect(cache.count(of: first, at: 3) == 1 && cache.count(of: first, at: 4) == nil)
+        cache.insert([1, 2], for: .init(fetch: first, sequence: 3))
+        #expect(cache.count == 3 && cache.count(of: first, at: 3) == 2)
     }
 
-    @Test func `the least recently used results go first, and the bytes of all stay within the limit`() throws {
+    @Test
+    func `the least recently used results are removed first, and the bytes of all stay within the limit`() throws {
         let cache = ResultCache(maxBytes: 64 << 10)
-        let kept = ResultCache.Key(fetch: try fetch(1), sequence: 1)
-        cache.insert([1], for: kept)
+        let recentlyUsed = ResultCache.Key(fetch: try fetch(1), sequence: 1)
+        cache.insert([1], for: recentlyUsed)
         for limit in 2..<500 {
             cache.insert([Int64](repeating: 7, count: 20), for: .init(fetch: try fetch(limit), sequence: 1))
-            #expect(cache[kept] == [1], "after \(limit)")
+            #expect(cache[recentlyUsed] == [1], "after \(limit)")
             #expect(cache.bytes <= 64 << 10)
         }
         #expect(cache.count > 10 && cache.count < 64)
@@ -43,7 +46,7 @@ struct ResultCacheTests {
     }
 
     /// Fetches with different versions of the list of a limited grant are different fetches, and each keeps its list.
-    @Test func `the lists of limited grants count`() throws {
+    @Test func `the bytes of the lists of limited grants count`() throws {
         let cache = ResultCache(maxBytes: 1 << 20)
         for version in 1...200 as ClosedRange<Int64> {
             let fetch = try fetch(1, granted: 1000, version: version)
@@ -54,14 +57,14 @@ struct ResultCacheTests {
         #expect(cache.count <= (1 << 20) / (1000 * 27))
     }
 
-    @Test func `one fetch that is repeated after each change keeps a limited number of moments`() throws {
+    @Test func `a limited number of results is kept of a fetch that is repeated after each change`() throws {
         let cache = ResultCache(maxBytes: 1 << 30)
         let fetch = try fetch(1)
         for sequence in 1...1000 as ClosedRange<Int64> {
             cache.insert([sequence], for: .init(fetch: fetch, sequence: sequence))
             _ = cache[.init(fetch: fetch, sequence: 1)]
         }
-        #expect(cache.count == ResultCache.maxMoments)
+        #expect(cache.count == ResultCache.maxSequences)
         #expect(cache[.init(fetch: fetch, sequence: 1)] == [1] && cache[.init(fetch: fetch, sequence: 1000)] == [1000])
         #expect(cache[.init(fetch: fetch, sequence: 500)] == nil)
     }
@@ -88,7 +91,8 @@ struct ResultCacheTests {
         #expect(memory.bytes == 0)
     }
 
-    @Test func `keys of clients leave services theirs, and a result of a service alone may pass the limit`() throws {
+    @Test
+    func `a service has key memory besides that of the clients, and its first result may exceed the limit`() throws {
         let memory = KeyMemory(limit: 100)
         let clients = ["a", "b"].map { memory.reservation(of: $0, isService: false) }
         for client in clients { try client.add(50) }

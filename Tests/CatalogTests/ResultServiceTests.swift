@@ -15,7 +15,7 @@ struct ResultServiceTests {
     init() throws { folder = try TemporaryFolder("cat") }
 
     @Test(.spec("S-26", "S-22", "S-29", "P-17", "P-18"))
-    func `a result answers by position and returns the positions of identifiers`() async throws {
+    func `a result returns objects by position, and the positions of identifiers`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let ids = try await catalog.importImages((1...8).map { image($0) })
             var fetch = FetchDescription(.assets)
@@ -23,24 +23,24 @@ struct ResultServiceTests {
             fetch.limit = 5
             let token = try await catalog.call(CurrentToken()).token
             try await catalog.perform([.deleteAssets(.init(ids: [ids[0], ids[3]]))])
-            for moment in [token, try await catalog.call(CurrentToken()).token] {
-                let whole = moment == token ? ids : ids.filter { $0 != ids[0] && $0 != ids[3] }
+            for readToken in [token, try await catalog.call(CurrentToken()).token] {
+                let whole = readToken == token ? ids : ids.filter { $0 != ids[0] && $0 != ids[3] }
                 let expected = Array(whole.dropFirst().prefix(5))
-                let objects = try await catalog.call(FetchObjects(fetch: fetch, token: moment, at: [3, 1, 3]))
+                let objects = try await catalog.call(FetchObjects(fetch: fetch, token: readToken, at: [3, 1, 3]))
                 #expect(objects.assets.map(\.id) == [expected[1], expected[3]] && objects.count == 5)
-                let found = try await catalog.call(FindInFetch(fetch: fetch, token: moment, ids: ids))
+                let found = try await catalog.call(FindInFetch(fetch: fetch, token: readToken, ids: ids))
                 #expect(found.indexes == ids.map { id in expected.firstIndex(of: id).map { JSON($0) } ?? .null })
                 let part = try await catalog.call(
-                    FindInFetch(fetch: fetch, token: moment, ids: [expected[1], expected[2]], from: 2, count: 1)
+                    FindInFetch(fetch: fetch, token: readToken, ids: [expected[1], expected[2]], from: 2, count: 1)
                 )
                 #expect(part.indexes == [.null, 2])
                 let counts = try await catalog.call(
-                    FetchCounts(fetches: [fetch, FetchDescription(.assets)], token: moment, byMediaType: true)
+                    FetchCounts(fetches: [fetch, FetchDescription(.assets)], token: readToken, countsMediaTypes: true)
                 )
                 #expect(counts.counts == [5, whole.count])
                 #expect(counts.byMediaType[0]["image"] == 5 && counts.byMediaType[1]["video"] == 0)
                 let error = await rpcError {
-                    try await catalog.call(FetchObjects(fetch: fetch, token: moment, at: [5]))
+                    try await catalog.call(FetchObjects(fetch: fetch, token: readToken, at: [5]))
                 }
                 #expect(error?.name == "range_error" && error?.data["count"] == 5)
             }
@@ -148,15 +148,15 @@ struct ResultServiceTests {
     }
 
     @Test(.spec("S-74", "S-71", "S-73"))
-    func `eight concurrent clients lose no update and end as they would one after the other`()
+    func `no update of eight concurrent clients is lost, and the records yield the final state`()
         async throws
     {
         let random = SeededRandom(named: "eight clients")
         try await CatalogFixture.with(folder) { catalog in
             let ids = try await catalog.importImages((1...6).map { image($0) })
             let rounds = TestEnvironment.rounds(25)
-            // Each client increments the value that it read, under the revision that it read: a lost update shows as a
-            // smaller sum.
+            // Each client increments the value that it read, under the revision that it read: a lost update makes
+            // the sum smaller.
             let written = try await withThrowingTaskGroup(of: [ObjectID: Int].self) { group in
                 for client in 0..<8 {
                     let connection = try catalog.connect()
@@ -201,7 +201,7 @@ struct ResultServiceTests {
     }
 
     @Test(.spec("T-35", "T-36", "S-65"))
-    func `an expired token is answered with a token to continue from`() async throws {
+    func `the error for an expired token has a token to continue from`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             _ = try await catalog.importImages([image(1)])
             let now = try await catalog.call(CurrentToken()).token

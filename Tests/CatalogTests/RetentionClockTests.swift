@@ -23,20 +23,20 @@ struct RetentionClockTests {
     }
 
     @Test func `a jump ahead is accepted after an hour, and ignored if it is undone before`() {
-        for isTakenBack in [true, false] {
+        for isUndone in [true, false] {
             var clock = ClockDiscipline(last: Self.start, monotonic: 0)
             let jump = 3650 * Self.day
             #expect(clock.observe(wall: Self.start + jump, monotonic: 0) == .ahead(jump))
             #expect(clock.now == Self.start)
             let early = Self.hour - 1
-            if isTakenBack {
+            if isUndone {
                 #expect(clock.observe(wall: Self.start + early, monotonic: early) == nil)
                 #expect(clock.observe(wall: Self.start + Self.hour, monotonic: Self.hour) == nil)
                 #expect(clock.now == Self.start + Self.hour)
             } else {
                 #expect(clock.observe(wall: Self.start + jump + early, monotonic: early) == nil)
                 #expect(clock.now == Self.start + early)
-                #expect(clock.observe(wall: Self.start + jump + Self.hour, monotonic: Self.hour) == .believed(jump))
+                #expect(clock.observe(wall: Self.start + jump + Self.hour, monotonic: Self.hour) == .accepted(jump))
                 #expect(clock.now == Self.start + jump + Self.hour)
             }
         }
@@ -51,19 +51,21 @@ struct RetentionClockTests {
         #expect(clock.now == Self.start + Self.hour)
     }
 
-    @Test func `a clock that is behind is accepted after an hour, and extreme values do no harm`() {
+    @Test func `a clock that is behind is accepted after an hour, and extreme values do not overflow`() {
         var clock = ClockDiscipline(last: Self.start, monotonic: 0)
         #expect(clock.observe(wall: Self.start - Self.day, monotonic: 0) == .behind(Self.day))
         #expect(clock.observe(wall: Self.start - Self.day + Self.hour - 1, monotonic: Self.hour - 1) == nil)
         #expect(clock.now == Self.start + Self.hour - 1)
-        #expect(clock.observe(wall: Self.start - Self.day + Self.hour, monotonic: Self.hour) == .believed(-Self.day))
+        #expect(clock.observe(wall: Self.start - Self.day + Self.hour, monotonic: Self.hour) == .accepted(-Self.day))
         #expect(clock.now == Self.start - Self.day + Self.hour)
         _ = clock.observe(wall: .max, monotonic: .max)
         _ = clock.observe(wall: .min, monotonic: 0)
         _ = clock.observe(wall: .max, monotonic: 0)
     }
 
-    @Test func `a start with a wrong clock deletes nothing until an hour has passed, and then does`() async throws {
+    @Test
+    func `after a start with a clock that has jumped ahead, assets and records expire only after an hour`() async throws
+    {
         let folder = try TemporaryFolder("clock")
         let (wall, monotonic) = (ManualClock(0), ManualClock(0))
         wall.advance(by: Self.start)
@@ -82,8 +84,8 @@ struct RetentionClockTests {
         } _: { catalog in
             let service = catalog.service
             #expect(try await !service.writer.perform(.clock).hasMore)
-            let kept = try await service.store.read { try $0.assets.asset(id) }
-            #expect(kept?.trashedDate != nil)
+            let trashed = try await service.store.read { try $0.assets.asset(id) }
+            #expect(trashed?.trashedDate != nil)
             #expect(try await catalog.call(CurrentToken()).oldest.sequence == 0)
             for clock in [wall, monotonic] { clock.advance(by: Self.hour) }
             while try await service.writer.perform(.clock).hasMore {}
@@ -94,7 +96,7 @@ struct RetentionClockTests {
         }
     }
 
-    @Test func `the time for which the machine was suspended counts`() async throws {
+    @Test func `the time for which the machine was suspended counts for retention`() async throws {
         let folder = try TemporaryFolder("suspended")
         let (wall, monotonic, elapsed) = (ManualClock(0), ManualClock(0), ManualClock(0))
         wall.advance(by: Self.start)
@@ -122,7 +124,7 @@ struct RetentionClockTests {
         environment.clock = monotonic.clock
         environment.elapsed = monotonic.clock
         try await CatalogFixture.with(folder, environment: environment) {
-            // A caption fits, but not twice, before and after a change.
+            // A record with one caption fits; a record with a caption before and after a change does not.
             $0.maxRecordBytes = 60_000
         } _: { catalog in
             let ids = try await catalog.importImages([image(1), image(2), image(3)])
@@ -130,8 +132,8 @@ struct RetentionClockTests {
             let set = AssetPatch(caption: .some(String(repeating: "x", count: 40_000)))
             for id in ids { try await catalog.perform([.updateAsset(.init(id: .id(id), set: set))]) }
             for clock in [wall, monotonic] { clock.advance(by: 31 * Self.day) }
-            let service = catalog.service
-            await ScheduledChanges(writer: service.writer, interval: .max, logger: CatalogFixture.logger).pass()
+            let writer = catalog.service.writer
+            await ScheduledChanges(writer: writer, interval: .max, logger: CatalogFixture.logger).makeDueChanges()
             let left = try await catalog.everything().assets
             #expect(Set(left.keys) == Set(ids.dropFirst()))
             #expect(left.values.allSatisfy { !$0.isRecentlyAdded })

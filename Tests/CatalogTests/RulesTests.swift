@@ -56,7 +56,7 @@ struct RulesTests {
         #expect(after.contentRevision == before.contentRevision && after.revision != before.revision)
     }
 
-    @Test func `requests that change nothing make no record`() throws {
+    @Test func `requests that change nothing add no record`() throws {
         var library = InMemoryLibrary()
         let id = try library.add(1, set: AssetPatch(isFavorite: true))
         let album = try library.addAlbum("A", [id])
@@ -176,7 +176,7 @@ struct RulesTests {
         #expect(library.asset(id)?.rating == 1)
     }
 
-    @Test func `a transaction touches at most as many entities as its limit`() throws {
+    @Test func `a transaction changes at most as many entities as its limit`() throws {
         var library = InMemoryLibrary()
         let ids = try (1...6).map { try library.add($0) }
         let album = try library.addAlbum("A", ids)
@@ -209,7 +209,7 @@ struct RulesTests {
         }
     }
 
-    @Test func `the folders below a folder that moves count for the limit of their levels`() throws {
+    @Test func `the levels below a folder that moves count against the limit of levels`() throws {
         var library = InMemoryLibrary()
         // Adds folders, each in the one before; returns the first and the last one.
         func chain(_ count: Int) throws -> (first: ObjectID, last: ObjectID) {
@@ -220,11 +220,11 @@ struct RulesTests {
             let (_, ids) = try library.perform(changes)
             return (try #require(ids["0"]), try #require(ids["\(count - 1)"]))
         }
-        let (upper, lower, one) = (try chain(40), try chain(24), try chain(1))
+        let (upper, lower, single) = (try chain(40), try chain(24), try chain(1))
         let move = { (child: ObjectID) in
             ChangeRequest.updateList(.init(id: .id(upper.last), edits: [.add([.id(child)])]))
         }
-        try library.perform(.updateList(.init(id: .id(lower.last), edits: [.add([.id(one.first)])])))
+        try library.perform(.updateList(.init(id: .id(lower.last), edits: [.add([.id(single.first)])])))
         let tooDeep = ChangeError.tooDeep(limit: 64)
         #expect(throws: tooDeep) { try library.perform(move(lower.first)) }
         #expect(throws: tooDeep, "also below a folder that the same transaction has made") {
@@ -234,7 +234,7 @@ struct RulesTests {
                 .updateList(.init(id: .id(upper.last), edits: [.add([.placeholder("new")])]))
             )
         }
-        try library.perform(.deleteLists(.init(ids: [one.first])))
+        try library.perform(.deleteLists(.init(ids: [single.first])))
         try library.perform(move(lower.first))
         #expect(library.list(lower.first)?.parent == upper.last)
     }

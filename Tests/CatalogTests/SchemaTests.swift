@@ -24,7 +24,7 @@ struct SchemaTests {
     }
 
     /// Makes a library of the oldest schema, and migrates it.
-    private func makeOldest(_ folder: TemporaryFolder, _ path: String) async throws {
+    private func makeOldestLibrary(_ folder: TemporaryFolder, _ path: String) async throws {
         let old = try DatabaseQueue(path: path)
         try await old.write { try $0.execute(sql: OldestLibrary.sql) }
         try old.close()
@@ -43,7 +43,7 @@ struct SchemaTests {
         try old.close()
 
         let store = try open(folder)
-        // No record mentions the moments that it did not have, so clients fetch again.
+        // No record has the moments that the migration adds, so a new history begins and clients fetch again.
         #expect(store.historyID == String(repeating: "a", count: 32) && store.startSequence == 2)
         let assets = try await store.read { try $0.assets.assets([1, 2, 3]) }
         #expect(assets.count == 3)
@@ -74,7 +74,7 @@ struct SchemaTests {
     {
         let folder = try TemporaryFolder("albums")
         let path = folder.file("library.sqlite")
-        try await makeOldest(folder, path)
+        try await makeOldestLibrary(folder, path)
         let missing = [SmartAlbum.generic, .unableToUpload]
         let queue = try DatabaseQueue(path: path)
         try await queue.write { database in
@@ -108,7 +108,7 @@ struct SchemaTests {
     {
         let folder = try TemporaryFolder("rules")
         let path = folder.file("library.sqlite")
-        try await makeOldest(folder, path)
+        try await makeOldestLibrary(folder, path)
         let queue = try DatabaseQueue(path: path)
         let lens = "iPhone 15 front TrueDepth camera 2.69mm f/1.9"
         try await queue.write { database in
@@ -135,14 +135,14 @@ struct SchemaTests {
         try store.close()
         try DatabaseCheck.full(path: path)
         let again = try open(folder)
-        #expect(again.historyID == history, "once")
+        #expect(again.historyID == history, "the new history begins only once")
         try again.close()
     }
 
     @Test func `favorites of a library without a column for them stay favorites`() async throws {
         let folder = try TemporaryFolder("favorites")
         let path = folder.file("library.sqlite")
-        try await makeOldest(folder, path)
+        try await makeOldestLibrary(folder, path)
         let queue = try DatabaseQueue(path: path)
         try await queue.write { database in
             try database.execute(
@@ -180,7 +180,7 @@ struct SchemaTests {
             }
             return try Row.fetchAll(
                 database,
-                sql: "EXPLAIN " + AssetRowMapping.update(of: bits),
+                sql: "EXPLAIN " + AssetRowMapping.updateStatement(of: bits),
                 arguments: [1, 2, 1, 8, 4]
             )
             .count { $0["opcode"] as String == "OpenWrite" }

@@ -31,8 +31,8 @@ struct ServiceTests {
         let path = try folder.write(bytes, to: "in/one.jpg")
         try await CatalogFixture.with(folder) { catalog in
             let create = ChangeRequest.createAsset(.init(ref: "p", resources: [NewResource(source: .path(path))]))
-            let made = try await catalog.perform([create])
-            let id = try #require(made.id("p"))
+            let result = try await catalog.perform([create])
+            let id = try #require(result.id("p"))
             let asset = try await catalog.asset(id)
             #expect(asset.originalFilename == "one.jpg")
             #expect((asset.pixelWidth, asset.pixelHeight) == (60, 80))
@@ -45,7 +45,7 @@ struct ServiceTests {
             let favorite = try await catalog.perform([
                 .updateAsset(.init(id: .id(id), set: AssetPatch(isFavorite: true)))
             ])
-            #expect(favorite.isChanged && favorite.sequence == made.sequence + 1)
+            #expect(favorite.isChanged && favorite.sequence == result.sequence + 1)
             let changed = try await catalog.asset(id)
             #expect(changed.isFavorite && changed.revision != asset.revision)
             #expect(changed.contentRevision == asset.contentRevision)
@@ -56,7 +56,7 @@ struct ServiceTests {
         }
     }
 
-    @Test func `a follower receives every change in order while a thousand are made`() async throws {
+    @Test func `a follower receives every change in order while ten clients make a thousand changes`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let id = try await catalog.importImages([image(1)])[0]
             let start = try await catalog.call(CurrentToken()).token

@@ -9,10 +9,10 @@ import Testing
 
 @testable import Catalog
 
-/// A client below its own limit gets `busy` at a limit of all clients together.
+/// Tests that a client below its own limit gets `busy` at a limit of all clients together.
 @Suite(.timeLimit(.minutes(1)))
 struct SharedLimitTests {
-    @Test func `transient collections of others are no limit of the client`() async throws {
+    @Test func `transient collections of other clients do not count against the limit of a client`() async throws {
         let transients = TransientCollectionRegistry(limits: .init(members: 3, membersPerIdentity: 2))
         let member = try transients.create(.assetCollection, [], identity: "a")
         _ = try transients.create(.collectionList, [member, member], identity: "a")
@@ -23,7 +23,7 @@ struct SharedLimitTests {
         _ = try transients.create(.collectionList, [member], identity: "b")
     }
 
-    @Test func `uploads of others are no limit of the client`() async throws {
+    @Test func `uploads of other clients do not count against the limit of a client`() async throws {
         let folder = try TemporaryFolder("uploads")
         var limits = UploadRegistry.Limits()
         (limits.perIdentity, limits.all) = (2, 3)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Catalog
 
-/// Values of a sidecar together with those of its photo.
+/// Tests of merging the values of a sidecar with those of its photo.
 @Suite(.timeLimit(.minutes(1)))
 struct SidecarMergeTests {
     /// 2024-06-01 12:00 UTC.
@@ -28,7 +28,7 @@ struct SidecarMergeTests {
         return facts
     }
 
-    @Test func `a date without an offset is one by the clock of the location, whichever file has which`() {
+    @Test func `a date without an offset is local time at the location, whichever file has the date`() {
         let all = [
             merged(Self.newYork, { $0.captureDate = Self.noon }),
             // The offset was that of another location.
@@ -49,7 +49,7 @@ struct SidecarMergeTests {
         }
     }
 
-    @Test func `a date with an offset of its own, and one without a location, stay as they are`() {
+    @Test func `a date with an offset of its own, and a date without a location, are not changed`() {
         let own = merged(
             Self.newYork,
             { photo in
@@ -62,7 +62,7 @@ struct SidecarMergeTests {
         #expect((bare.creationDate, bare.creationOffset, bare.isOffsetDerived) == (Self.noon, nil, false))
     }
 
-    @Test func `a moment, as of GPS, stays the same and gets the offset of the location`() {
+    @Test func `a date in UTC, as from GPS, stays the same and gets the offset of the location`() {
         let facts = merged(
             Self.newYork,
             { photo in
@@ -77,7 +77,7 @@ struct SidecarMergeTests {
 
     private static let digest = String(repeating: "ab", count: 32)
 
-    /// Returns the metadata of a photo with a caption, keywords and a location, with those of the sidecar that was
+    /// Returns the metadata of a photo with a caption, keywords and a location, merged with the sidecar that was
     /// exported with it.
     private func exported(
         _ changePhoto: (inout PhotoMetadata) -> Void = { _ in },
@@ -97,7 +97,7 @@ struct SidecarMergeTests {
         return facts
     }
 
-    @Test func `an exported sidecar removes what it does not have, beside its own original`() {
+    @Test func `an exported sidecar removes the values that it does not have, but only from its own original`() {
         let facts = exported()
         #expect((facts.caption, facts.keywords, facts.location, facts.rating) == (nil, [], nil, 0))
         #expect((facts.creationDate, facts.creationOffset, facts.isOffsetDerived) == (nil, nil, false))
@@ -106,7 +106,7 @@ struct SidecarMergeTests {
         #expect(other.location != nil && other.creationDate == Self.noon)
     }
 
-    @Test func `the date of an exported sidecar counts, also without an offset`() {
+    @Test func `the date of an exported sidecar replaces that of the photo, also without an offset`() {
         let dated = exported({ _ in }, { ($0.captureDate, $0.captureOffset) = (Self.noon - Self.hour, 10_800) })
         #expect((dated.creationDate, dated.creationOffset) == (Self.noon - Self.hour, 10_800))
         // The sidecar has a location, and the reader derived an offset from it; the library had none.
@@ -121,7 +121,7 @@ struct SidecarMergeTests {
         #expect(bare.location?.latitude == Self.berlin.latitude)
     }
 
-    @Test func `a date that is also that of the file keeps its marks`() {
+    @Test func `a date that equals the date of the file keeps the marks of the file's date`() {
         func ofLastChange(_ photo: inout PhotoMetadata) {
             photo.captureDateSource = .exifModified
             photo.captureOffset = nil
@@ -136,14 +136,14 @@ struct SidecarMergeTests {
             { ($0.captureDate, $0.captureOffset) = (Self.noon - 30_000_000, -2640) }
         )
         #expect((derived.creationDate, derived.creationOffset, derived.isOffsetDerived) == (Self.noon, -2670, true))
-        // Without a date the sidecar is that of a file that has none but that of its last change.
+        // A sidecar without a date was exported with a file that has only the date of its last change.
         let undated = exported(ofLastChange)
         #expect((undated.creationDate, undated.isModificationDate) == (Self.noon, true))
     }
 
     // MARK: Raw files
 
-    @Test func `a photo takes from its raw file what it does not have`() {
+    @Test func `a photo receives from its RAW file the metadata that it does not have`() {
         var file = PhotoMetadata(contentType: "com.adobe.raw-image", pixelWidth: 4, pixelHeight: 3)
         (file.caption, file.keywords, file.rating, file.location) = ("Waves", ["sea"], 4, Self.newYork)
         (file.captureDate, file.captureOffset, file.cameraMake) = (Self.noon, -14_400, "Leica")
@@ -174,7 +174,7 @@ struct SidecarMergeTests {
         #expect(own.isOffsetDerived)
     }
 
-    @Test func `camera and lens of a sidecar replace those of the photo, each for itself`() {
+    @Test func `camera and lens of a sidecar replace those of the photo, each independently`() {
         var photo = PhotoMetadata(contentType: "public.jpeg", pixelWidth: 4, pixelHeight: 3)
         (photo.cameraMake, photo.cameraModel) = ("NORITSU", "QSS-32")
         var facts = ExtractedMetadata(photo)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Catalog
 
-/// The changes that are read on the poll thread, and the threads that their tasks run on.
+/// Tests of the changes that are read on the poll thread, and of the threads that their tasks run on.
 @Suite(.timeLimit(.minutes(1)))
 struct SmallChangeTests {
     /// The threads that a task has run on, and the continuation that it waits for.
@@ -13,23 +13,24 @@ struct SmallChangeTests {
         let threads = Mutex<[pthread_t]>([])
         let waiter = Mutex<CheckedContinuation<Void, Never>?>(nil)
 
-        func note() { threads.withLock { $0.append(pthread_self()) } }
+        func recordThread() { threads.withLock { $0.append(pthread_self()) } }
     }
 
     /// Starts a task that records its thread, waits, and records it again.
     private func start(_ executor: SmallChangeExecutor, _ trace: Trace) -> Task<Void, Never> {
         Task(executorPreference: executor) { @concurrent in
-            trace.note()
+            trace.recordThread()
             await withCheckedContinuation { continuation in trace.waiter.withLock { $0 = continuation } }
-            trace.note()
+            trace.recordThread()
         }
     }
 
-    @Test func `a task begins on the thread that makes it, and continues on the thread of the commits`() async throws {
+    @Test
+    func `a task begins on the thread that creates it, and continues on the thread of the commits`() async throws {
         let writer = WriterExecutor()
         let trace = Trace()
         let (task, here) = (start(SmallChangeExecutor(writer), trace), pthread_self())
-        // Recorded before the task was returned.
+        // The thread was recorded before the task was returned.
         #expect(trace.threads.withLock { $0 }.map { pthread_equal($0, here) != 0 } == [true])
         await withCheckedContinuation { continuation in
             writer.async {
@@ -57,7 +58,7 @@ struct SmallChangeTests {
         #expect(trace.threads.withLock(\.count) == 2)
     }
 
-    @Test func `changes with bytes, lists to compare with, many objects and long texts are not small`() throws {
+    @Test func `changes with bytes, snapshots, many objects or long texts are not small`() throws {
         func areSmall(_ text: String) throws -> Bool { SmallChange.areSmall(try JSON(parsing: Array(text.utf8))) }
         let long = String(repeating: "x", count: 5000)
         let many = (0..<17).map { "\"\($0)\"" }.joined(separator: ",")

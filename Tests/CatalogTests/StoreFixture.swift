@@ -19,10 +19,10 @@ final class StoreFixture: Sendable {
         self.folder = folder
         var random = SystemRandomNumberGenerator()
         let name = (0..<32).map { _ in String(Int.random(in: 0..<10, using: &random)) }.joined()
-        let place = path ?? folder?.path ?? ""
+        let folderPath = path ?? folder?.path ?? ""
         store = try LibraryStore(
-            folder: place,
-            server: try TestStore.address(library: place),
+            folder: folderPath,
+            server: try TestStore.address(library: folderPath),
             now: 1_700_000_000_000_000,
             newHistoryID: name,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -50,12 +50,12 @@ final class StoreFixture: Sendable {
 ///
 /// - Parameter options: further options of `Benchmarks generate`
 func generateLibrary(at path: String, assets: Int, _ options: [String]) throws {
-    let made = try RunningProgram.run(
+    let run = try RunningProgram.run(
         "Benchmarks",
         ["generate", "--library", path, "--assets", "\(assets)"] + options,
         environment: try TestStore.environment(library: path)
     )
-    try #require(made.status == 0, "\(made.errors)")
+    try #require(run.status == 0, "\(run.errors)")
 }
 
 extension ServiceIdentities {

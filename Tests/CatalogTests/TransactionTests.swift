@@ -78,8 +78,8 @@ struct TransactionTests {
             #expect(try await catalog.collections().isEmpty)
             // A refusal is not stored as an outcome.
             requests[7] = .updateAsset(.init(id: .id(id), set: AssetPatch(rating: 2)))
-            let made = try await catalog.perform(requests, transaction: "t")
-            #expect(made.sequence == before.sequence + 1)
+            let result = try await catalog.perform(requests, transaction: "t")
+            #expect(result.sequence == before.sequence + 1)
         }
     }
 
@@ -116,25 +116,25 @@ struct TransactionTests {
             var assets: [ObjectID] = []
             var albums: [ObjectID] = []
             // Deleted objects are still named sometimes; such a transaction is refused.
-            var gone: [ObjectID] = []
+            var deletedIDs: [ObjectID] = []
             func pick(_ ids: [ObjectID]) -> ObjectID {
-                let others = gone.filter { $0.kind == ids[0].kind }
+                let others = deletedIDs.filter { $0.kind == ids[0].kind }
                 return random.pick(!others.isEmpty && random.chance(8) ? others : ids)
             }
             var next: UInt64 = 1
             var (performed, refused) = (0, 0)
             for _ in 0..<120 {
                 var requests: [ChangeRequest] = []
-                var pictures: [Bytes] = []
+                var images: [Bytes] = []
                 for step in 0..<Int.random(in: 1...4, using: &random) {
                     switch Int.random(in: 0..<9, using: &random) {
                     case 0, 1:
                         requests.append(
                             .createAsset(
-                                .init(ref: "a\(step)", resources: [NewResource(source: .attachment(pictures.count))])
+                                .init(ref: "a\(step)", resources: [NewResource(source: .attachment(images.count))])
                             )
                         )
-                        pictures.append(image(next, date: "20\(10 + next % 14):06:01 12:30:00"))
+                        images.append(image(next, date: "20\(10 + next % 14):06:01 12:30:00"))
                         next += 1
                     case 2:
                         let some = assets.isEmpty ? [] : [ObjectReference.id(pick(assets))]
@@ -166,7 +166,7 @@ struct TransactionTests {
                 }
                 guard !requests.isEmpty else { continue }
                 var result: PerformChanges.Result?
-                let error = await rpcError { result = try await catalog.perform(requests, attachments: pictures) }
+                let error = await rpcError { result = try await catalog.perform(requests, attachments: images) }
                 guard let result else {
                     #expect(error?.name == "identifier_not_found", "\(String(describing: error))")
                     refused += 1
@@ -179,17 +179,17 @@ struct TransactionTests {
                 }
                 for request in requests {
                     switch request {
-                    case .deleteAssets(let deleted), .deleteCollections(let deleted): gone += deleted.ids
+                    case .deleteAssets(let deleted), .deleteCollections(let deleted): deletedIDs += deleted.ids
                     default: continue
                     }
                 }
-                assets.removeAll { gone.contains($0) }
-                albums.removeAll { gone.contains($0) }
+                assets.removeAll { deletedIDs.contains($0) }
+                albums.removeAll { deletedIDs.contains($0) }
             }
             #expect(performed > 60 && refused > 0, "\(performed) performed, \(refused) refused")
             let replayed = Snapshot(replaying: try await catalog.history(), root: root)
-            let fixture = try await catalog.everything()
-            #expect(replayed.normalized() == fixture.normalized())
+            let stored = try await catalog.everything()
+            #expect(replayed.normalized() == stored.normalized())
             let counters = try await catalog.service.store.read { reader in
                 try ["assets", "visible", "visible.image", "visible.favorite", "hidden"].map(reader.counter)
             }
@@ -237,11 +237,11 @@ struct TransactionTests {
         }
     }
 
-    @Test func `everything is there after a restart`() async throws {
+    @Test func `the token, the assets and the outcomes are the same after a restart`() async throws {
         let (token, assets, outcome) = try await CatalogFixture.with(folder) { catalog in
             _ = try await catalog.importImages([image(1), image(2)])
-            let made = try await catalog.perform([.createCollection(.init(ref: "c", title: "A"))], transaction: "t")
-            return (try await catalog.call(CurrentToken()).token, try await catalog.assets(), made.json)
+            let result = try await catalog.perform([.createCollection(.init(ref: "c", title: "A"))], transaction: "t")
+            return (try await catalog.call(CurrentToken()).token, try await catalog.assets(), result.json)
         }
         try await CatalogFixture.with(folder) { catalog in
             #expect(try await catalog.call(CurrentToken()).token == token)
@@ -318,8 +318,8 @@ struct TransactionTests {
             #expect(try await catalog.call(CurrentToken()).token == before)
             #expect(try await catalog.call(Health()).isHealthy == false)
             try await catalog.service.store.limitPages(to: 1 << 30)
-            let made = try await catalog.perform(requests)
-            #expect(made.sequence == before.sequence + 1)
+            let result = try await catalog.perform(requests)
+            #expect(result.sequence == before.sequence + 1)
             #expect(try await catalog.call(Health()).isHealthy)
         }
     }

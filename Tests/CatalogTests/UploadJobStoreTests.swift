@@ -9,7 +9,7 @@ import Testing
 
 @testable import Catalog
 
-/// The rules of upload jobs (T-34), and their states in the database.
+/// Tests of the rules of upload jobs (T-34), and of their states in the database.
 @Suite(.timeLimit(.minutes(1)))
 struct UploadJobStoreTests {
     private static func subject(_ letter: Character) throws -> UploadJobStore.Subject {
@@ -22,20 +22,20 @@ struct UploadJobStoreTests {
     }
 
     /// Runs a body with the two tables of jobs.
-    private func with(_ body: (UploadJobStore, RemoteObjectStore) throws -> Void) throws {
+    private func with(_ body: (UploadJobStore, UploadStateStore) throws -> Void) throws {
         try DatabaseQueue().write { database in
-            try database.execute(sql: RemoteObjectStore.schema)
+            try database.execute(sql: UploadStateStore.schema)
             try database.execute(sql: UploadJobStore.schema)
             try database.execute(sql: UploadJobStore.versions)
-            try database.execute(sql: RemoteObjectStore.addAgainColumn)
+            try database.execute(sql: UploadStateStore.addAgainColumn)
             try database.execute(sql: UploadJobStore.addOnlyKeys)
             let connection = SQLConnection(database)
-            try body(UploadJobStore(database: connection), RemoteObjectStore(database: connection))
+            try body(UploadJobStore(database: connection), UploadStateStore(database: connection))
         }
     }
 
     @Test(arguments: UploadJob.State.allCases)
-    func `each state allows what PhotoKit says`(state: UploadJob.State) {
+    func `each state allows the actions that PhotoKit documents`(state: UploadJob.State) {
         let job = UploadJob(id: 1, asset: .none, state: state)
         let retried = UploadJob(id: 1, asset: .none, state: state, isRetried: true)
         #expect(job.allows(.retry) == (state == .failed) && !retried.allows(.retry))
@@ -65,11 +65,11 @@ struct UploadJobStoreTests {
             let created = try #require(try jobs.create(.upload, [subject, Self.subject("b")], for: "a", date: 1))
             #expect(created.map(\.state) == [.registered, .registered])
             try objects.confirm(subject.digest, size: 10, date: 2)
-            try objects.fail(Self.subject("b").digest, problem: "file_damaged", message: "m", date: 3, most: 1)
+            try objects.fail(Self.subject("b").digest, problem: "file_damaged", message: "m", date: 3, maxAttempts: 1)
             let ended = try jobs.all()
             #expect(ended.map(\.state) == [.succeeded, .failed] && ended.map(\.date) == [2, 3])
             #expect(ended[1].problem == "file_damaged")
-            // The bytes are at the store already.
+            // The object store has the bytes already.
             #expect(try jobs.create(.upload, [subject], for: "a", date: 4)?.first?.state == .succeeded)
         }
     }
@@ -78,7 +78,7 @@ struct UploadJobStoreTests {
         try with { jobs, objects in
             let subject = try Self.subject("a")
             _ = try jobs.create(.upload, [subject], for: "a", date: 1)
-            try objects.fail(subject.digest, problem: "file_damaged", message: "m", date: 2, most: 1)
+            try objects.fail(subject.digest, problem: "file_damaged", message: "m", date: 2, maxAttempts: 1)
             #expect(try objects.retryFailed() == 1)
             try objects.confirm(subject.digest, size: 10, date: 3)
             #expect(try jobs.all().map(\.state) == [.failed])
@@ -92,11 +92,11 @@ struct UploadJobStoreTests {
         try with { jobs, objects in
             let subject = try Self.subject("a")
             _ = try jobs.create(.upload, [subject], for: "a", date: 1)
-            try objects.fail(subject.digest, problem: "file_damaged", message: "m", date: 2, most: 1)
+            try objects.fail(subject.digest, problem: "file_damaged", message: "m", date: 2, maxAttempts: 1)
             try jobs.update(try jobs.all(), .retry, date: 3)
             #expect(try jobs.all().map(\.state) == [.registered])
             #expect(try objects.registered(after: nil, limit: 9) == [subject.digest])
-            try objects.fail(subject.digest, problem: "file_damaged", message: "m", date: 4, most: 1)
+            try objects.fail(subject.digest, problem: "file_damaged", message: "m", date: 4, maxAttempts: 1)
             let failed = try jobs.all()
             #expect(failed.map(\.state) == [.failed] && failed.allSatisfy { !$0.allows(.retry) })
         }
@@ -132,26 +132,26 @@ struct UploadJobStoreTests {
             #expect(try objects.registered(after: nil, limit: 9) == [stored.digest, new.digest])
             #expect(try objects.remoteSize(of: stored.digest) == nil)
             #expect(try objects.readableSize(of: stored.digest) == 10 && objects.readableSize(of: new.digest) == nil)
-            try objects.fail(stored.digest, problem: "no_object", message: "m", date: 3, most: 1)
+            try objects.fail(stored.digest, problem: "no_object", message: "m", date: 3, maxAttempts: 1)
             #expect(try objects.readableSize(of: stored.digest) == nil)
         }
     }
 
-    @Test func `attempts before bytes were confirmed do not count when the store has lost them`() throws {
+    @Test func `attempts before bytes were confirmed do not count after the object store has lost them`() throws {
         try with { jobs, objects in
             let subject = try Self.subject("a")
             _ = try jobs.create(.upload, [subject], for: "a", date: 1)
-            try objects.fail(subject.digest, problem: "object_damaged", message: "m", date: 2, most: 2)
+            try objects.fail(subject.digest, problem: "object_damaged", message: "m", date: 2, maxAttempts: 2)
             try objects.confirm(subject.digest, size: 10, date: 3)
             try objects.registerLost(subject.digest)
-            try objects.fail(subject.digest, problem: "object_damaged", message: "m", date: 4, most: 2)
+            try objects.fail(subject.digest, problem: "object_damaged", message: "m", date: 4, maxAttempts: 2)
             #expect(try objects.registered(after: nil, limit: 9) == [subject.digest])
-            try objects.fail(subject.digest, problem: "object_damaged", message: "m", date: 5, most: 2)
+            try objects.fail(subject.digest, problem: "object_damaged", message: "m", date: 5, maxAttempts: 2)
             #expect(try objects.registered(after: nil, limit: 9).isEmpty)
         }
     }
 
-    @Test func `bytes to which nothing refers are in the order of their digests, also on a server`() async throws {
+    @Test func `unreferenced bytes are listed in the order of their digests, also on a server`() async throws {
         let folder = try TemporaryFolder("unreferenced")
         let store = try LibraryStore(
             folder: folder.path,
@@ -162,8 +162,8 @@ struct UploadJobStoreTests {
         )
         defer { try? store.close() }
         let digests = try "fedcba".map { try Self.subject($0).digest }
-        try await store.changeRemoteObjects { try $0.keep(false, digests) }
-        let found = try await store.read { try $0.remoteObjects.unreferenced(limit: 3) }
+        try await store.changeUploadStates { try $0.setKept(false, digests) }
+        let found = try await store.read { try $0.uploadStates.unreferenced(limit: 3) }
         #expect(found == Array(digests.reversed().prefix(3)))
     }
 
@@ -193,7 +193,7 @@ struct UploadJobStoreTests {
             try objects.confirm(stored.digest, size: 10, date: 2)
             let digests = [stored.digest, new.digest]
             try objects.uploadAgain(digests)
-            // Bytes on their way for the first time are not sent twice.
+            // Bytes that are being uploaded for the first time are not sent again.
             #expect(try objects.repeated(digests) == [stored.digest])
             #expect(try objects.registered(after: nil, limit: 9) == digests)
             #expect(try objects.remoteSize(of: stored.digest) == nil)
@@ -204,7 +204,7 @@ struct UploadJobStoreTests {
             #expect(try objects.repeated(digests).isEmpty && objects.remoteSize(of: stored.digest) == 10)
             #expect(try jobs.all(of: .init("b")).map(\.state) == [.succeeded, .registered])
             // Bytes whose upload had failed are sent too.
-            try objects.fail(new.digest, problem: "file_damaged", message: "m", date: 5, most: 1)
+            try objects.fail(new.digest, problem: "file_damaged", message: "m", date: 5, maxAttempts: 1)
             try objects.uploadAgain(digests)
             #expect(try objects.repeated(digests) == Set(digests))
         }
@@ -212,30 +212,30 @@ struct UploadJobStoreTests {
 
     @Test(.spec("T-40")) func `the jobs of an add-only client are those that it has created with its key`() throws {
         try with { jobs, objects in
-            let (one, two) = (try Self.subject("a"), try Self.subject("b"))
+            let (firstSubject, secondSubject) = (try Self.subject("a"), try Self.subject("b"))
             let mine = UploadJobStore.Filter(AddOnlyClient(identity: "a", key: "K"))
-            _ = try jobs.create(.upload, [one], for: "a", date: 1)
-            _ = try jobs.create(.upload, [one], for: "a", addOnlyKey: "L", date: 1)
-            _ = try jobs.create(.upload, [one], for: "b", addOnlyKey: "K", date: 1)
+            _ = try jobs.create(.upload, [firstSubject], for: "a", date: 1)
+            _ = try jobs.create(.upload, [firstSubject], for: "a", addOnlyKey: "L", date: 1)
+            _ = try jobs.create(.upload, [firstSubject], for: "b", addOnlyKey: "K", date: 1)
             #expect(try jobs.all(of: mine).isEmpty && jobs.version(of: mine) == 0)
-            _ = try jobs.create(.upload, [two], for: "a", addOnlyKey: "K", date: 1)
+            _ = try jobs.create(.upload, [secondSubject], for: "a", addOnlyKey: "K", date: 1)
             let version = try jobs.version(of: mine)
             #expect(try jobs.all(of: mine).map(\.id) == [4] && jobs.all(of: .init("a")).map(\.id) == [1, 2, 4])
-            try jobs.setUploading(true, [one.digest], date: 2)
+            try jobs.setUploading(true, [firstSubject.digest], date: 2)
             #expect(try jobs.version(of: mine) == version && jobs.version(of: nil) > version)
             #expect(try jobs.changed(after: version, limit: 9, of: mine) == nil && jobs.pending(of: mine).isEmpty)
-            try jobs.setUploading(true, [two.digest], date: 2)
+            try jobs.setUploading(true, [secondSubject.digest], date: 2)
             let changed = try #require(try jobs.changed(after: version, limit: 9, of: mine))
             #expect(changed.jobs.map(\.id) == [4] && changed.version > version)
             #expect(try jobs.pending(of: mine).map(\.id) == [4] && jobs.pending().count == 4)
         }
     }
 
-    @Test func `requests of one identity that wait leave places for those of another one`() async {
+    @Test func `the waiting requests of one identity do not block the requests of another identity`() async {
         let changes = UploadJobChanges()
         let (begun, beginning) = AsyncStream.makeStream(of: Void.self)
         await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<UploadJobChanges.mostWaiters {
+            for _ in 0..<UploadJobChanges.maxWaiters {
                 group.addTask {
                     _ = try? await changes.answer(for: "a", within: 600_000_000, .system) { _ -> Int? in
                         beginning.yield()
@@ -246,7 +246,7 @@ struct UploadJobStoreTests {
             var waiting = 0
             for await _ in begun {
                 waiting += 1
-                if waiting == UploadJobChanges.mostWaiters { break }
+                if waiting == UploadJobChanges.maxWaiters { break }
             }
             await #expect(throws: (any Error).self) {
                 try await changes.answer(for: "a", within: 0, .system) { _ -> Int? in 1 }
@@ -260,20 +260,20 @@ struct UploadJobStoreTests {
     @Test func `each change of a state has a version, and pages of changes follow each other`() throws {
         try with { jobs, objects in
             let start = try jobs.version()
-            let (one, two) = (try Self.subject("a"), try Self.subject("b"))
-            _ = try jobs.create(.upload, [one, two], for: "a", date: 1)
+            let (firstSubject, secondSubject) = (try Self.subject("a"), try Self.subject("b"))
+            _ = try jobs.create(.upload, [firstSubject, secondSubject], for: "a", date: 1)
             let first = try #require(try jobs.changed(after: start, limit: 1))
             let second = try #require(try jobs.changed(after: first.version, limit: 9))
             #expect(first.jobs.map(\.id) == [1] && second.jobs.map(\.id) == [2])
             #expect(try second.version == jobs.version() && jobs.changed(after: second.version, limit: 9) == nil)
-            try jobs.setUploading(true, [one.digest], date: 2)
+            try jobs.setUploading(true, [firstSubject.digest], date: 2)
             #expect(try jobs.pending().map(\.id) == [1])
-            try objects.confirm(one.digest, size: 10, date: 3)
-            // Both changes of its state are one entry, with the newest.
+            try objects.confirm(firstSubject.digest, size: 10, date: 3)
+            // Both changes of its state are one entry with the newest state.
             let third = try #require(try jobs.changed(after: second.version, limit: 9))
             #expect(third.jobs.map(\.state) == [.succeeded] && third.version == second.version + 2)
-            try jobs.setUploading(true, [one.digest, two.digest], date: 4)
-            try jobs.setUploading(false, [one.digest, two.digest], date: 5)
+            try jobs.setUploading(true, [firstSubject.digest, secondSubject.digest], date: 4)
+            try jobs.setUploading(false, [firstSubject.digest, secondSubject.digest], date: 5)
             #expect(try jobs.all().map(\.state) == [.succeeded, .registered])
         }
     }

@@ -11,7 +11,7 @@ import Testing
 
 @testable import Catalog
 
-/// Several catalogs of one library on PostgreSQL: one of them writes.
+/// Tests of several catalogs of one library on PostgreSQL, of which one writes.
 @Suite(.timeLimit(.minutes(2)))
 struct WriterElectionTests {
     let folder: TemporaryFolder
@@ -24,11 +24,11 @@ struct WriterElectionTests {
         let other = try TemporaryFolder("election")
         try await CatalogFixture.with(folder) {
             $0.server = address
-        } _: { one in
+        } _: { writer in
             try await CatalogFixture.with(other) {
                 $0.server = address
-            } _: { two in
-                try await body(one, two)
+            } _: { standby in
+                try await body(writer, standby)
             }
         }
     }
@@ -54,63 +54,66 @@ struct WriterElectionTests {
         )
     }
 
-    @Test func `a standby answers reads, follows the writer, and refuses changes by name`() async throws {
+    @Test
+    func `a standby answers reads, follows the writer, and refuses changes with the error libraryReadOnly`()
+        async throws
+    {
         try await withTwo { writer, standby in
             #expect(writer.service.store.election?.refusal == nil)
             #expect(standby.service.store.election?.refusal != nil)
-            let made = try await writer.perform([.createCollection(.init(ref: "a", title: "one"))])
+            let result = try await writer.perform([.createCollection(.init(ref: "a", title: "one"))])
             // Waits until the standby has read the record.
             var fetch = FetchDescription(.collections)
             fetch.collectionType = "album"
-            let found = try await standby.call(FetchCollections(fetch: fetch, atLeast: made.token))
-            #expect(found.token == made.token)
+            let found = try await standby.call(FetchCollections(fetch: fetch, atLeast: result.token))
+            #expect(found.token == result.token)
             #expect(found.collections.map(\.title) == ["one"])
-            #expect(standby.service.tail.head == made.sequence)
-            // Its next start detects if the server has lost changes that clients have seen at this catalog.
-            let shown = HeadFile.Head(library: made.token.library, sequence: made.sequence)
-            #expect(try standby.service.store.headFile.load() == shown)
+            #expect(standby.service.tail.head == result.sequence)
+            // The next start of the standby detects if the server has lost changes that clients have read here.
+            let readHead = HeadFile.Head(library: result.token.library, sequence: result.sequence)
+            #expect(try standby.service.store.headFile.load() == readHead)
             let refused = await rpcError { try await standby.perform([.createCollection(.init(title: "two"))]) }
             #expect(refused?.errorCode == .libraryReadOnly && refused?.data["standby"] == .bool(true))
             #expect(refused?.message.contains("process \(getpid())") == true, "\(refused?.message ?? "")")
-            #expect(try await writer.call(CurrentToken()).token == made.token)
+            #expect(try await writer.call(CurrentToken()).token == result.token)
             // Bytes that no transaction of this catalog can use are not accepted.
             let upload = await rpcError { try await standby.call(BeginUpload(size: 1)) }
             #expect(upload?.errorCode == .libraryReadOnly && upload?.data["standby"] == .bool(true))
             // Editors learn the states of edits from the writer, publishers from any catalog.
-            let asked = EditsStatus(ids: ["e"], onBehalfOf: "key:ann")
-            let status = await rpcError { try await standby.call(asked) }
+            let request = EditsStatus(ids: ["e"], onBehalfOf: "key:ann")
+            let status = await rpcError { try await standby.call(request) }
             #expect(status?.errorCode == .libraryReadOnly && status?.data["standby"] == .bool(true))
-            #expect(try await writer.call(asked).unknown == ["e"])
+            #expect(try await writer.call(request).unknown == ["e"])
             #expect(try await standby.call(EditsStatus(ids: ["e"])).unknown == ["e"])
-            // A replica may not have this version of the jobs yet; the writer would know.
+            // A replica may not have this version of the jobs yet; only the writer is certain to have it.
             let jobs = await rpcError { try await standby.call(ListUploadJobs(changedAfter: 5000)) }
             #expect(jobs?.errorCode == .libraryReadOnly && jobs?.data["standby"] == .bool(true))
         }
     }
 
-    @Test func `a standby takes over when the writer stops, and goes on with the next sequence`() async throws {
+    @Test func `a standby takes over when the writer stops, and continues with the next sequence`() async throws {
         let address = try PostgreSQLServer.shared().address(library: folder.path)
         let other = try TemporaryFolder("election")
-        let one = try await CatalogFixture(folder) { $0.server = address }
-        let first = try await one.perform([.createCollection(.init(title: "one"))], transaction: "t1")
+        let writer = try await CatalogFixture(folder) { $0.server = address }
+        let first = try await writer.perform([.createCollection(.init(title: "one"))], transaction: "t1")
         try await CatalogFixture.with(other) {
             $0.server = address
-        } _: { two in
-            let second = try await one.perform([.createCollection(.init(title: "two"))], transaction: "t2")
-            try await one.stop()
-            let election = try #require(two.service.store.election)
-            await election.untilWriter()
+        } _: { standby in
+            let second = try await writer.perform([.createCollection(.init(title: "two"))], transaction: "t2")
+            try await writer.stop()
+            let election = try #require(standby.service.store.election)
+            await election.waitUntilWriter()
             #expect(election.role == .writer(epoch: 2))
             // The outcomes of the previous catalog are known, and no transaction is performed twice.
-            let repeated = try await two.perform([.createCollection(.init(title: "two"))], transaction: "t2")
+            let repeated = try await standby.perform([.createCollection(.init(title: "two"))], transaction: "t2")
             #expect(repeated.sequence == second.sequence && first.sequence + 1 == second.sequence)
-            let third = try await two.perform([.createCollection(.init(title: "three"))])
+            let third = try await standby.perform([.createCollection(.init(title: "three"))])
             #expect(third.sequence == second.sequence + 1)
-            #expect(try await two.history().map(\.sequence) == Array(1...third.sequence))
+            #expect(try await standby.history().map(\.sequence) == Array(1...third.sequence))
         }
     }
 
-    @Test func `a standby learns what the writer quarantines and lifts`() async throws {
+    @Test func `a standby receives the entries that the writer quarantines and lifts`() async throws {
         try await withTwo { writer, standby in
             let digest = String(repeating: "ab", count: 32)
             let quarantine = standby.service.handler.quarantine
@@ -121,7 +124,7 @@ struct WriterElectionTests {
                 service: "editor",
                 failures: 2
             )
-            #expect(try await writer.service.handler.quarantine.report(fault).isSetAside)
+            #expect(try await writer.service.handler.quarantine.report(fault).isQuarantined)
             while quarantine.entry(digest) == nil { try await Task.sleep(for: .milliseconds(5)) }
             _ = try await writer.call(LiftQuarantine(digest: digest))
             while quarantine.entry(digest) != nil { try await Task.sleep(for: .milliseconds(5)) }
@@ -134,7 +137,7 @@ struct WriterElectionTests {
             $0.server = address
         } _: { catalog in
             let first = try await catalog.perform([.createCollection(.init(title: "one"))])
-            // The takeover, as the other catalog carries it out.
+            // Another catalog takes over like this.
             let connection = try PostgreSQLConnection(address)
             _ = try connection.execute("UPDATE library SET epoch = epoch + 1")
             let refused = await rpcError { try await catalog.perform([.createCollection(.init(title: "late"))]) }
@@ -161,7 +164,8 @@ struct WriterElectionTests {
         }
     }
 
-    @Test func `a change that meets one of the catalog which has taken over is refused by name`() async throws {
+    @Test
+    func `a change that conflicts with one of the catalog that took over is refused as libraryReadOnly`() async throws {
         let address = try PostgreSQLServer.shared().address(library: folder.path)
         try await CatalogFixture.with(folder) {
             $0.server = address
@@ -201,12 +205,12 @@ struct WriterElectionTests {
         defer { election.close() }
         try election.open { _, isWriter in #expect(!isWriter) }
         let follower = follower(head: 0)
-        let life = Task { try await election.run(follower) }
-        await election.untilWriter()
+        let task = Task { try await election.run(follower) }
+        await election.waitUntilWriter()
         #expect(election.role == .writer(epoch: 2))
         await #expect(throws: CatalogError.self) { try await stopped.remember(2, as: "probe") }
-        life.cancel()
-        try await life.value
+        task.cancel()
+        try await task.value
     }
 
     @Test func `a standby that acknowledged a change before its start, which the server lost, begins another history`()
@@ -233,7 +237,7 @@ struct WriterElectionTests {
         #expect(try await after.read { try $0.head() }.sequence == 5 + LibraryRestore.gap)
     }
 
-    @Test func `a server that lost commits which a standby has shown begins another history`() async throws {
+    @Test func `a server that lost commits which a standby has read begins another history`() async throws {
         let address = try PostgreSQLServer.shared().address(library: folder.path)
         let before = try store(folder, address, history: "a")
         let election = WriterElection(address)
@@ -253,7 +257,7 @@ struct WriterElectionTests {
         #expect(head == LibraryHead(library: String(repeating: "b", count: 32), sequence: sequence, oldest: sequence))
     }
 
-    @Test func `no catalog goes on with tables whose library was moved to a file, also one that waited`() async throws {
+    @Test func `no catalog uses tables whose library was moved to a file, even if it waited before`() async throws {
         let address = try PostgreSQLServer.shared().address(library: folder.path)
         let before = try store(folder, address, history: "a")
         let election = WriterElection(address)
@@ -265,20 +269,20 @@ struct WriterElectionTests {
         let error = await #expect(throws: StorageError.self) { try await election.run(follower) }
         #expect("\(error.map { "\($0)" } ?? "")".contains("moved to a file"))
         election.close()
-        // A catalog that has looked for the mark before it was set is refused too.
+        // A catalog that checked the mark before it was set is refused too.
         let session = SQLConnection(PostgreSQLSession(address))
         let late = #expect(throws: StorageError.self) {
             try session.inImmediateTransaction { try WriterElection.noteWriter(session, 99, "late") }
         }
         #expect(late?.message.contains("moved to a file") == true)
         // A move that is repeated keeps the mark, also if it fails.
-        try session.inImmediateTransaction { try WriterElection.noteWriter(session, 1, "again", overMoved: true) }
+        try session.inImmediateTransaction { try WriterElection.noteWriter(session, 1, "again", allowsMoved: true) }
         #expect(throws: StorageError.self) { try WriterElection.requireNotMoved(session) }
-        let started = try TemporaryFolder("election")
-        let refused = #expect(throws: StorageError.self) { try store(started, address, history: "c") }
+        let newFolder = try TemporaryFolder("election")
+        let refused = #expect(throws: StorageError.self) { try store(newFolder, address, history: "c") }
         #expect(refused?.message.contains("without --store") == true)
         // The move can be repeated, for example into another folder.
-        let again = try LibraryMigration.run(.toFile(from: address), folder: started.path, verifies: true) { _, _ in }
+        let again = try LibraryMigration.run(.toFile(from: address), folder: newFolder.path, verifies: true) { _, _ in }
         #expect(again.token == moved.token)
         try PostgreSQLServer.execute("DELETE FROM safelight_writer", at: address)
         let after = try store(folder, address, history: "c")
@@ -286,7 +290,7 @@ struct WriterElectionTests {
         #expect(after.historyID == moved.token.library)
     }
 
-    @Test func `a second catalog that has shown lost commits does not take over with the old history`() async throws {
+    @Test func `a second catalog that has read lost commits does not take over with the old history`() async throws {
         let address = try PostgreSQLServer.shared().address(library: folder.path)
         let before = try store(folder, address, history: "a")
         let elections = [WriterElection(address), WriterElection(address)]
@@ -303,7 +307,7 @@ struct WriterElectionTests {
         #expect(epoch == "2", "only the first one has raised it")
     }
 
-    @Test func `a server that takes no writes is a problem of the catalog that waits for it`() async throws {
+    @Test func `a waiting catalog reports a server that accepts no writes`() async throws {
         let address = try PostgreSQLServer.shared().address(library: folder.path)
         let before = try store(folder, address, history: "a")
         let election = WriterElection(address + "%20-cdefault_transaction_read_only%3Don")
@@ -311,17 +315,17 @@ struct WriterElectionTests {
         try election.open { _, isWriter in #expect(!isWriter) }
         try before.close()
         let follower = follower(head: 0)
-        let life = Task { try await election.run(follower) }
+        let task = Task { try await election.run(follower) }
         while election.connection != .readOnly { try await Task.sleep(for: .milliseconds(5)) }
         #expect(election.refusal != nil)
-        life.cancel()
-        try await life.value
+        task.cancel()
+        try await task.value
     }
 
     @Test func `a loaded dump of the database begins another history, once`() async throws {
         let address = try PostgreSQLServer.shared().address(library: folder.path)
         try store(folder, address, history: "a").close()
-        // A dump contains the place where it was made.
+        // A dump contains the origin of its tables.
         try PostgreSQLServer.execute("UPDATE safelight_schema SET origin = '1 2 3'", at: address)
         for history: Character in ["b", "c"] {
             let other = try TemporaryFolder("election")

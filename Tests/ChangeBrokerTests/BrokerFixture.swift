@@ -42,7 +42,7 @@ struct BrokerFixture: Sendable {
         )
         configuration.headInterval = .milliseconds(200)
         configuration.headSpacing = .milliseconds(10)
-        configuration.catalogPause = .milliseconds(50)
+        configuration.catalogRetryDelay = .milliseconds(50)
         return configuration
     }
 
@@ -85,14 +85,14 @@ struct BrokerFixture: Sendable {
         return try result.get()
     }
 
-    /// Returns after the broker has published all records committed so far.
-    func caughtUp() async throws {
-        let wanted = await catalog.token
-        while let head = try await heads.head() { if head.token == wanted { return } }
+    /// Waits until the broker has published all records committed so far.
+    func waitUntilCaughtUp() async throws {
+        let committed = await catalog.token
+        while let head = try await heads.head() { if head.token == committed { return } }
     }
 
-    /// Returns after the broker has noticed that the catalog is unreachable.
-    func unhealthy() async throws -> Health.Result {
+    /// Waits until the broker has detected that the catalog is unreachable, and returns its health.
+    func waitUntilUnhealthy() async throws -> Health.Result {
         while true {
             let health = try await library.changeBroker.health(deadline: .seconds(30))
             if !health.isHealthy { return health }
@@ -100,7 +100,7 @@ struct BrokerFixture: Sendable {
         }
     }
 
-    /// Returns a plain subscriber, as in a script, whose subscriptions have arrived.
+    /// Returns a subscriber without the client's logic, after its subscriptions have arrived.
     func subscriber(_ topics: [String]) async throws -> Subscriber {
         let subscriber = try Subscriber(
             address: endpoints.feed,
@@ -116,7 +116,7 @@ struct BrokerFixture: Sendable {
 }
 
 extension Subscriber {
-    /// Returns the next messages other than heads.
+    /// Returns the next messages that are not heads.
     nonisolated func changes(_ count: Int) async throws -> [(topic: String, json: JSON)] {
         var found: [(String, JSON)] = []
         var messages = messages.makeAsyncIterator()

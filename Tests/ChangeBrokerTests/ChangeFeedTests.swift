@@ -27,7 +27,7 @@ struct ChangeFeedTests {
             await fixture.catalog.commit(times: 700)
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     try await withThrowingTaskGroup { group in
                         group.addTask {
                             let found = try await read(fixture.library.changes(since: token(3)), until: 900)
@@ -67,7 +67,7 @@ struct ChangeFeedTests {
                     await fixture.catalog.commit(times: 20)
                     try await fixture.withBroker { _ in
                         await fixture.catalog.commit(times: 20)
-                        try await fixture.caughtUp()
+                        try await fixture.waitUntilCaughtUp()
                     }
                 }
             }
@@ -76,7 +76,7 @@ struct ChangeFeedTests {
                     await fixture.catalog.commit(times: 20)
                     try await fixture.withCatalog {
                         await fixture.catalog.commit(times: 20)
-                        try await fixture.caughtUp()
+                        try await fixture.waitUntilCaughtUp()
                     }
                 }
                 try await fixture.withCatalog { try await reading.value }
@@ -99,7 +99,7 @@ struct ChangeFeedTests {
             )
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     try await withThrowingTaskGroup { group in
                         group.addTask {
                             var found: [Int64] = []
@@ -129,7 +129,7 @@ struct ChangeFeedTests {
             await fixture.catalog.trim(upTo: 8)
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     var events = fixture.library.changes(since: token(3)).makeAsyncIterator()
                     #expect(try await events.next() == .expired(head: token(10), oldest: token(8)))
                     let record = await fixture.catalog.commit()
@@ -147,7 +147,7 @@ struct ChangeFeedTests {
             let broker = try ChangeBrokerService(fixture.configuration, logger: BrokerFixture.logger)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { await broker.runUntilCancelled() }
-                try await fixture.withCatalog { try await fixture.caughtUp() }
+                try await fixture.withCatalog { try await fixture.waitUntilCaughtUp() }
                 #expect(try await events.next() == .caughtUp(token(5)))
                 await fixture.catalog.restore(as: otherLibrary, keeping: 2)
                 let (cancelled, sink) = AsyncStream.makeStream(of: Void.self)

@@ -39,13 +39,14 @@ struct EarlierDetailsTests: ObservationSteps {
     }
 
     @Test(.spec("S-65", "S-67"))
-    func `an observed fetch in an album that is deleted loses everything and is notified of the deletion`() async throws
+    func `if an album is deleted, the observers of its assets are notified of the removals and the deletion`()
+        async throws
     {
         try await BrokerFixture.with { fixture in
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
                     let fetch = try await makeAlbum(fixture.catalog)
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let start = await fixture.catalog.token
                     let observed = try await observe(fetch, fixture, since: start)
                     #expect(observed.details.count == 2 && !observed.details.objectWasDeleted)
@@ -55,13 +56,13 @@ struct EarlierDetailsTests: ObservationSteps {
                     #expect(message["objectWasDeleted"] == true)
                     let notified = try ChangeDetails(json: try #require(message["details"]))
                     #expect(notified.removed.map(\.id) == ids(1, 2) && notified.countAfter == 0)
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let since = try await details(observed, fixture, since: start)
                     #expect(since.details == notified && since.objectWasDeleted && since.count == 0)
-                    // It may exist again with the same identifier, as a moment does.
+                    // A collection may exist again with the same identifier, as moments do.
                     let album = AssetCollection(id: Self.album, revision: Revision(1))
                     await fixture.catalog.commit([], collections: [EntityChange(before: nil, after: album)])
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     #expect(try await details(observed, fixture, since: since.token).objectWasDeleted == false)
                 }
             }
@@ -69,15 +70,15 @@ struct EarlierDetailsTests: ObservationSteps {
     }
 
     @Test(.spec("S-65", "S-67"))
-    func `a fetch in an album that was deleted can be observed from a token before the deletion`() async throws {
+    func `the assets of a deleted album can be observed from a token before the deletion`() async throws {
         try await BrokerFixture.with { fixture in
             let fetch = try await makeAlbum(fixture.catalog)
             let start = await fixture.catalog.token
             await deleteAlbum(fixture.catalog)
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
-                    // At present, and since a token after the deletion, there is no album to observe.
+                    try await fixture.waitUntilCaughtUp()
+                    // Without a token, or since a token after the deletion, there is no album to observe.
                     for token in [nil, await fixture.catalog.token] {
                         let error = await #expect(throws: RPCError.self) {
                             try await observe(fetch, fixture, since: token)
@@ -94,19 +95,19 @@ struct EarlierDetailsTests: ObservationSteps {
 
     @Test func `details read at most 10,000 earlier records, and beyond them return the whole list`() async throws {
         try await BrokerFixture.with { fixture in
-            await rating([5, 4], in: fixture)
+            await rateAssets([5, 4], in: fixture)
             let start = await fixture.catalog.token
             await fixture.catalog.rate(3, 3)
             for _ in 1..<10_000 { await fixture.catalog.commit([EntityChange<Asset>]()) }
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let read = try await observe(best(), fixture, since: start).details
                     #expect(read.details?.inserted.map(\.id) == ids(3) && read.ids == nil)
                 }
                 await fixture.catalog.commit([EntityChange<Asset>]())
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let whole = try await observe(best(), fixture, since: start).details
                     #expect(whole.details?.hasIncrementalChanges == false && whole.ids == ids(1, 2, 3))
                 }
@@ -116,10 +117,10 @@ struct EarlierDetailsTests: ObservationSteps {
 
     @Test func `details read at most 16 MiB of earlier records, and beyond them return the whole list`() async throws {
         try await BrokerFixture.with { fixture in
-            await rating([5, 4], in: fixture)
+            await rateAssets([5, 4], in: fixture)
             let start = await fixture.catalog.token
             await fixture.catalog.rate(3, 3)
-            // Records of a MiB each of assets that are not in the result.
+            // Each record has a MiB, of assets that are not in the result.
             let caption = String(repeating: "x", count: 65_000)
             @Sendable func commit(_ count: Int) async {
                 for _ in 0..<count {
@@ -134,28 +135,28 @@ struct EarlierDetailsTests: ObservationSteps {
             await commit(15)
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let read = try await observe(best(), fixture, since: start).details
                     #expect(read.details?.inserted.map(\.id) == ids(3) && read.ids == nil)
                 }
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
-                    // From the catalog: they are counted while they are read.
+                    try await fixture.waitUntilCaughtUp()
+                    // Records from the catalog are counted while they are read.
                     await commit(8)
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let whole = try await observe(best(), fixture, since: start).details
                     #expect(whole.details?.hasIncrementalChanges == false && whole.ids == ids(1, 2, 3))
-                    // From the ring, which knows their size before.
+                    // The size of records in the ring is known before they are read.
                     let token = await fixture.catalog.token
                     await fixture.catalog.rate(4, 2)
                     await commit(17)
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     var other = best()
                     other.predicate = "rating >= 1"
-                    let asked = await fixture.catalog.pagesAsked
+                    let requestsBefore = await fixture.catalog.pageRequests
                     let ring = try await observe(other, fixture, since: token).details
                     #expect(ring.details?.hasIncrementalChanges == false && ring.ids == ids(1, 2, 3, 4))
-                    #expect(await fixture.catalog.pagesAsked == asked)
+                    #expect(await fixture.catalog.pageRequests == requestsBefore)
                 }
             }
         }

@@ -13,7 +13,7 @@ import Testing
 struct ExampleTests {
     private func script(_ name: String) -> String { TestPaths.package + "/compose/examples/" + name }
 
-    /// The lines of code of a script, without blank lines and comments.
+    /// Returns the number of lines of code of a script, without blank lines and comments.
     private func lines(_ name: String) throws -> Int {
         try String(contentsOfFile: script(name), encoding: .utf8).split(separator: "\n")
             .count { !$0.drop { $0 == " " }.hasPrefix("#") }
@@ -36,16 +36,16 @@ struct ExampleTests {
                     "SAFELIGHT_BROKER": fixture.endpoints.changeBroker.description,
                 ]
             )
-            @Sendable func seen() -> [Int64] {
+            @Sendable func printed() -> [Int64] {
                 program.outputText.split(separator: "\n").compactMap {
                     $0.split(separator: " ").first.flatMap { Int64($0) }
                 }
             }
-            /// Waits until the program has printed what is expected.
-            @Sendable func until(_ isSo: @escaping @Sendable () -> Bool) async {
+            /// Waits until a condition is true for what the program has printed.
+            @Sendable func until(_ condition: @escaping @Sendable () -> Bool) async {
                 await withCheckedContinuation { continuation in
                     Thread.detachNewThread {
-                        _ = program.wait(seconds: 60) { _ in isSo() }
+                        _ = program.wait(seconds: 60) { _ in condition() }
                         continuation.resume()
                     }
                 }
@@ -54,13 +54,13 @@ struct ExampleTests {
                 try await fixture.withCatalog {
                     for _ in 0..<2 {
                         try await fixture.withBroker { _ in
-                            try await fixture.caughtUp()
+                            try await fixture.waitUntilCaughtUp()
                             // The next head announces the change if the live message was lost.
-                            let begun = seen().count
+                            let count = printed().count
                             await fixture.catalog.commit()
-                            await until { seen().count > begun }
+                            await until { printed().count > count }
                             await fixture.catalog.commit(times: 30)
-                            try await fixture.caughtUp()
+                            try await fixture.waitUntilCaughtUp()
                         }
                         await fixture.catalog.commit(times: 30)
                     }
@@ -69,16 +69,17 @@ struct ExampleTests {
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
                     let last = await fixture.catalog.head
-                    await until { seen().last == last }
+                    await until { printed().last == last }
                 }
             }
-            let sequences = seen()
+            let sequences = printed()
             #expect(sequences == Array(1...(await fixture.catalog.head)), "\(program.errorText)")
             program.killHard()
         }
     }
 
-    private struct PhotoShop: RequestHandler {
+    /// Serves five assets, and an image of each.
+    private struct FiveAssets: RequestHandler {
         @concurrent
         func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
             switch request.method {
@@ -106,11 +107,11 @@ struct ExampleTests {
         }
     }
 
-    @Test func `newest_five saves five pictures`() async throws {
+    @Test func `newest_five saves five images`() async throws {
         let python = try Needed.python()
         try await BrokerFixture.with { fixture in
-            try await fixture.fixture.serving(fixture.endpoints.catalog, PhotoShop()) {
-                try await fixture.fixture.serving(fixture.endpoints.thumbnailers[0], PhotoShop()) {
+            try await fixture.fixture.serving(fixture.endpoints.catalog, FiveAssets()) {
+                try await fixture.fixture.serving(fixture.endpoints.thumbnailers[0], FiveAssets()) {
                     let program = try RunningProgram(
                         "/bin/sh",
                         ["-c", "cd \(fixture.folder.path) && exec \(python) \(script("newest_five.py"))"],
@@ -123,8 +124,8 @@ struct ExampleTests {
                     #expect(program.wait() == 0, "\(program.errorText)")
                     for number in 1...5 {
                         let id = assetID(UInt64(number))
-                        let picture = FileManager.default.contents(atPath: fixture.folder.file("\(id).jpg"))
-                        #expect(picture == Data(id.text.utf8))
+                        let image = FileManager.default.contents(atPath: fixture.folder.file("\(id).jpg"))
+                        #expect(image == Data(id.text.utf8))
                     }
                 }
             }

@@ -4,24 +4,25 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// A catalog that consists only of its history: the requests that the broker sends.
+/// A catalog that has only a history, and answers the requests that a broker sends.
 actor FakeCatalog {
     private(set) var library: String
     private(set) var records: [ChangeRecord] = []
     private var oldest: Int64 = 0
     private var waiting: [AsyncStream<Void>.Continuation] = []
     /// True while new records are not sent to followers.
-    private var isHeld = false
-    /// True while it refuses requests for its head.
+    private var isWithholding = false
+    /// True while the catalog refuses requests for its head.
     private(set) var isBusy = false
     /// The number of requests for pages of history.
-    private(set) var pagesAsked = 0
-    /// The number of results loaded.
-    private(set) var keysAsked = 0
+    private(set) var pageRequests = 0
+    /// The number of requests for the keys of a result.
+    private(set) var keyRequests = 0
 
     init(library: String = testLibrary) { self.library = library }
 
-    /// The number of assets from which a record may have a megabyte: at most four of them go into a message.
+    /// The number of assets at which a record counts as large, since it may have a megabyte. A message has at most four
+    /// large records.
     static let largeRecord = 16
 
     var head: Int64 { records.last?.sequence ?? 0 }
@@ -53,8 +54,8 @@ actor FakeCatalog {
     func commit(times: Int) { for _ in 0..<times { commit() } }
 
     /// Holds back new records from followers, or sends them all at once.
-    func hold(_ isHeld: Bool) {
-        self.isHeld = isHeld
+    func setWithholding(_ isWithholding: Bool) {
+        self.isWithholding = isWithholding
         wake()
     }
 
@@ -82,7 +83,7 @@ actor FakeCatalog {
     }
 
     func page(_ request: ChangesSince) throws(RPCError) -> ChangePage {
-        pagesAsked += 1
+        pageRequests += 1
         let after = try check(request.token ?? ChangeToken(library: library, sequence: oldest))
         let filter = FeedTopicFilter(request.topics)
         var page = ChangePage(records: [], token: token, oldest: current.oldest, head: token)
@@ -148,7 +149,7 @@ actor FakeCatalog {
 
     /// Returns the keys of a result in one frame, as the catalog sends them.
     func keys(_ request: FetchKeys) throws -> (frame: Bytes, end: FetchKeys.Result) {
-        keysAsked += 1
+        keyRequests += 1
         let fetch = try Fetch(request.fetch)
         if let album = fetch.kind.object, album.kind == .assetCollection {
             let states = records.flatMap { record in
@@ -181,7 +182,7 @@ actor FakeCatalog {
     }
 
     fileprivate func records(after token: ChangeToken) async throws(RPCError) -> [ChangeRecord] {
-        while try check(token) == head || isHeld {
+        while try check(token) == head || isWithholding {
             let (signal, sink) = AsyncStream.makeStream(of: Void.self)
             waiting.append(sink)
             for await _ in signal {}

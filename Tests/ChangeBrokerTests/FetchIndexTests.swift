@@ -74,8 +74,8 @@ struct FetchIndexTests {
         }
     }
 
-    @Test func `the candidates do not grow with the fetches that read something else`() throws {
-        func asked(_ count: Int) throws -> Int {
+    @Test func `the number of candidates does not grow with the fetches that a change cannot affect`() throws {
+        func candidateCount(_ count: Int) throws -> Int {
             var index = FetchIndex()
             for number in 0..<count {
                 let text =
@@ -101,11 +101,11 @@ struct FetchIndexTests {
             changed.caption = "caption 4"
             return index.candidates(EntityStates(EntityChange(before: asset, after: changed))).count
         }
-        #expect(try asked(10) == 5)
-        #expect(try asked(10_000) == 5)
+        #expect(try candidateCount(10) == 5)
+        #expect(try candidateCount(10_000) == 5)
     }
 
-    @Test func `ranges are found by the values they contain`() {
+    @Test func `a value finds exactly the ranges that contain it`() {
         var random = SeededRandom(named: "ranges")
         var index = RangeIndex()
         var model: [Int: ClosedRange<Double>] = [:]

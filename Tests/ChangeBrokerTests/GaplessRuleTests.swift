@@ -7,8 +7,8 @@ import Testing
 @testable import ChangeBroker
 @testable import PhotoClient
 
-/// A simulation of broker and readers without sockets: live messages are lost at random, the broker restarts at random,
-/// and history is always available.
+/// A simulation of a broker and its readers without sockets: live messages are lost at random, the broker restarts at
+/// random, and history is always available.
 private struct Simulation {
     struct Reader {
         let topics: [String]
@@ -36,7 +36,8 @@ private struct Simulation {
         }
     }
 
-    mutating func chance(_ share: Double) -> Bool { Double.random(in: 0..<1, using: &random) < share }
+    /// Returns true with a probability.
+    mutating func chance(_ probability: Double) -> Bool { Double.random(in: 0..<1, using: &random) < probability }
 
     mutating func commit() {
         var record = ChangeRecord(
@@ -52,7 +53,7 @@ private struct Simulation {
         log.append(record)
     }
 
-    /// The broker receives and publishes the records that it lacks.
+    /// Lets the broker receive and publish the records that it does not have yet.
     mutating func follow() throws {
         for record in log where record.sequence > ring.head {
             let record = try BrokerRecord(record.json.bytes)
@@ -83,10 +84,10 @@ private struct Simulation {
         for index in readers.indices where !chance(loss) {
             let topics = readers[index].topics
             let filter = FeedTopicFilter(topics)
-            let isWanted =
+            let isSubscribed =
                 topic == FeedTopic.head
                 || (filter.isEverything ? topic == FeedTopic.changes : filter.topics.contains(topic))
-            if isWanted { readers[index].inbox.append((topic, frame)) }
+            if isSubscribed { readers[index].inbox.append((topic, frame)) }
         }
     }
 
@@ -125,8 +126,8 @@ private struct Simulation {
         return .init(records: Array(found), token: reached, head: head)
     }
 
-    /// Lets all readers catch up: heads are published, and time passes.
-    mutating func settle() throws {
+    /// Lets all readers catch up: publishes heads while the time advances.
+    mutating func catchUp() throws {
         try follow()
         for _ in 0..<200 {
             now += 1_000_000
@@ -143,7 +144,7 @@ private struct Simulation {
     }
 }
 
-/// Tests of the broker's and the readers' rules against each other.
+/// Tests of the rules of the broker together with those of its readers.
 @Suite(.timeLimit(.minutes(5)))
 struct GaplessRuleTests {
     @Test(arguments: [0, 0.05, 0.5, 1])
@@ -160,9 +161,9 @@ struct GaplessRuleTests {
             }
             try simulation.step(Int.random(in: simulation.readers.indices, using: &simulation.random))
         }
-        try simulation.settle()
+        try simulation.catchUp()
         guard loss < 1 else {
-            // Without live messages only the beginning was read; it must be in order and without duplicates.
+            // Without live messages, only the first changes were read; they must be in order and without duplicates.
             for reader in simulation.readers { #expect(isOrdered(reader.reported)) }
             return
         }

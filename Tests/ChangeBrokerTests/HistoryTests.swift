@@ -18,51 +18,51 @@ struct HistoryTests {
             await fixture.catalog.commit(times: 10)
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     await fixture.catalog.commit(times: 5)
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let broker = fixture.library.changeBroker
-                    let asked = await fixture.catalog.pagesAsked
+                    let requestsBefore = await fixture.catalog.pageRequests
                     var page = try await broker.ask(FeedSince(token: token(12))).result
                     #expect(sequences(page.records) == [13, 14, 15])
                     #expect(page.token == token(15))
                     #expect(page.head == token(15))
-                    #expect(await fixture.catalog.pagesAsked == asked)
+                    #expect(await fixture.catalog.pageRequests == requestsBefore)
                     page = try await broker.ask(FeedSince(token: token(4), limit: 3)).result
                     #expect(sequences(page.records) == [5, 6, 7])
                     #expect(page.token == token(7))
                     #expect(page.hasMore)
                     page = try await broker.ask(FeedSince(token: nil)).result
                     #expect(sequences(page.records) == (1...15).map { $0 })
-                    #expect(await fixture.catalog.pagesAsked == asked + 2)
+                    #expect(await fixture.catalog.pageRequests == requestsBefore + 2)
                 }
             }
         }
     }
 
-    @Test func `the ring is waited for, but not for long: then the catalog answers`() async throws {
+    @Test func `a page waits 250 ms for the ring to reach its token, and then comes from the catalog`() async throws {
         #expect(ChangeHistory.maxWait == .milliseconds(250))
         try await BrokerFixture.with { fixture in
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let broker = fixture.library.changeBroker
                     await fixture.catalog.commit(times: 3)
-                    try await fixture.caughtUp()
-                    await fixture.catalog.hold(true)
+                    try await fixture.waitUntilCaughtUp()
+                    await fixture.catalog.setWithholding(true)
                     await fixture.catalog.commit()
-                    let asked = await fixture.catalog.pagesAsked
-                    let begun = ContinuousClock.now
+                    let requestsBefore = await fixture.catalog.pageRequests
+                    let start = ContinuousClock.now
                     let page = try await broker.ask(FeedSince(token: token(4))).result
-                    let time = ContinuousClock.now - begun
+                    let time = ContinuousClock.now - start
                     #expect(page.token == token(4) && page.records.isEmpty)
-                    #expect(await fixture.catalog.pagesAsked == asked + 1)
-                    // Without the wait it is a millisecond, without its limit the deadline of the request.
+                    #expect(await fixture.catalog.pageRequests == requestsBefore + 1)
+                    // Without the wait the request would take a millisecond, without its limit until the deadline.
                     #expect(time >= ChangeHistory.maxWait && time < .seconds(20))
-                    await fixture.catalog.hold(false)
-                    try await fixture.caughtUp()
+                    await fixture.catalog.setWithholding(false)
+                    try await fixture.waitUntilCaughtUp()
                     #expect(try await broker.ask(FeedSince(token: token(3))).result.records.count == 1)
-                    #expect(await fixture.catalog.pagesAsked == asked + 1)
+                    #expect(await fixture.catalog.pageRequests == requestsBefore + 1)
                 }
             }
         }
@@ -72,9 +72,9 @@ struct HistoryTests {
         try await BrokerFixture.with { fixture in
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     await fixture.catalog.commit(times: 9)
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let request = FeedSince(token: token(0), topics: ["asset.\(assetID(5))"])
                     let page = try await fixture.library.changeBroker.ask(request).result
                     #expect(page.records.isEmpty)
@@ -84,13 +84,13 @@ struct HistoryTests {
         }
     }
 
-    @Test func `a token older than history and a token of the future are answered as by the catalog`() async throws {
+    @Test func `tokens before the history and above its head are refused with the catalog's errors`() async throws {
         try await BrokerFixture.with { fixture in
             await fixture.catalog.commit(times: 10)
             await fixture.catalog.trim(upTo: 6)
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     for sequence: Int64 in [2, .max] {
                         let error = await #expect(throws: RPCError.self) {
                             try await fixture.library.changeBroker.ask(FeedSince(token: token(sequence)))
@@ -111,9 +111,9 @@ struct HistoryTests {
             await fixture.catalog.commit(times: 3)
             try await fixture.withBroker { _ in
                 try await fixture.withCatalog {
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     await fixture.catalog.commit(times: 3)
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                 }
                 let page = try await fixture.library.changeBroker.ask(FeedSince(token: token(4))).result
                 #expect(sequences(page.records) == [5, 6])
@@ -127,7 +127,7 @@ struct HistoryTests {
 
     // MARK: Following
 
-    /// Reads the records and progress notifications of a stream until a sequence was seen.
+    /// Reads the records and progress notifications of a stream until a sequence was received.
     private func read(
         _ stream: ServiceStream<FeedFollow>,
         until last: Int64
@@ -153,14 +153,14 @@ struct HistoryTests {
                 try await fixture.withBroker {
                     $0.followRecords = 50
                 } _: { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     await fixture.catalog.commit(times: 100)
                     let broker = fixture.library.changeBroker
                     let stream = broker.stream(FeedFollow(token: token(17)), credit: 100_000)
                     try await withThrowingTaskGroup { group in
                         group.addTask {
-                            let seen = try await read(stream, until: 650)
-                            #expect(seen.sequences == (18...650).map { Int64($0) })
+                            let received = try await read(stream, until: 650)
+                            #expect(received.sequences == (18...650).map { Int64($0) })
                         }
                         for _ in 0..<50 { await fixture.catalog.commit() }
                         try await group.waitForAll()
@@ -175,7 +175,7 @@ struct HistoryTests {
             await fixture.catalog.commit(times: 7)
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     var events = fixture.library.changeBroker.stream(FeedFollow(token: nil), credit: 100_000)
                         .makeAsyncIterator()
                     guard case .notification(FeedFollow.progress, let params, _) = try await events.next() else {
@@ -198,51 +198,51 @@ struct HistoryTests {
         try await BrokerFixture.with { fixture in
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     await fixture.catalog.commit(times: 30)
                     let request = FeedFollow(token: token(0), topics: ["asset.\(assetID(4))"])
-                    let seen = try await read(
+                    let received = try await read(
                         fixture.library.changeBroker.stream(request, credit: 100_000),
                         until: 30
                     )
-                    #expect(seen.sequences == [])
-                    #expect(seen.progress == [30])
+                    #expect(received.sequences == [])
+                    #expect(received.progress == [30])
                 }
             }
         }
     }
 
-    @Test func `a follower without credit receives nothing, and with new credit the rest`() async throws {
+    @Test func `a follower without credit receives nothing until it sends credit`() async throws {
         try await BrokerFixture.with { fixture in
             try await fixture.withCatalog {
                 try await fixture.withBroker {
                     $0.followRecords = 1
                 } _: { broker in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     await fixture.catalog.commit(times: 200)
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     // Credit for a few records; reading returns it.
                     var events = fixture.library.changeBroker.stream(FeedFollow(token: token(0)), credit: 2000)
                         .makeAsyncIterator()
-                    var seen: [Int64] = []
+                    var received: [Int64] = []
                     for _ in 0..<3 {
                         guard case .notification(_, let params, _) = try await events.next() else { return }
-                        seen += sequences(params["records"]?.arrayValue ?? [])
+                        received += sequences(params["records"]?.arrayValue ?? [])
                     }
-                    // The reader pauses: the cursor stays near its position, however many records are committed.
+                    // While the reader pauses, the cursor stays near its position, however many records are committed.
                     await fixture.catalog.commit(times: 200)
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let lags = await broker.feed.metrics()["followers"]?["lags"]?.arrayValue
                     #expect(lags?.count == 1)
                     let lag = lags?.first?["lag"]?.intValue ?? 0
                     #expect(lag > 380)
                     let behind = await fixture.catalog.records.suffix(Int(lag)).reduce(0) { $0 + $1.bytes.count }
                     #expect(lags?.first?["lagBytes"]?.intValue == Int64(behind))
-                    while seen.last != 400 {
+                    while received.last != 400 {
                         guard case .notification(_, let params, _) = try await events.next() else { return }
-                        seen += sequences(params["records"]?.arrayValue ?? [])
+                        received += sequences(params["records"]?.arrayValue ?? [])
                     }
-                    #expect(seen == (1...400).map { Int64($0) })
+                    #expect(received == (1...400).map { Int64($0) })
                 }
             }
         }
@@ -255,24 +255,24 @@ struct HistoryTests {
                     configuration.ringRecords = 20
                     configuration.followRecords = 5
                 } _: { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let broker = fixture.library.changeBroker
                     let slow = broker.stream(FeedFollow(token: token(0)), credit: 1000)
                     let quick = broker.stream(FeedFollow(token: token(0)), credit: 1 << 20)
                     try await withThrowingTaskGroup { group in
                         group.addTask {
-                            var seen: [Int64] = []
+                            var received: [Int64] = []
                             for try await event in slow {
                                 guard case .notification(_, let params, _) = event else { break }
-                                seen += sequences(params["records"]?.arrayValue ?? [])
+                                received += sequences(params["records"]?.arrayValue ?? [])
                                 try await Task.sleep(for: .milliseconds(2))
-                                if seen.last == 300 { break }
+                                if received.last == 300 { break }
                             }
-                            #expect(seen == (1...300).map { Int64($0) })
+                            #expect(received == (1...300).map { Int64($0) })
                         }
                         group.addTask {
-                            let seen = try await read(quick, until: 300)
-                            #expect(seen.sequences == (1...300).map { Int64($0) })
+                            let received = try await read(quick, until: 300)
+                            #expect(received.sequences == (1...300).map { Int64($0) })
                         }
                         for _ in 0..<300 { await fixture.catalog.commit() }
                         try await group.waitForAll()
@@ -282,14 +282,14 @@ struct HistoryTests {
         }
     }
 
-    @Test func `the number of followers is bounded, and a socket without notifications is refused`() async throws {
+    @Test func `the number of followers is limited, and a socket without notifications is refused`() async throws {
         try await BrokerFixture.with { fixture in
             await fixture.catalog.commit()
             try await fixture.withCatalog {
                 try await fixture.withBroker {
                     $0.maxFollowers = 1
                 } _: { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let broker = fixture.library.changeBroker
                     var first = broker.stream(FeedFollow(token: token(0)), credit: 1000).makeAsyncIterator()
                     _ = try await first.next()
@@ -307,7 +307,7 @@ struct HistoryTests {
         }
     }
 
-    @Test func `one identity has half of the readers, and requests that wait for the feed are none`() async throws {
+    @Test func `one identity may have half of the readers, without requests that wait for the feed`() async throws {
         try await BrokerFixture.with { fixture in
             try await fixture.withBroker {
                 $0.maxFollowers = 4
@@ -330,7 +330,7 @@ struct HistoryTests {
             await fixture.catalog.commit(times: 4)
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let broker = fixture.library.changeBroker
                     let document = try await broker.ask(Discover()).result.members
                     let methods = document["methods"]?.arrayValue?.compactMap { $0["name"]?.stringValue }
@@ -341,7 +341,7 @@ struct HistoryTests {
                         ]
                     )
                     await fixture.catalog.commit(times: 2)
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let metrics = try await broker.metrics()
                     #expect(metrics["feed"]?["head"] == 6)
                     #expect(metrics["feed"]?["ring"]?["floor"] == 4)

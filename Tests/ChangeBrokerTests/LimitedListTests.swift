@@ -4,8 +4,8 @@ import Testing
 
 @testable import ChangeBroker
 
-/// Results of a limited view whose list the owner changes: they are read again at the next request of their client, so
-/// that other clients do not wait for them.
+/// Tests of results of a limited view whose list the owner changes: they are read again at the next request of their
+/// client, so that other clients do not wait for them.
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(2))))
 struct LimitedListTests {
     private let client = LimitedClient(identity: "key:a", key: "K")
@@ -14,7 +14,7 @@ struct LimitedListTests {
 
     private func view(_ number: Int) throws -> Fetch {
         let predicate = try Predicate(format: "rating != \(number + 6)", of: .asset)
-        return try Fetch(.assets(.library), predicate: predicate).limited(to: client.nothing)
+        return try Fetch(.assets(.library), predicate: predicate).limited(to: client.emptyList)
     }
 
     private func tree(_ fetch: Fetch, _ ids: [ObjectID]) -> KeyTree {
@@ -22,7 +22,7 @@ struct LimitedListTests {
         return KeyTree(ascending: keys.sorted { $0.lexicographicallyPrecedes($1) }.map { $0[...] })
     }
 
-    /// Returns a record of the owner's change of the list, which has none of the assets.
+    /// Returns the record of a change of the list by the owner, which contains none of the assets.
     private func change(_ sequence: Int64, added: [ObjectID] = [], removed: [ObjectID] = []) -> ChangeRecord {
         var record = ChangeRecord(
             sequence: sequence,
@@ -37,11 +37,11 @@ struct LimitedListTests {
     }
 
     private func update(_ fetches: inout ObservedFetches, _ record: ChangeRecord) {
-        var work = fetches.work(on: record)
+        var work = fetches.beginWork(on: record)
         while !work.isDone { _ = fetches.step(&work) }
     }
 
-    /// Observes results of the view whose keys are all on its list.
+    /// Observes some results of the view, whose keys are all on its list.
     private func observe(_ count: Int, _ list: [ObjectID], _ fetches: inout ObservedFetches) throws -> [ObservedFetch] {
         let granted = Set(list)
         return try (0..<count).map { number in
@@ -55,7 +55,7 @@ struct LimitedListTests {
         }
     }
 
-    @Test func `a change of the list gives up the keys of the view's results and keeps their observations`() throws {
+    @Test func `a change of a view's list discards the keys of its results and keeps their observations`() throws {
         var fetches = ObservedFetches()
         let list = ids(0..<3)
         let observed = try observe(2, list, &fetches)
@@ -66,7 +66,7 @@ struct LimitedListTests {
         #expect(fetches.count == 2 && observed.allSatisfy { fetches[$0.observation] === $0 })
         #expect(observed.allSatisfy { fetches.isSuspended($0) })
         #expect(fetches.usage(ofView: client.identity) == (0, 0) && fetches.lists.bytes == 0)
-        // The first request loads it again; the details of the time before come from the catalog.
+        // The first request loads the result again; details of earlier changes come from the catalog.
         let view = try view(0)
         #expect(fetches.result(of: view) == nil)
         let loading = fetches.beginLoading(view, after: 11)
@@ -74,7 +74,7 @@ struct LimitedListTests {
         #expect(!fetches.isSuspended(observed[0]) && fetches.isSuspended(observed[1]))
         #expect(observed[0].ids == [list[1]])
         #expect(observed[0].previous == 11 && observed[0].result.oldestComplete == 11)
-        // Observations end as before, whether they have keys or not.
+        // Observations with and without keys can be ended.
         for observation in ["x0", "x1"] { fetches.remove(observation) }
         #expect(fetches.count == 0 && fetches.results.count == 1)
         fetches.removeAll()
@@ -90,11 +90,11 @@ struct LimitedListTests {
         #expect(fetches.count == 0)
     }
 
-    @Test func `a result that is installed between the steps has the effect of the record too`() throws {
+    @Test func `a result that is installed between two steps of a record is updated with the record too`() throws {
         var fetches = ObservedFetches()
         let (list, fetch) = (ids(0..<3), try view(0))
         let loading = fetches.beginLoading(fetch, after: 10)
-        var work = fetches.scopeWork(on: change(11, removed: [list[0]]))
+        var work = fetches.beginScopeWork(on: change(11, removed: [list[0]]))
         while !work.isDone { fetches.step(&work) }
         let isLoaded = try fetches.finishLoading(loading, tree(fetch, list), at: 10, scope: Set(list))
         #expect(isLoaded && fetches.results[loading] != nil)
@@ -102,7 +102,7 @@ struct LimitedListTests {
         #expect(fetches.isEmpty && fetches.lists.bytes == 0)
     }
 
-    @Test func `an asset that the record itself has comes onto the list without reading anything again`() throws {
+    @Test func `an asset that is in the record itself is added without loading the result again`() throws {
         var fetches = ObservedFetches()
         let list = ids(0..<3)
         let observed = try observe(1, list, &fetches)[0]
@@ -113,12 +113,12 @@ struct LimitedListTests {
         #expect(observed.count == 3 && observed.result.fetch.granted?.ids == Set(ids(0..<4)))
     }
 
-    @Test func `a change of a long list costs about the same for one result of the view and for a thousand`() throws {
+    @Test func `a change of a long list takes about as long for a thousand results of the view as for one`() throws {
         let list = ids(0..<10_000)
         func time(_ results: Int, _ record: ChangeRecord) throws -> Duration {
             var fetches = ObservedFetches()
             _ = try observe(results, list, &fetches)
-            return ContinuousClock().measure { _ = fetches.finishedScopes(of: record) }
+            return ContinuousClock().measure { _ = fetches.findScopes(of: record) }
         }
         let (wider, narrower) = (change(11, added: ids(10_000..<20_000)), change(11, removed: list))
         for record in [wider, narrower, change(11, added: [list[5]])] {
@@ -128,7 +128,7 @@ struct LimitedListTests {
         }
     }
 
-    @Test func `a view with a list of more than half of the memory loses its own results`() throws {
+    @Test func `if the list of a view takes more than half of the memory, its own results are removed`() throws {
         let list = ids(0..<1000)
         let whole = try Fetch(.assets(.library))
         let keys = tree(whole, Array(list.prefix(100)))
@@ -137,7 +137,7 @@ struct LimitedListTests {
         let isLoaded = try fetches.finishLoading(number, keys, at: 10)
         #expect(isLoaded)
         _ = try observe(1, list, &fetches)
-        let ended = fetches.bound()
+        let ended = fetches.applyMemoryLimits()
         #expect(ended == ["x0"])
         #expect(Array(fetches.results.keys) == [number] && fetches.lists.bytes == 0)
     }

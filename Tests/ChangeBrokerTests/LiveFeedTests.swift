@@ -15,7 +15,7 @@ struct LiveFeedTests {
             await fixture.catalog.commit(times: 3)
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let live = try await fixture.subscriber([FeedTopic.changes])
                     await fixture.catalog.commit(times: 20)
                     let changes = try await live.changes(20)
@@ -37,7 +37,7 @@ struct LiveFeedTests {
         try await BrokerFixture.with { fixture in
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let live = try await fixture.subscriber(["asset.\(assetID(2))", "edit.e7"])
                     await fixture.catalog.commit([assetID(1)])
                     await fixture.catalog.commit([assetID(1), assetID(2)])
@@ -64,7 +64,7 @@ struct LiveFeedTests {
         try await BrokerFixture.with { fixture in
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let live = try await fixture.subscriber(["asset.\(assetID(1))"])
                     var first = Asset(id: assetID(1), revision: Revision(1))
                     first.contentRevision = Revision(1)
@@ -94,13 +94,13 @@ struct LiveFeedTests {
         }
     }
 
-    @Test func `after a restart previous is the sequence below the ring`() async throws {
+    @Test func `after a restart of the broker, previous is the sequence at which its ring begins`() async throws {
         try await BrokerFixture.with { fixture in
             try await fixture.withCatalog {
                 var instances: Set<String> = []
                 for round in 1...2 {
                     let instance = try await fixture.withBroker { _ in
-                        try await fixture.caughtUp()
+                        try await fixture.waitUntilCaughtUp()
                         let live = try await fixture.subscriber(["asset.\(assetID(1))"])
                         await fixture.catalog.commit([assetID(1)])
                         let message = try #require(try await live.changes(1).first)
@@ -121,7 +121,7 @@ struct LiveFeedTests {
         try await BrokerFixture.with { fixture in
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let live = try await fixture.subscriber([FeedTopic.changes])
                     let text = String(repeating: "x", count: 1000)
                     let record = await fixture.catalog.commit((0..<300).map { assetID($0) }, caption: text)
@@ -140,26 +140,26 @@ struct LiveFeedTests {
     @Test func `the broker reports an unreachable catalog and continues from its position`() async throws {
         try await BrokerFixture.with { fixture in
             try await fixture.withBroker { _ in
-                _ = try await fixture.unhealthy()
+                _ = try await fixture.waitUntilUnhealthy()
                 let refused = await #expect(throws: RPCError.self) {
                     try await fixture.library.changeBroker.ask(FeedHeadRequest())
                 }
                 #expect(refused?.errorCode == .unavailable)
                 let live = try await fixture.withCatalog {
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let live = try await fixture.subscriber([FeedTopic.changes])
                     await fixture.catalog.commit(times: 2)
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     return live
                 }
-                let health = try await fixture.unhealthy()
+                let health = try await fixture.waitUntilUnhealthy()
                 #expect(health.problems.count == 1)
                 #expect(health.sequence == 2)
                 await fixture.catalog.commit(times: 3)
                 try await fixture.withCatalog {
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     await fixture.catalog.commit(times: 1)
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                 }
                 let changes = try await live.changes(6)
                 #expect(changes.map { $0.json["sequence"]?.intValue } == [1, 2, 3, 4, 5, 6])
@@ -173,12 +173,12 @@ struct LiveFeedTests {
             try await fixture.withBroker { _ in
                 let live = try await fixture.withCatalog {
                     await fixture.catalog.commit(times: 5)
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     return try await fixture.subscriber([FeedTopic.changes])
                 }
                 await fixture.catalog.restore(as: otherLibrary, keeping: 3)
                 try await fixture.withCatalog {
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     await fixture.catalog.commit()
                     let message = try #require(try await live.changes(1).first)
                     #expect(message.json["sequence"] == 4)

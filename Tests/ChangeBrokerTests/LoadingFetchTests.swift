@@ -8,7 +8,7 @@ import Testing
 
 @testable import ChangeBroker
 
-/// A fetch whose keys arrive late has the same result as one that was observed from the beginning.
+/// Tests of fetches whose keys arrive late: they have the results of fetches that were observed from the beginning.
 @Suite(.timeLimit(.minutes(1)))
 struct LoadingFetchTests {
     private func fetch() throws -> Fetch {
@@ -40,7 +40,7 @@ struct LoadingFetchTests {
     }
 
     private func update(_ fetches: inout ObservedFetches, with record: ChangeRecord) -> ObservedFetches.Outcome {
-        var work = fetches.work(on: record)
+        var work = fetches.beginWork(on: record)
         var all = ObservedFetches.Outcome()
         while !work.isDone {
             let outcome = fetches.step(&work)
@@ -50,8 +50,8 @@ struct LoadingFetchTests {
         return all
     }
 
-    @Test func `records before, at and after the moment of the keys lead to the result`() throws {
-        for moment in Int64(10)...14 {
+    @Test func `a result is correct if its keys were read before, between or after the records`() throws {
+        for keySequence in Int64(10)...14 {
             var fetches = ObservedFetches()
             let fetch = try fetch()
             let number = fetches.beginLoading(fetch, after: 10)
@@ -60,15 +60,15 @@ struct LoadingFetchTests {
                 record(11, 1, 3, 5), record(12, 2, nil, 1), record(13, 3, 2, nil), record(14, 1, 5, 0),
             ]
             for record in records { #expect(update(&fetches, with: record).messages.isEmpty) }
-            // The catalog's state at that moment.
+            // The state of the catalog at the sequence of the keys.
             var ratings = [1: 3, 3: 2]
-            for record in records where record.sequence <= moment {
+            for record in records where record.sequence <= keySequence {
                 let change = try #require(record.assets.first)
                 let changed = ratings.keys.first { RandomEntities.id(.asset, $0) == change.id } ?? 2
                 ratings[changed] = change.after?.rating
             }
-            #expect(try fetches.finishLoading(number, tree(fetch, ratings), at: moment))
-            let added = fetches.add("x", fetch, at: moment)
+            #expect(try fetches.finishLoading(number, tree(fetch, ratings), at: keySequence))
+            let added = fetches.add("x", fetch, at: keySequence)
             let observed = try #require(added)
             #expect(observed.ids == [RandomEntities.id(.asset, 1), RandomEntities.id(.asset, 2)])
             #expect(update(&fetches, with: record(15, 2, 1, nil)).messages.count == 1)
@@ -84,7 +84,7 @@ struct LoadingFetchTests {
         #expect(try fetches.finishLoading(number, tree(fetch(), [:]), at: 11) == false, "it is not being loaded")
     }
 
-    @Test func `a log of collected changes that grows too long is given up, and its memory is free again`() throws {
+    @Test func `a log of collected changes that becomes too long is discarded, and its memory is released`() throws {
         var fetches = ObservedFetches(maxLogBytes: 2000)
         let number = fetches.beginLoading(try fetch(), after: 0)
         for sequence in Int64(1)...100 { _ = update(&fetches, with: record(sequence, 1, 1, 1)) }
@@ -102,8 +102,8 @@ struct LoadingFetchTests {
         added.assets[0].after?.memberships = [Membership(collection: album, key: key)]
         var fetches = ObservedFetches()
         let number = fetches.beginLoading(fetch, after: 10)
-        var work = fetches.work(on: added)
-        // The only entity is looked up, for which the scope was not known yet.
+        var work = fetches.beginWork(on: added)
+        // The only entity is looked up before the scope is known.
         _ = fetches.step(&work)
         let scope: Set = [folder, album]
         #expect(try fetches.finishLoading(number, tree(fetch, [:]), at: 10, scope: scope) == false)
@@ -114,7 +114,7 @@ struct LoadingFetchTests {
         #expect(observed?.ids == [RandomEntities.id(.asset, 1)])
     }
 
-    @Test func `a step evaluates one fetch at most, however many a change may affect`() throws {
+    @Test func `a step evaluates at most one fetch, however many a change may affect`() throws {
         var fetches = ObservedFetches()
         for word in ["a", "b", "c"] {
             let predicate = try Predicate(format: "caption CONTAINS '\(word)'", of: .asset)
@@ -122,7 +122,7 @@ struct LoadingFetchTests {
             let number = fetches.beginLoading(fetch, after: 10)
             #expect(try fetches.finishLoading(number, tree(fetch, [:]), at: 10))
         }
-        var work = fetches.work(on: record(11, 1, 3, 5))
+        var work = fetches.beginWork(on: record(11, 1, 3, 5))
         var evaluated: [Int64] = [0]
         while !work.isDone {
             _ = fetches.step(&work)
@@ -142,7 +142,7 @@ struct LoadingFetchTests {
         return feed
     }
 
-    private let holder = ObservedFetch.Holder(identity: "uid:1", connection: ConnectionID(test: 1))
+    private let observer = ObservedFetch.Observer(identity: "uid:1", connection: ConnectionID(test: 1))
 
     private func loaded(
         at token: ChangeToken,
@@ -152,7 +152,7 @@ struct LoadingFetchTests {
         LoadedKeys(keys: KeyFrames(), token: token, scope: scope, members: members, isDeleted: false)
     }
 
-    @Test func `a new result that leaves no memory for the largest ends it with a new instance`() async throws {
+    @Test func `if a new result leaves too little memory for the largest one, that one is removed`() async throws {
         let token = ChangeToken(library: testLibrary, sequence: 10)
         let fetch = try fetch()
         let ratings = Dictionary(uniqueKeysWithValues: (0..<100).map { ($0, $0 % 5) })
@@ -162,7 +162,7 @@ struct LoadingFetchTests {
         let large = try #require(await feed.beginLoading(fetch))
         let isInstalled = try await feed.install(large, tree(fetch, ratings), loaded(at: token))
         #expect(isInstalled)
-        #expect(try await feed.addHolder("large", fetch, by: holder, at: 0))
+        #expect(try await feed.addObserver("large", fetch, by: observer, at: 0))
         var visible = asset(1, 0)
         visible.creationDate = 0
         let member = try #require(MomentMember(visible))
@@ -192,7 +192,7 @@ struct LoadingFetchTests {
         #expect(all.bytes < 1 << 20 && own.bytes == all.bytes - (1 << 19) && other.bytes == 1 << 19)
     }
 
-    @Test func `a limited view with more than half of the memory loses results of its own`() throws {
+    @Test func `a limited view that takes more than half of the memory loses its own results`() throws {
         let sort = [try SortDescriptor("rating", of: .asset)]
         let ratings = Dictionary(uniqueKeysWithValues: (0..<100).map { ($0, $0 % 5) })
         let whole = try fetch()
@@ -200,7 +200,8 @@ struct LoadingFetchTests {
         var fetches = ObservedFetches(maxBytes: (size.bytes + size.count * 6) * 5 / 2)
         let large = fetches.beginLoading(whole, after: 10)
         #expect(try fetches.finishLoading(large, tree(whole, ratings), at: 10))
-        // Each has 60 of 100 objects, so that the three take 1.8 of 2.5 parts.
+        // Each of the three results has 60 of 100 objects, so they take 1.8 times the memory of the whole result. The
+        // limit is 2.5 times that memory.
         let few = ratings.filter { $0.key < 60 }
         for rating in 6...8 {
             let predicate = try Predicate(format: "rating != \(rating)", of: .asset)
@@ -209,16 +210,16 @@ struct LoadingFetchTests {
             let number = fetches.beginLoading(view, after: 10)
             #expect(try fetches.finishLoading(number, tree(view, few), at: 10, scope: []))
         }
-        _ = fetches.bound()
+        _ = fetches.applyMemoryLimits()
         #expect(fetches.results.count == 3 && fetches.results[large] != nil)
         let used = fetches.usage(ofView: "key:a")
-        let left = fetches.results.values.filter { $0.number != large }
-        #expect(used == (left.reduce(0) { $0 + $1.rows }, left.reduce(0) { $0 + $1.resultBytes }))
+        let remaining = fetches.results.values.filter { $0.number != large }
+        #expect(used == (remaining.reduce(0) { $0 + $1.rows }, remaining.reduce(0) { $0 + $1.resultBytes }))
         fetches.removeAll()
         #expect(fetches.viewUsage.isEmpty)
     }
 
-    @Test func `the memory of the moments of a limited view is counted as they come and go`() throws {
+    @Test func `the counted memory of a limited view decreases when its moments change or are removed`() throws {
         let assets = [1, 2].map { number in
             var asset = asset(number, 0)
             asset.creationDate = 0
@@ -256,11 +257,11 @@ struct LoadingFetchTests {
         let number = try #require(await feed.beginLoading(fetch))
         let isInstalled = try await feed.install(number, tree(fetch, [1: 1]), loaded(at: token))
         #expect(isInstalled)
-        let holder = holder
+        let observer = observer
         let isCancelled = Promise<Void>()
         let request = Task<Bool, any Error> {
             await isCancelled.value()
-            return try await feed.addHolder("x", fetch, by: holder, at: 0)
+            return try await feed.addObserver("x", fetch, by: observer, at: 0)
         }
         request.cancel()
         isCancelled.fulfill(())

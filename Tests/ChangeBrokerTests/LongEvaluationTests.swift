@@ -8,13 +8,13 @@ import Testing
 
 @testable import ChangeBroker
 
-/// Observed fetches whose evaluation with a record takes long.
+/// Tests of observed fetches whose evaluation with a record takes long.
 @Suite(.timeLimit(.minutes(1)))
 struct LongEvaluationTests {
     private let token = ChangeToken(library: testLibrary, sequence: 10)
     private let noKeys: [ArraySlice<UInt8>] = []
 
-    /// A fetch with many tests of the caption.
+    /// Returns a fetch with many tests of the caption.
     private func fetch(_ word: String) throws -> Fetch {
         let tests = (0..<40).map { "caption CONTAINS '\(word)\($0)'" }.joined(separator: " OR ")
         return try Fetch(.assets(.library), predicate: try Predicate(format: tests, of: .asset))
@@ -26,7 +26,7 @@ struct LongEvaluationTests {
         return asset
     }
 
-    /// A record that adds an asset with a long caption.
+    /// Returns a record that adds an asset with a long caption.
     private func record(_ caption: String, sequence: Int64 = 11) -> ChangeRecord {
         var record = ChangeRecord(
             sequence: sequence,
@@ -38,8 +38,8 @@ struct LongEvaluationTests {
         return record
     }
 
-    private func holder(_ identity: String) -> ObservedFetch.Holder {
-        ObservedFetch.Holder(identity: identity, connection: ConnectionID(test: 1))
+    private func observer(_ identity: String) -> ObservedFetch.Observer {
+        ObservedFetch.Observer(identity: identity, connection: ConnectionID(test: 1))
     }
 
     /// Returns a feed without sockets whose history begins at the token, with one observed fetch, `x`.
@@ -58,10 +58,10 @@ struct LongEvaluationTests {
         let keys = LoadedKeys(keys: KeyFrames(), token: token, scope: nil, members: nil, isDeleted: false)
         let isInstalled = try await feed.install(number, KeyTree(ascending: noKeys), keys)
         #expect(isInstalled)
-        #expect(try await feed.addHolder(observation, fetch, by: holder("uid:1"), at: 0))
+        #expect(try await feed.addObserver(observation, fetch, by: observer("uid:1"), at: 0))
     }
 
-    @Test func `the feed answers while a long evaluation is under way`() async throws {
+    @Test func `the feed answers requests while a long evaluation is running`() async throws {
         let feed = try await feed(try fetch("b"))
         let decoder = RecordDecoder("test")
         let gate = DispatchSemaphore(value: 0)
@@ -82,10 +82,10 @@ struct LongEvaluationTests {
         _ = await blocked.value
         _ = await update.value
         #expect(await feed.updatedThrough == 11)
-        #expect(await feed.state(of: "x", after: nil, wantsIDs: 10)?.ids == [RandomEntities.id(.asset, 1)])
+        #expect(await feed.state(of: "x", after: nil, maxIDs: 10)?.ids == [RandomEntities.id(.asset, 1)])
     }
 
-    @Test func `a fetch that takes too long is given up with a new instance, and then refused with a name`()
+    @Test func `a fetch that takes too long is ended, the instance changes, and the fetch is refused from then on`()
         async throws
     {
         let slow = try fetch("b")
@@ -98,36 +98,36 @@ struct LongEvaluationTests {
         let window = slow.with(offset: 3, limit: 7)
         for (name, fetch) in [("x", slow), ("y", window)] {
             let error = await #expect(throws: RPCError.self) {
-                try await feed.addHolder(name, fetch, by: holder("uid:2"), at: 0)
+                try await feed.addObserver(name, fetch, by: observer("uid:2"), at: 0)
             }
             #expect(error?.errorCode == .limitExceeded)
         }
         #expect(
-            try await feed.addHolder("z", try fetch("c"), by: holder("uid:2"), at: 0) == false,
-            "it is to be loaded"
+            try await feed.addObserver("z", try fetch("c"), by: observer("uid:2"), at: 0) == false,
+            "it has to be loaded"
         )
     }
 
-    @Test func `an identity without time has its other fetches given up without an evaluation`() async throws {
+    @Test func `when an identity has used up its time, its other fetches are ended without evaluation`() async throws {
         let feed = try await feed(try fetch("b"), maxEvaluationTime: .zero)
         try await observe("y", try fetch("c"), feed)
         let record = record("b7")
         _ = await feed.updateFetches(with: record, record.bytes, on: RecordDecoder("test"))
         #expect(await feed.observedFetches.count == 0)
-        let figures = await feed.metrics()["fetches"]
-        #expect(figures?["predicatesEvaluated"] == 1 && figures?["tooLong"] == 2)
+        let metrics = await feed.metrics()["fetches"]
+        #expect(metrics?["predicatesEvaluated"] == 1 && metrics?["tooLong"] == 2)
     }
 
-    @Test func `a fetch stays while one of those who observe it has time`() throws {
+    @Test func `a fetch is kept while one of its observers has time left`() throws {
         var fetches = ObservedFetches(maxEvaluationTime: .seconds(1))
         for (word, identities) in [("b", ["many"]), ("c", ["many"]), ("d", ["many", "one"])] {
             let fetch = try fetch(word)
             let number = fetches.beginLoading(fetch, after: 10)
             #expect(try fetches.finishLoading(number, KeyTree(ascending: noKeys), at: 10))
             let added = fetches.add(word, fetch, at: 10)
-            for identity in identities { fetches.addHolder(try #require(added), holder(identity), at: 0) }
+            for identity in identities { fetches.addObserver(try #require(added), observer(identity), at: 0) }
         }
-        var work = fetches.work(on: record("d7"))
+        var work = fetches.beginWork(on: record("d7"))
         while !work.isDone {
             while let evaluation = fetches.longEvaluation(&work) {
                 let isInTime = fetches.finish(evaluation, evaluation.change, took: .milliseconds(600), &work)
@@ -139,7 +139,7 @@ struct LongEvaluationTests {
         #expect(fetches["d"]?.ids == [RandomEntities.id(.asset, 1)])
     }
 
-    @Test func `a fetch is refused for a minute, and of many those that were given up last`() throws {
+    @Test func `a slow fetch is refused for a minute, or until there are too many later ones`() throws {
         var slow = SlowFetches()
         let start = ContinuousClock.now
         let fetches = try (0..<SlowFetches.limit + 10).map { number in
@@ -153,7 +153,7 @@ struct LongEvaluationTests {
         #expect(!slow.contains(fetches[10], now: start + .seconds(61)))
     }
 
-    @Test func `short evaluations with each of many records end a fetch, but not that of another identity`() throws {
+    @Test func `repeated evaluations of half a second end a fetch, but not the fetch of another identity`() throws {
         var fetches = ObservedFetches()
         var numbers: [String: Int] = [:]
         for word in ["b", "c"] {
@@ -161,34 +161,34 @@ struct LongEvaluationTests {
             let number = fetches.beginLoading(fetch, after: 10)
             #expect(try fetches.finishLoading(number, KeyTree(ascending: noKeys), at: 10))
             let added = fetches.add(word, fetch, at: 10)
-            fetches.addHolder(try #require(added), holder(word), at: 0)
+            fetches.addObserver(try #require(added), observer(word), at: 0)
             numbers[word] = number
         }
         let start = ContinuousClock.now
-        var givenUp: [(sequence: Int64, number: Int)] = []
+        var ended: [(sequence: Int64, number: Int)] = []
         for sequence in Int64(11)...60 {
             var next = record("", sequence: sequence)
             next.assets = [EntityChange(before: sequence == 11 ? nil : asset(1, ""), after: asset(1, ""))]
-            var work = fetches.work(on: next)
+            var work = fetches.beginWork(on: next)
             while !work.isDone {
                 while let evaluation = fetches.longEvaluation(&work) {
                     let time = Duration.milliseconds(evaluation.number == numbers["b"] ? 500 : 50)
                     let now = start + Duration.milliseconds(550) * Int(sequence - 10)
                     if !fetches.finish(evaluation, nil, took: time, &work, now: now) {
-                        givenUp.append((sequence, evaluation.number))
+                        ended.append((sequence, evaluation.number))
                         _ = fetches.removeResult(evaluation.number)
                     }
                 }
                 _ = fetches.step(&work)
             }
         }
-        #expect(givenUp.count == 1 && givenUp.first?.number == numbers["b"])
-        // Ten seconds at 445 ms for each record: half a second, less a tenth of the elapsed time.
-        #expect((31...34).contains(givenUp.first?.sequence ?? 0))
+        #expect(ended.count == 1 && ended.first?.number == numbers["b"])
+        // Each record adds 445 ms, half a second less a tenth of the elapsed time, until the limit of ten seconds.
+        #expect((31...34).contains(ended.first?.sequence ?? 0))
         #expect(fetches["c"] != nil)
     }
 
-    @Test func `time that was used comes back`() {
+    @Test func `the used time of an identity decreases by a tenth of the elapsed time`() {
         var allowance = EvaluationAllowance(limit: .seconds(1))
         let start = ContinuousClock.now
         allowance.count(.seconds(2), of: ["a"], now: start)
@@ -201,7 +201,7 @@ struct LongEvaluationTests {
     }
 
     @Test(arguments: [("z", 9, 0, false), ("ж", 9, 0, false), ("z", 3000, 0, false), ("z", 9, 60_000, true)])
-    func `a search with captions is long only with a long caption`(
+    func `an evaluation with tests of the caption is long only for a long caption`(
         letter: String,
         caption: Int,
         others: Int,
@@ -218,7 +218,7 @@ struct LongEvaluationTests {
         #expect(fetch.evaluatesLong(entity.textSizes) == isLong)
     }
 
-    @Test func `records whose evaluation takes many steps together are given up while keys are loaded`() throws {
+    @Test func `the log of a loading fetch is discarded if its evaluation would take too many steps`() throws {
         for (count, isComplete) in [(2, true), (3, false)] {
             var loading = LoadingFetch(fetch: try fetch("b"), oldestComplete: 10)
             for sequence in 0..<count {
@@ -230,43 +230,41 @@ struct LongEvaluationTests {
         }
     }
 
-    @Test func `the time of long evaluations counts for those who observe the fetch`() throws {
+    @Test func `the time of long evaluations counts only for the observers of the fetch`() throws {
         var fetches = ObservedFetches(maxEvaluationTime: .seconds(1))
         for (word, identity) in [("b", "many"), ("c", "many"), ("d", "one")] {
             let fetch = try fetch(word)
             let number = fetches.beginLoading(fetch, after: 10)
             #expect(try fetches.finishLoading(number, KeyTree(ascending: noKeys), at: 10))
             let added = fetches.add(word, fetch, at: 10)
-            fetches.addHolder(try #require(added), holder(identity), at: 0)
+            fetches.addObserver(try #require(added), observer(identity), at: 0)
         }
-        var work = fetches.work(on: record("d7"))
-        var (evaluated, givenUp): (Int, [Int]) = (0, [])
+        var work = fetches.beginWork(on: record("d7"))
+        var (evaluated, ended): (Int, [Int]) = (0, [])
         while !work.isDone {
             while let evaluation = fetches.longEvaluation(&work) {
                 evaluated += 1
                 let isInTime = fetches.finish(evaluation, evaluation.change, took: .milliseconds(600), &work)
-                if !isInTime { givenUp.append(evaluation.number) }
+                if !isInTime { ended.append(evaluation.number) }
             }
             _ = fetches.step(&work)
         }
-        #expect(evaluated == 3 && givenUp.count == 1)
-        let observations = givenUp.flatMap { fetches.removeResult($0) }
+        #expect(evaluated == 3 && ended.count == 1)
+        let observations = ended.flatMap { fetches.removeResult($0) }
         #expect(observations == ["b"] || observations == ["c"], "the second one of the identity with two")
         #expect(fetches["d"]?.ids == [RandomEntities.id(.asset, 1)])
-        let figures = fetches.metrics(behind: 0)
-        #expect(figures["longEvaluations"] == 3 && figures["tooLong"] == 1)
+        let metrics = fetches.metrics(behind: 0)
+        #expect(metrics["longEvaluations"] == 3 && metrics["tooLong"] == 1)
     }
 
-    @Test func `a short text is evaluated at once, and a fetch that is being loaded is loaded again after a long one`()
-        throws
-    {
+    @Test func `a loading fetch is evaluated with a short text, and loaded again after a long one`() throws {
         var fetches = ObservedFetches()
         let fetch = try fetch("b")
         let number = fetches.beginLoading(fetch, after: 10)
         var short = record("")
         short.assets[0].after?.caption = "b7"
         for record in [short, record("b7", sequence: 12)] {
-            var work = fetches.work(on: record)
+            var work = fetches.beginWork(on: record)
             while !work.isDone {
                 let isLong = fetches.isNextLong(work)
                 #expect(!isLong, "a fetch without a result")

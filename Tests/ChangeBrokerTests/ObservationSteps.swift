@@ -9,7 +9,7 @@ import PhotoModel
 protocol ObservationSteps {}
 
 extension ObservationSteps {
-    /// A fetch of the assets rated two or more, the best first.
+    /// Returns a fetch of the assets rated two or more, the best first.
     func best(limit: Int = 0, offset: Int = 0) -> FetchDescription {
         var fetch = FetchDescription(.assets)
         fetch.predicate = "rating >= 2"
@@ -19,8 +19,8 @@ extension ObservationSteps {
         return fetch
     }
 
-    /// Rates the assets 1, 2, 3, ….
-    func rating(_ ratings: [Int], in fixture: BrokerFixture) async {
+    /// Sets the ratings of the assets 1, 2, 3, ….
+    func rateAssets(_ ratings: [Int], in fixture: BrokerFixture) async {
         for (number, rating) in ratings.enumerated() { await fixture.catalog.rate(UInt64(number + 1), rating) }
     }
 

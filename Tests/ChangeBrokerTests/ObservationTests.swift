@@ -12,12 +12,12 @@ import Testing
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct ObservationTests: ObservationSteps {
     @Test(.spec("S-63", "S-65", "S-67", "S-68", "S-70", "P-03", "P-04"))
-    func `live messages and details both lead from list to list`() async throws {
+    func `live messages and details both turn an earlier list into the current one`() async throws {
         try await BrokerFixture.with { fixture in
-            await rating([5, 4, 3, 2, 1], in: fixture)
+            await rateAssets([5, 4, 3, 2, 1], in: fixture)
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let start = await fixture.catalog.token
                     let observed = try await observe(best(limit: 3), fixture, since: start)
                     #expect(observed.details.details == nil && observed.details.token == start)
@@ -38,7 +38,7 @@ struct ObservationTests: ObservationSteps {
                     }
                     #expect(list == ids(2, 5, 3))
                     // A client that missed both messages gets one response, in either form.
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let whole = try await details(observed, fixture, since: start, form: .rice)
                     #expect(whole.token.sequence == 9 && whole.from == start)
                     #expect(try whole.details?.apply(to: ids(1, 2, 3)) == list)
@@ -52,19 +52,19 @@ struct ObservationTests: ObservationSteps {
     }
 
     @Test(.spec("S-24", "S-69"))
-    func `a client that declines details gets the after list`() async throws {
+    func `a client that declines incremental details receives the after list`() async throws {
         try await BrokerFixture.with { fixture in
-            await rating([5, 4], in: fixture)
+            await rateAssets([5, 4], in: fixture)
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let start = await fixture.catalog.token
                     let observed = try await observe(best(), fixture, since: start)
                     let same = try await details(observed, fixture, since: start, incremental: false)
                     #expect(same.details == nil)
                     await fixture.catalog.rate(3, 3)
                     let after = await fixture.catalog.token
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let changed = try await details(observed, fixture, since: start, incremental: false)
                     #expect(changed.details?.hasIncrementalChanges == false && changed.details?.isEmpty == true)
                     #expect(changed.ids == ids(1, 2, 3) && changed.token == after)
@@ -77,26 +77,26 @@ struct ObservationTests: ObservationSteps {
     @Test(.spec("S-64"))
     func `one fetch is maintained once for all its observers, and ends with the last of them`() async throws {
         try await BrokerFixture.with { fixture in
-            await rating([5], in: fixture)
+            await rateAssets([5], in: fixture)
             try await fixture.withCatalog {
                 try await fixture.withBroker { broker in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let first = try await observe(best(), fixture)
                     // The same fetch in another spelling has the same observation.
                     var other = best()
                     other.predicate = "rating >= 2 AND TRUEPREDICATE"
                     let second = try await observe(other, fixture)
                     #expect(first.details.observation == second.details.observation)
-                    #expect(await fixture.catalog.keysAsked == 1)
+                    #expect(await fixture.catalog.keyRequests == 1)
                     let request = FetchUnobserve(observation: first.details.observation)
-                    // Another connection does not hold it and ends nothing.
+                    // Another connection does not observe the fetch and ends nothing.
                     try await fixture.withClient { client in
                         let error = await #expect(throws: RPCError.self) { try await client.ask(request) }
                         #expect(error?.errorCode == .handleExpired)
                         _ = try await client.ask(FetchObserve(fetch: best()))
                     }
                     _ = try await fixture.library.changeBroker.ask(request)
-                    #expect(await broker.feed.observedFetches.count == 1, "the other connection held it, too")
+                    #expect(await broker.feed.observedFetches.count == 1, "the other connection observed it, too")
                     // The observations of a closed connection can be ended by the next connection of its identity.
                     while !Task.isCancelled {
                         do throws(RPCError) {
@@ -112,22 +112,22 @@ struct ObservationTests: ObservationSteps {
                         try await fixture.library.changeBroker.ask(request)
                     }
                     #expect(error?.errorCode == .handleExpired)
-                    let gone = await #expect(throws: RPCError.self) {
+                    let unknown = await #expect(throws: RPCError.self) {
                         try await details(first, fixture, since: first.details.token)
                     }
-                    #expect(gone?.errorCode == .handleExpired)
+                    #expect(unknown?.errorCode == .handleExpired)
                 }
             }
         }
     }
 
     @Test(.spec("S-64"))
-    func `after the last observer has gone its topic carries nothing, even to a subscriber`() async throws {
+    func `after the last observer has ended, the topic carries no messages, even to a subscriber`() async throws {
         try await BrokerFixture.with { fixture in
-            await rating([5], in: fixture)
+            await rateAssets([5], in: fixture)
             try await fixture.withCatalog {
                 try await fixture.withBroker { broker in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let observed = try await observe(best(), fixture)
                     let live = try await fixture.subscriber([observed.topic, FeedTopic.changes])
                     await fixture.catalog.rate(2, 4)
@@ -145,31 +145,31 @@ struct ObservationTests: ObservationSteps {
 
     @Test func `fetches that differ in offset and limit share one result and its log`() async throws {
         try await BrokerFixture.with { fixture in
-            await rating([5, 4, 3, 2], in: fixture)
+            await rateAssets([5, 4, 3, 2], in: fixture)
             try await fixture.withCatalog {
                 try await fixture.withBroker { broker in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let start = await fixture.catalog.token
                     let windows = [best(limit: 2), best(limit: 2, offset: 2), best()]
                     var observed: [FetchObserve.Result] = []
                     for window in windows { observed.append(try await observe(window, fixture, since: start)) }
                     #expect(Set(observed.map(\.topic)).count == 3)
-                    #expect(await fixture.catalog.keysAsked == 1)
+                    #expect(await fixture.catalog.keyRequests == 1)
                     #expect(await broker.feed.observedFetches.rows == 4)
                     let before = [ids(1, 2), ids(3, 4), ids(1, 2, 3, 4)]
                     await fixture.catalog.rate(4, 5)
-                    try await fixture.caughtUp()
-                    for (index, wanted) in [ids(1, 4), ids(2, 3), ids(1, 4, 2, 3)].enumerated() {
+                    try await fixture.waitUntilCaughtUp()
+                    for (index, expected) in [ids(1, 4), ids(2, 3), ids(1, 4, 2, 3)].enumerated() {
                         let changes = try await details(observed[index], fixture, since: start).details
-                        #expect(try changes?.apply(to: before[index]) == wanted)
+                        #expect(try changes?.apply(to: before[index]) == expected)
                     }
                     // A later observer has the details since the start, too.
                     let late = try await observe(best(limit: 3), fixture, since: start)
                     #expect(try late.details.details?.apply(to: ids(1, 2, 3)) == ids(1, 4, 2))
-                    // The result is removed with the last of them.
-                    for one in observed + [late] {
+                    // The result is removed with its last observation.
+                    for result in observed + [late] {
                         #expect(await broker.feed.observedFetches.rows == 4)
-                        let request = FetchUnobserve(observation: one.details.observation)
+                        let request = FetchUnobserve(observation: result.details.observation)
                         _ = try await fixture.library.changeBroker.ask(request)
                     }
                     #expect(await broker.feed.observedFetches.rows == 0)
@@ -180,13 +180,13 @@ struct ObservationTests: ObservationSteps {
 
     @Test func `an observation without subscribers and requests ends with its lease`() async throws {
         try await BrokerFixture.with { fixture in
-            await rating([5], in: fixture)
+            await rateAssets([5], in: fixture)
             try await fixture.withCatalog {
                 try await fixture.withBroker { configuration in
                     configuration.fetchLease = .milliseconds(300)
                     configuration.fetchLeaseCheck = .milliseconds(20)
                 } _: { broker in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let observed = try await observe(best(), fixture)
                     while await broker.feed.observedFetches.count > 0 { try await Task.sleep(for: .milliseconds(10)) }
                     // Observing again gives the same identifier; a subscription keeps it.
@@ -202,16 +202,16 @@ struct ObservationTests: ObservationSteps {
         }
     }
 
-    @Test func `the numbers of fetches, fetches per identity and rows are bounded`() async throws {
+    @Test func `the numbers of fetches, of fetches per identity and of rows are limited`() async throws {
         try await BrokerFixture.with { fixture in
-            await rating([5, 5, 5], in: fixture)
+            await rateAssets([5, 5, 5], in: fixture)
             try await fixture.withCatalog {
                 try await fixture.withBroker { configuration in
                     configuration.maxFetches = 4
                     configuration.maxFetchesPerIdentity = 2
                     configuration.maxFetchRows = 7
                 } _: { broker in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     for limit in 1...2 { _ = try await observe(best(limit: limit), fixture) }
                     for limit in 3...9 {
                         let error = await #expect(throws: RPCError.self) {
@@ -231,17 +231,17 @@ struct ObservationTests: ObservationSteps {
     @Test(.spec("P-30"))
     func `after a restart the observation has the same identifier, and older tokens still get details`() async throws {
         try await BrokerFixture.with { fixture in
-            await rating([5, 4, 3], in: fixture)
+            await rateAssets([5, 4, 3], in: fixture)
             try await fixture.withCatalog {
                 let start = await fixture.catalog.token
                 let before = try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     return try await observe(best(limit: 2), fixture, since: start)
                 }
                 await fixture.catalog.rate(3, 5)
                 await fixture.catalog.rate(2, nil)
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let after = try await observe(best(limit: 2), fixture, since: start)
                     #expect(after.topic == before.topic && after.instance != before.instance)
                     #expect(try after.details.details?.apply(to: ids(1, 2)) == ids(1, 3))
@@ -266,14 +266,14 @@ struct ObservationTests: ObservationSteps {
     }
 
     @Test(.spec("P-05"))
-    func `the list is reported unchanged after any number of changes beyond offset and limit, however long ago`()
+    func `a list is reported unchanged since any earlier token if all changes were beyond offset and limit`()
         async throws
     {
         try await BrokerFixture.with { fixture in
-            await rating([5, 4, 2], in: fixture)
+            await rateAssets([5, 4, 2], in: fixture)
             try await fixture.withCatalog {
                 try await fixture.withBroker({ $0.ringRecords = 20 }) { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let start = await fixture.catalog.token
                     let observed = try await observe(best(limit: 2), fixture, since: start)
                     func third(_ rating: Int) -> Asset {
@@ -286,7 +286,7 @@ struct ObservationTests: ObservationSteps {
                         let rating = 2 + number % 2
                         await fixture.catalog.commit([EntityChange(before: third(rating), after: third(5 - rating))])
                     }
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     await fixture.catalog.trim(upTo: await fixture.catalog.head)
                     let now = await fixture.catalog.token
                     let same = try await details(observed, fixture, since: start)
@@ -294,7 +294,7 @@ struct ObservationTests: ObservationSteps {
                     // The next visible change is reported since then, because the log is complete again.
                     let before = same.token
                     await fixture.catalog.rate(2, nil)
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let changed = try await details(observed, fixture, since: before)
                     #expect(try changed.details?.apply(to: ids(1, 2)) == ids(1, 3))
                 }
@@ -304,15 +304,15 @@ struct ObservationTests: ObservationSteps {
 
     @Test func `a restored library ends every observation and announces a new instance`() async throws {
         try await BrokerFixture.with { fixture in
-            await rating([5, 4, 3], in: fixture)
+            await rateAssets([5, 4, 3], in: fixture)
             try await fixture.withBroker { broker in
                 let observed = try await fixture.withCatalog {
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     return try await observe(best(), fixture)
                 }
                 await fixture.catalog.restore(as: otherLibrary, keeping: 2)
                 try await fixture.withCatalog {
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     #expect(await broker.feed.observedFetches.count == 0)
                     #expect(await broker.feed.instance != observed.instance)
                     let again = try await observe(best(), fixture)
@@ -322,12 +322,12 @@ struct ObservationTests: ObservationSteps {
         }
     }
 
-    @Test func `a fetch that is invalid cannot be observed, and a token of the future is waited for`() async throws {
+    @Test func `an invalid fetch cannot be observed, and a request with a token above the head waits`() async throws {
         try await BrokerFixture.with { fixture in
-            await rating([5], in: fixture)
+            await rateAssets([5], in: fixture)
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     var wrong = best()
                     wrong.predicate = "weather == 'fine'"
                     let error = await #expect(throws: RPCError.self) { try await observe(wrong, fixture) }
@@ -346,14 +346,14 @@ struct ObservationTests: ObservationSteps {
         }
     }
 
-    @Test func `details are refused if a connected catalog refuses to name its head, and answered while it is away`()
+    @Test func `details are refused if a connected catalog does not name its head, but not if it is disconnected`()
         async throws
     {
         try await BrokerFixture.with { fixture in
-            await rating([5], in: fixture)
+            await rateAssets([5], in: fixture)
             try await fixture.withBroker { _ in
                 let observed = try await fixture.withCatalog {
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     let observed = try await observe(best(), fixture)
                     await fixture.catalog.setBusy(true)
                     let error = await #expect(throws: RPCError.self) {
@@ -362,27 +362,27 @@ struct ObservationTests: ObservationSteps {
                     #expect(error?.errorCode == .unavailable)
                     return observed
                 }
-                _ = try await fixture.unhealthy()
+                _ = try await fixture.waitUntilUnhealthy()
                 #expect(try await details(observed, fixture, since: observed.details.token).count == 1)
             }
         }
     }
 
     @Test(.spec("S-63", "S-70"))
-    func `the messages of a topic alone keep a window of the list`() async throws {
+    func `the messages of its topic suffice to keep a window of a list current`() async throws {
         try await BrokerFixture.with { fixture in
-            await rating([5, 4, 3], in: fixture)
+            await rateAssets([5, 4, 3], in: fixture)
             let fetch = try Fetch(best(limit: 3, offset: 1))
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     var list: [ObjectID] = await fixture.catalog.list(fetch)
                     let observed = try await observe(fetch.wireForm, fixture, since: await fixture.catalog.token)
                     let live = try await fixture.subscriber([observed.topic])
                     for number in 0..<40 {
                         await fixture.catalog.rate(UInt64(number % 7 + 1), [nil, 2, 3, 5, 1][number % 5])
                     }
-                    try await fixture.caughtUp()
+                    try await fixture.waitUntilCaughtUp()
                     var position = observed.details.token.sequence
                     while await fixture.catalog.list(fetch) != list {
                         let message = try #require(try await live.changes(1).first)

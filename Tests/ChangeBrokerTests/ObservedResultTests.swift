@@ -5,7 +5,7 @@ import Testing
 
 @testable import ChangeBroker
 
-/// Tests of the tree of keys and the details built from it, against lists that are sorted again each time.
+/// Tests that compare the tree of keys, and the details built from it, with lists that are sorted again each time.
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(2))))
 struct ObservedResultTests {
     @Test func `the tree of keys equals a sorted list after random insertions and removals`() throws {
@@ -17,7 +17,7 @@ struct ObservedResultTests {
         var model = Set((0..<3000).filter { _ in Bool.random(using: &random) })
         let tree = KeyTree(ascending: model.map { key($0)[...] }.sorted { $0.lexicographicallyPrecedes($1) })
         for round in 0..<TestEnvironment.rounds(30) {
-            // Grows and shrinks alternately, so that nodes split and become empty.
+            // The tree grows and shrinks alternately, so that nodes are split and become empty.
             for _ in 0..<400 {
                 let number = Int.random(in: 0..<3000, using: &random)
                 if random.one(in: round % 2 == 0 ? 4 : 2) {
@@ -41,18 +41,18 @@ struct ObservedResultTests {
     /// A model of a result with few distinct values: the rating and the revision of each asset. Its list is sorted
     /// again each time.
     private struct Model {
-        var places: [Int: (rating: Int, revision: Int64)] = [:]
+        var states: [Int: (rating: Int, revision: Int64)] = [:]
 
         func asset(_ number: Int) -> Asset? {
-            places[number].map { place in
-                var asset = Asset(id: RandomEntities.id(.asset, number), revision: Revision(place.revision))
-                asset.rating = place.rating
+            states[number].map { state in
+                var asset = Asset(id: RandomEntities.id(.asset, number), revision: Revision(state.revision))
+                asset.rating = state.rating
                 return asset
             }
         }
 
         func list(_ fetch: Fetch) -> [ObjectID] {
-            let all = places.keys.compactMap(asset).sorted(by: fetch.areInIncreasingOrder).map(\.id)
+            let all = states.keys.compactMap(asset).sorted(by: fetch.areInIncreasingOrder).map(\.id)
             return Array(all.dropFirst(fetch.offset).prefix(fetch.limit > 0 ? fetch.limit : .max))
         }
     }
@@ -64,9 +64,9 @@ struct ObservedResultTests {
         for number in Set((0..<count).map { _ in Int.random(in: 0..<24, using: &random) }) {
             let before = model.asset(number)
             switch Int.random(in: 0...9, using: &random) {
-            case 0...1: model.places[number] = nil
-            case 2...4: if let place = model.places[number] { model.places[number] = (place.rating, sequence) }
-            default: model.places[number] = (Int.random(in: 0...4, using: &random), sequence)
+            case 0...1: model.states[number] = nil
+            case 2...4: if let state = model.states[number] { model.states[number] = (state.rating, sequence) }
+            default: model.states[number] = (Int.random(in: 0...4, using: &random), sequence)
             }
             let after = model.asset(number)
             if before != nil || after != nil { changes.append(EntityChange(before: before, after: after)) }
@@ -90,9 +90,9 @@ struct ObservedResultTests {
             let fetch = try fetch(&random)
             var model = Model()
             for number in 0..<24 where Bool.random(using: &random) {
-                model.places[number] = (Int.random(in: 0...4, using: &random), 1)
+                model.states[number] = (Int.random(in: 0...4, using: &random), 1)
             }
-            let keys = model.places.keys.compactMap(model.asset).map { fetch.resultKey(of: $0) }.sorted()
+            let keys = model.states.keys.compactMap(model.asset).map { fetch.resultKey(of: $0) }.sorted()
             let result = ObservedResult(
                 fetch.whole,
                 number: 1,
@@ -100,11 +100,11 @@ struct ObservedResultTests {
                 at: 1
             )
             let observed = ObservedFetch("x", fetch, number: 2, of: result, at: 1)
-            var moments = [Int64(1): model]
+            var models = [Int64(1): model]
             for sequence in Int64(2)...6 {
                 let before = model
                 let changes = change(&model, sequence, &random)
-                moments[sequence] = model
+                models[sequence] = model
                 let net = changes.compactMap { fetch.netChange(.asset(EntityStates($0))) }
                 let builder = try result.advance(to: sequence, net)
                 let details = builder?.details(of: fetch)
@@ -116,56 +116,56 @@ struct ObservedResultTests {
                 }
             }
             let start = Int64.random(in: 1...5, using: &random)
-            let then = try #require(moments[start])
+            let earlier = try #require(models[start])
             let composed = observed.details(result.changes(after: start))
-            guard check(composed, fetch, then, model, touched: 24) else {
+            guard check(composed, fetch, earlier, model, touched: 24) else {
                 Issue.record("round \(round), since \(start): \(fetch.json.text)")
                 return
             }
         }
     }
 
-    /// Checks that details are exactly the changes from one model's list to another's.
+    /// Returns true if details are exactly the changes from one model's list to another's.
     private func check(
         _ details: ChangeDetails?,
         _ fetch: Fetch,
-        _ then: Model,
-        _ now: Model,
+        _ earlier: Model,
+        _ later: Model,
         touched: Int
     ) -> Bool {
-        let (before, after) = (then.list(fetch), now.list(fetch))
+        let (before, after) = (earlier.list(fetch), later.list(fetch))
         let changed = Set(
-            now.places.keys.filter { then.places[$0].map { $0.revision } != now.places[$0]?.revision }
+            later.states.keys.filter { earlier.states[$0].map { $0.revision } != later.states[$0]?.revision }
                 .map { RandomEntities.id(.asset, $0) }
         )
-        let wanted = ChangeDetails.between(before, after, changed: changed)
-        guard let details, let wanted else {
-            return details == nil && wanted == nil
+        let expected = ChangeDetails.between(before, after, changed: changed)
+        guard let details, let expected else {
+            return details == nil && expected == nil
         }
-        guard (try? details.apply(to: before)) == after, details.removed == wanted.removed,
-            details.inserted == wanted.inserted, details.changed == wanted.changed, details.moved.count <= touched,
+        guard (try? details.apply(to: before)) == after, details.removed == expected.removed,
+            details.inserted == expected.inserted, details.changed == expected.changed, details.moved.count <= touched,
             details.countBefore == before.count, details.countAfter == after.count
         else { return false }
         guard let rice = try? details.rice() else { return false }
-        return Self.apply(rice, details, to: before, script: false) == after
-            && Self.apply(rice, details, to: before, script: true) == after
+        return Self.apply(rice, details, to: before, usesScript: false) == after
+            && Self.apply(rice, details, to: before, usesScript: true) == after
     }
 
-    /// Applies PhotoKit's order: removed, inserted, then moves all at once or one by one.
+    /// Applies changes in PhotoKit's order: removals, insertions, then moves, all at once or one by one.
     private static func apply(
         _ rice: RICE,
         _ details: ChangeDetails,
         to before: [ObjectID],
-        script: Bool
+        usesScript: Bool
     ) -> [ObjectID]? {
         var list = before
         for index in rice.removedIndexes.reversed() { list.remove(at: index) }
-        for (index, place) in zip(rice.insertedIndexes, details.inserted) { list.insert(place.id, at: index) }
+        for (index, inserted) in zip(rice.insertedIndexes, details.inserted) { list.insert(inserted.id, at: index) }
         let changed = Set(details.changed.map(\.id))
         guard Set(rice.changedIndexes.map { list[$0] }) == changed,
             Set(rice.changedIndexesBefore.map { before[$0] }) == changed
         else { return nil }
-        if script {
+        if usesScript {
             for move in rice.moveScript { list.insert(list.remove(at: move.from), at: move.to) }
         } else {
             let middle = list
@@ -174,7 +174,7 @@ struct ObservedResultTests {
         return Set(rice.changedIndexesAfter.map { list[$0] }) == changed ? list : nil
     }
 
-    @Test func `a change that does not fit the result is an error`() throws {
+    @Test func `a change that does not match the result is an error`() throws {
         let fetch = try Fetch(.assets(.library))
         let observed = ObservedResult(fetch, number: 1, tree: KeyTree(), at: 1)
         let asset = Asset(id: RandomEntities.id(.asset, 1))
@@ -197,7 +197,7 @@ struct ObservedResultTests {
         #expect(observed.changes(after: 50).count == ObservedResult.maxLogged)
     }
 
-    @Test func `an entity that leaves the result with its scope and comes back unchanged has no net change`() {
+    @Test func `an entity that leaves a result because of its scope and returns unchanged has no net change`() {
         let key = ResultKey(bytes: [1, 2, 3])
         let id = RandomEntities.id(.asset, 1)
         var net = NetChanges()
@@ -212,12 +212,12 @@ struct ObservedResultTests {
     }
 
     private func update(_ fetches: inout ObservedFetches, _ record: ChangeRecord, _ reloaded: [Int: LoadedKeys] = [:]) {
-        var work = fetches.work(on: record, reloaded: reloaded)
+        var work = fetches.beginWork(on: record, reloaded: reloaded)
         while !work.isDone { _ = fetches.step(&work) }
     }
 
     @Test(arguments: [0, 2, 3, 4] as [Int64])
-    func `an entity that changes while it leaves, is away or comes back is changed then`(_ changing: Int64) throws {
+    func `an entity that changes while it leaves, is outside or returns is changed then`(_ changing: Int64) throws {
         let folder = RandomEntities.id(.collectionList, 1)
         let fetch = try Fetch(.assets(.below(folder)))
         var album = AssetCollection(id: RandomEntities.id(.assetCollection, 2))
@@ -239,7 +239,7 @@ struct ObservedResultTests {
                 record.assets = [EntityChange(before: before, after: asset)]
             }
             var reloaded: [Int: LoadedKeys] = [:]
-            // The album is moved out of the folder, and back.
+            // The album is moved out of the folder, and later into it again.
             if sequence != 3 {
                 let before = album
                 album.parent = sequence == 2 ? ObjectID.root : folder
@@ -254,7 +254,7 @@ struct ObservedResultTests {
                     isDeleted: false
                 )
             }
-            let scopes = fetches.finishedScopes(of: record)
+            let scopes = fetches.findScopes(of: record)
             #expect(scopes.reloads.map { $0.number } == Array(reloaded.keys))
             update(&fetches, record, reloaded)
             #expect(observed.count == (sequence == 4 ? 1 : 0))
@@ -265,11 +265,11 @@ struct ObservedResultTests {
         #expect(since?.inserted.map(\.id) == [asset.id] && since?.changed.isEmpty == true)
     }
 
-    @Test func `the keys of a result that is read again say what is in it, not its predicate`() throws {
+    @Test func `the keys of a result that is read again determine its entities, not its predicate`() throws {
         let folder = RandomEntities.id(.collectionList, 1)
         let predicate = try Predicate(format: "rating > 3", of: .asset)
         let fetch = try Fetch(.assets(.below(folder)), predicate: predicate)
-        // The predicate would exclude it.
+        // The predicate would exclude the asset.
         let asset = Asset(id: RandomEntities.id(.asset, 3), revision: Revision(1))
         let key = fetch.resultKey(of: asset).bytes
         var fetches = ObservedFetches()
@@ -289,14 +289,14 @@ struct ObservedResultTests {
         try keys.add([0, 0, 0, UInt8(key.count)] + key)
         let scope: Set = [folder, album.id]
         let loaded = LoadedKeys(keys: keys, token: record.token, scope: scope, members: nil, isDeleted: false)
-        let scopes = fetches.finishedScopes(of: record)
+        let scopes = fetches.findScopes(of: record)
         #expect(scopes.reloads.map { $0.number } == [number])
         update(&fetches, record, [number: loaded])
         #expect(observed.details(observed.result.changes(after: 1))?.changed.map(\.id) == [asset.id])
     }
 
     @Test(arguments: [1, 2])
-    func `a moment of a limited view that comes back is changed if its facts are others`(_ restored: Int) throws {
+    func `a moment that returns to a limited view is changed only if its properties differ`(_ restored: Int) throws {
         let assets = [1, 2].map { number in
             var asset = Asset(id: RandomEntities.id(.asset, number), revision: Revision(1))
             asset.creationDate = 0
@@ -318,12 +318,12 @@ struct ObservedResultTests {
             asset.trashedDate = 11
             return asset
         }
-        var (away, back) = (record(11), record(12))
-        away.assets = zip(assets, trashed).map { EntityChange(before: $0, after: $1) }
-        back.assets = zip(trashed, assets).prefix(restored).map { EntityChange(before: $0, after: $1) }
-        update(&fetches, away)
+        var (trashing, restoring) = (record(11), record(12))
+        trashing.assets = zip(assets, trashed).map { EntityChange(before: $0, after: $1) }
+        restoring.assets = zip(trashed, assets).prefix(restored).map { EntityChange(before: $0, after: $1) }
+        update(&fetches, trashing)
         #expect(observed.count == 0)
-        update(&fetches, back)
+        update(&fetches, restoring)
         #expect(observed.count == 1)
         let details = observed.details(observed.result.changes(after: 10))
         #expect(details?.changed.count == (restored == 1 ? 1 : nil))

@@ -54,7 +54,7 @@ struct RecordRingTests {
         ring.page(after: sequence, limit: limit, filter: FeedTopicFilter(topics), maxBytes: bytes)
     }
 
-    @Test func `an empty ring answers at its start only`() {
+    @Test func `an empty ring has a page only after its start`() {
         let ring = ring()
         #expect(ring.head == 10)
         #expect(sequences(page(ring, after: 10)) == [])
@@ -82,7 +82,7 @@ struct RecordRingTests {
         #expect(ring.bytes(after: 20) == 0)
         #expect(ring.bytes(after: 19) == sizes[9])
         #expect(ring.bytes(after: 16) == sizes.suffix(4).reduce(0, +))
-        // Older records are only at the catalog.
+        // Only the catalog has older records.
         #expect(ring.bytes(after: 15) == nil)
     }
 
@@ -108,7 +108,7 @@ struct RecordRingTests {
         #expect(sequences(page(ring, after: 12)) == [13, 14, 15])
     }
 
-    @Test func `the bytes are bounded, and a record above the bound leaves an empty ring`() throws {
+    @Test func `the bytes are limited, and a record above the limit leaves an empty ring`() throws {
         var ring = ring(bytes: 10_000)
         try append(11...30, to: &ring)
         #expect(ring.bytes <= 10_000)
@@ -206,24 +206,24 @@ struct LiveFramesTests {
 /// Tests of the set of subscribed topics.
 @Suite(.timeLimit(.minutes(5)))
 struct SubscribedTopicsTests {
-    private func wanted(_ topics: SubscribedTopics, _ ids: [ObjectID]) throws -> [String] {
+    private func selectedTopics(_ topics: SubscribedTopics, _ ids: [ObjectID]) throws -> [String] {
         topics.filter(try brokerRecord(1, ids).parts).map(\.topic)
     }
 
-    @Test func `only subscribed topics are wanted`() throws {
+    @Test func `only subscribed topics are selected`() throws {
         let topics = SubscribedTopics()
-        #expect(try wanted(topics, [assetID(1)]) == [])
+        #expect(try selectedTopics(topics, [assetID(1)]) == [])
         topics.note("asset.\(assetID(2))", isSubscribed: true)
-        #expect(try wanted(topics, [assetID(1), assetID(2)]) == ["asset.\(assetID(2))"])
+        #expect(try selectedTopics(topics, [assetID(1), assetID(2)]) == ["asset.\(assetID(2))"])
         topics.note("asset.\(assetID(2))", isSubscribed: false)
-        #expect(try wanted(topics, [assetID(1), assetID(2)]) == [])
+        #expect(try selectedTopics(topics, [assetID(1), assetID(2)]) == [])
     }
 
     @Test(arguments: ["", "asset.", "as"])
-    func `a subscription to a prefix wants every topic with this prefix`(beginning: String) throws {
+    func `a subscription to a prefix selects every topic with this prefix`(beginning: String) throws {
         let topics = SubscribedTopics()
         topics.note(beginning, isSubscribed: true)
-        #expect(try wanted(topics, [assetID(1), assetID(2)]).count == 2)
+        #expect(try selectedTopics(topics, [assetID(1), assetID(2)]).count == 2)
     }
 
     @Test func `a subscription to a prefix does not count as one to a topic`() {
@@ -233,7 +233,7 @@ struct SubscribedTopicsTests {
         topics.note("fetch.a", isSubscribed: true)
         #expect(topics.isSubscribed(exactly: "fetch.a") && !topics.isSubscribed(exactly: "fetch.b"))
         topics.note("fetch.b", isSubscribed: true)
-        #expect(topics.isSubscribed(exactly: "fetch.b"), "beyond the limit it is not known who is subscribed to it")
+        #expect(topics.isSubscribed(exactly: "fetch.b"), "beyond the limit every topic counts as subscribed")
     }
 
     @Test func `a topic of the change log has no zero byte`() {
@@ -241,10 +241,10 @@ struct SubscribedTopicsTests {
         #expect(FeedTopicFilter.problem(with: "asset.a") == nil)
     }
 
-    @Test func `all topics are wanted if there are more subscriptions than the limit`() throws {
+    @Test func `all topics are selected if there are more subscriptions than the limit`() throws {
         let topics = SubscribedTopics(limit: 2)
         for number in 5..<9 { topics.note("asset.\(assetID(UInt64(number)))", isSubscribed: true) }
         #expect(topics.count == 2)
-        #expect(try wanted(topics, [assetID(1)]).count == 1)
+        #expect(try selectedTopics(topics, [assetID(1)]).count == 1)
     }
 }

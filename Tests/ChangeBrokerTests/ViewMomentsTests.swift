@@ -4,7 +4,7 @@ import Testing
 
 @testable import ChangeBroker
 
-/// Tests of the moments of a limited view, against moments that are computed from scratch after each transaction.
+/// Tests that compare the moments of a limited view with moments that are computed again after each transaction.
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(2))))
 struct ViewMomentsTests {
     private static func asset(_ number: Int, using random: inout SeededRandom) -> Asset {
@@ -23,6 +23,7 @@ struct ViewMomentsTests {
         return members
     }
 
+    /// The moments and lists of moments of a view, as changes describe them.
     private struct Facts: Equatable {
         var collections: [ObjectID: AssetCollection] = [:]
         var lists: [ObjectID: CollectionList] = [:]
@@ -31,7 +32,7 @@ struct ViewMomentsTests {
         mutating func apply(_ entities: [RecordEntity]) {
             for entity in entities {
                 switch entity {
-                case .asset: Issue.record("an asset is no moment")
+                case .asset: Issue.record("an asset is not a moment")
                 case .collection(let states): Self.apply(states, to: &collections)
                 case .list(let states): Self.apply(states, to: &lists)
                 }
@@ -40,14 +41,14 @@ struct ViewMomentsTests {
 
         private static func apply<Entity: Equatable>(_ states: EntityStates<Entity>, to known: inout [ObjectID: Entity])
         {
-            var seen: [Entity] = []
-            states.each { seen.append($0) }
-            #expect(known[states.id] == (states.isDeleted == false ? nil : seen.first))
-            known[states.id] = states.isDeleted == true ? nil : seen.last
+            var found: [Entity] = []
+            states.forEach { found.append($0) }
+            #expect(known[states.id] == (states.isDeleted == false ? nil : found.first))
+            known[states.id] = states.isDeleted == true ? nil : found.last
         }
     }
 
-    @Test func `moments that are kept current equal moments made anew`() {
+    @Test func `moments that are updated with each record equal moments that are computed again`() {
         var random = SeededRandom(named: "view moments")
         var library: [Int: Asset] = [:]
         var granted: Set<ObjectID> = []
@@ -69,19 +70,19 @@ struct ViewMomentsTests {
             }
             let changes = moments.apply(record, granted: granted)
             facts.apply(changes)
-            let anew = ViewMoments(Self.members(library, granted))
-            #expect(moments.changes(to: anew).isEmpty, "after \(sequence)")
+            let recomputed = ViewMoments(Self.members(library, granted))
+            #expect(moments.changes(to: recomputed).isEmpty, "after \(sequence)")
             var expected = Facts()
-            expected.apply(ViewMoments().changes(to: anew))
+            expected.apply(ViewMoments().changes(to: recomputed))
             #expect(facts == expected, "after \(sequence)")
-            for id in expected.collections.keys { #expect(moments.has(id)) }
-            for id in expected.lists.keys { #expect(moments.has(id)) }
+            for id in expected.collections.keys { #expect(moments.contains(id)) }
+            for id in expected.lists.keys { #expect(moments.contains(id)) }
         }
         #expect(!facts.collections.isEmpty)
-        #expect(!moments.has(ObjectID.root))
+        #expect(!moments.contains(ObjectID.root))
     }
 
-    @Test func `an asset with the same dates and place changes nothing`() {
+    @Test func `an asset that keeps its dates and its location changes no moment`() {
         var random = SeededRandom(named: "same moment")
         var asset = Self.asset(1, using: &random)
         (asset.creationDate, asset.isHidden) = (5, false)

@@ -11,7 +11,7 @@ import Testing
 /// Albums that several commands create at the same time.
 @Suite(.timeLimit(.minutes(1)))
 struct AlbumLookupTests {
-    @Test func `an album that another command creates meanwhile is used instead of a second one of its title`()
+    @Test func `an album that another command creates at the same time is used, and no second one is created`()
         async throws
     {
         let other = ScriptedService.id("c", 1)
@@ -40,7 +40,7 @@ struct AlbumLookupTests {
             let library = fixture.library
             return try await fixture.serving(fixture.endpoints.catalog, catalog) {
                 var transactions = CommandTransactions()
-                return try await AlbumLookup.knownOrNew("Two", in: library, &transactions)
+                return try await AlbumLookup.findOrCreate("Two", in: library, &transactions)
             }
         }
         #expect(found == other)

@@ -174,14 +174,14 @@ struct ArgumentTests {
         for empty in ["", "  ", "\t"] { #expect(AssetArguments.reference(inLine: empty) == nil) }
     }
 
-    @Test func `beginnings of identifiers have at least four digits of one`() {
-        #expect(AssetReference.isPrefix("a000") && AssetReference.isPrefix(String(id.dropLast())))
+    @Test func `a prefix of an identifier has at least four characters`() {
+        #expect(AssetLookup.isPrefix("a000") && AssetLookup.isPrefix(String(id.dropLast())))
         for text in ["a00", "b0000", "c0000", "a00i0", "IMG_1.jpg", id] {
-            #expect(!AssetReference.isPrefix(text), "\(text)")
+            #expect(!AssetLookup.isPrefix(text), "\(text)")
         }
     }
 
-    @Test func `numbers are those of the last listing`() throws {
+    @Test func `a number names an asset of the last listing`() throws {
         let folder = try TemporaryFolder("listing")
         let listing = LastListing { $0 == "XDG_STATE_HOME" ? folder.path : nil }
         let none = #expect(throws: CommandFailure.self) { try listing.ids("@1") }
@@ -193,7 +193,8 @@ struct ArgumentTests {
         for text in ["@", "@0", "@x", "@4-2", "@10", "@1-10", "@1-2-3", "@-1"] {
             #expect(throws: CommandFailure.self, "\(text)") { try listing.ids(text) }
         }
-        // Assets that are shown in pieces are there with each piece, and stay one listing if another one begins meanwhile.
+        // The assets of a listing that is printed in pieces are stored with each piece. They are not mixed with those
+        // of another listing that begins meanwhile.
         var first = listing.begin()
         #expect(try listing.ids("@1") == [ids[0]])
         first.append(Array(ids[3...4]))
@@ -207,7 +208,7 @@ struct ArgumentTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("safelight")) == ["listing"])
         listing.write([])
         #expect(throws: CommandFailure.self) { try listing.ids("@1") }
-        // Without a home folder nothing is kept, and nothing fails.
+        // Without a home folder nothing is stored, and nothing fails.
         LastListing { _ in nil }.write(ids)
     }
 
@@ -223,7 +224,7 @@ struct ArgumentTests {
     }
 
     @Test(arguments: ["x.png", "x.webp", "x.gif", "a/x.avif"])
-    func `what is always a JPEG is not written under another name`(file: String) throws {
+    func `an image that is always a JPEG is not written with another extension`(file: String) throws {
         for words in [
             ["compare", id, "-o", file], ["sheet", "-o", file],
             ["edit", id, "--flip", "horizontal", "--preview", file],
@@ -248,15 +249,15 @@ struct ArgumentTests {
 
     // MARK: Values
 
-    @Test func `dates have an offset, and locations two numbers`() throws {
-        #expect(try SetCommand.moment("2024-06-01T12:30:00Z") == (1_717_245_000_000_000, 0))
-        #expect(try SetCommand.moment("2024-06-01T12:30:00+02:00") == (1_717_237_800_000_000, 7200))
-        #expect(try SetCommand.moment("2024-06-01T12:30:00.5-03:30") == (1_717_257_600_500_000, -12_600))
-        #expect(try SetCommand.moment("2024-06-01T12:30:00+15:00").offset == 54_000)
+    @Test func `a date needs an offset, and a location two numbers`() throws {
+        #expect(try SetCommand.parseDate("2024-06-01T12:30:00Z") == (1_717_245_000_000_000, 0))
+        #expect(try SetCommand.parseDate("2024-06-01T12:30:00+02:00") == (1_717_237_800_000_000, 7200))
+        #expect(try SetCommand.parseDate("2024-06-01T12:30:00.5-03:30") == (1_717_257_600_500_000, -12_600))
+        #expect(try SetCommand.parseDate("2024-06-01T12:30:00+15:00").offset == 54_000)
         for text in [
             "2024-06-01", "now", "2024-06-01T12:30:00", "", "2024-06-01T12:30:00-15:30", "1650-06-01T12:30:00Z",
         ] {
-            #expect(throws: ValidationError.self, "\(text)") { try SetCommand.moment(text) }
+            #expect(throws: ValidationError.self, "\(text)") { try SetCommand.parseDate(text) }
         }
         #expect(try SetCommand.location("52.5, -13.25") == Location(latitude: 52.5, longitude: -13.25))
         for text in ["", "1", "91,0", "0,181", "a,b", "1,2,3", "1,,2", ",1,2", "1,2,", "0,-0"] {
@@ -265,7 +266,7 @@ struct ArgumentTests {
         #expect(throws: (any Error).self) { try parse(SetCommand.self, "set", id) }
     }
 
-    @Test func `albums and folders have a visible title`() throws {
+    @Test func `a title without a visible character is refused for albums and folders`() throws {
         for arguments in [["create"], ["rename", "Alps"]] {
             for kind in ["album", "folder"] {
                 #expect(throws: Never.self) { try SafelightCommand.parseAsRoot([kind] + arguments + ["Alps 2"]) }
@@ -278,14 +279,14 @@ struct ArgumentTests {
         }
     }
 
-    @Test func `an empty folder is not the current one`() throws {
+    @Test func `an empty path does not name the current folder`() throws {
         #expect(ServicePaths.absolute("") == "")
         let options = try LibraryOptions.parse(["--library", ""])
         let error = #expect(throws: HostingError.self) { try options.resolve() }
         #expect(error.map { "\($0)".contains("--library") && "\($0)".contains("empty") } == true)
     }
 
-    @Test func `the nearest word is suggested, and nothing for a word that is like none`() {
+    @Test func `the nearest word is suggested, and nothing if no word is similar`() {
         let words = ["fetch", "favorite", "folder", "undo", "untrash"]
         #expect(SpellingSuggestion.nearest(to: "fech", of: words) == "fetch")
         #expect(SpellingSuggestion.nearest(to: "favourite", of: words) == "favorite")
@@ -304,7 +305,7 @@ struct ArgumentTests {
 
     @Test func `every command has an abstract, usage and --json`() throws {
         var names: [String] = []
-        func look(_ command: any ParsableCommand.Type, _ path: [String]) {
+        func check(_ command: any ParsableCommand.Type, _ path: [String]) {
             let configuration = command.configuration
             let help = SafelightCommand.helpMessage(for: command, includeHidden: true, columns: 100)
             #expect(!configuration.abstract.isEmpty, "\(path)")
@@ -313,10 +314,10 @@ struct ArgumentTests {
             if inner.isEmpty { #expect(help.contains("--json"), "\(path)") }
             if inner.isEmpty { names.append(path.joined(separator: " ")) }
             for next in inner {
-                look(next, path + [next.configuration.commandName ?? "\(next)".lowercased()])
+                check(next, path + [next.configuration.commandName ?? "\(next)".lowercased()])
             }
         }
-        look(SafelightCommand.self, [])
+        check(SafelightCommand.self, [])
         for name in [
             "up", "import", "fetch", "show", "thumb", "edit", "revert", "favorite", "hide", "delete", "watch", "status",
             "sheet", "album list", "album create", "album rename", "album add", "album remove", "album delete",

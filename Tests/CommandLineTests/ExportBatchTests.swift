@@ -6,7 +6,7 @@ import Testing
 
 @testable import CommandLine
 
-/// The files of an export that wait for the disk.
+/// The syncing of exported files.
 @Suite(.timeLimit(.minutes(1)))
 struct ExportBatchTests {
     private let folder: TemporaryFolder
@@ -18,7 +18,7 @@ struct ExportBatchTests {
         ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
     }
 
-    /// Notes each call, with the names that are in the folder.
+    /// Returns functions that record each call, with the names in the folder.
     private func sync(failing failure: Errno? = nil) -> FileSync {
         func call(_ name: String) -> FileSync.Call {
             { [steps, path = folder.path] _ in
@@ -49,14 +49,14 @@ struct ExportBatchTests {
         return progress
     }
 
-    @Test func `small files are synced together before they have their names, and their names after that`() throws {
+    @Test func `small files are synced together before they are renamed, and the folder after that`() throws {
         let progress = try export(with: sync())
         #expect(steps.current == ["filesystem part part part", "names a b c"])
         #expect(progress.done == 3 && progress.failed == 0)
         #expect(try String(contentsOfFile: folder.file("b"), encoding: .utf8) == "b")
     }
 
-    @Test func `each file is synced where the file system cannot be synced as a whole`() throws {
+    @Test func `each file is synced alone if the filesystem cannot be synced as a whole`() throws {
         var sync = sync()
         sync.filesystem = nil
         let progress = try export(with: sync)
@@ -64,14 +64,14 @@ struct ExportBatchTests {
         #expect(progress.done == 3 && progress.failed == 0)
     }
 
-    @Test func `files that the disk has not taken get no names, and nothing is left of them`() throws {
+    @Test func `files that cannot be synced are deleted`() throws {
         let progress = try export(with: sync(failing: .ioError))
         #expect(steps.current == ["filesystem part part part"])
         #expect(progress.done == 3 && progress.failed == 3)
         #expect(Self.names(in: folder.path).isEmpty)
     }
 
-    @Test func `the system syncs files, folders and file systems`() throws {
+    @Test func `the system syncs files, folders and filesystems`() throws {
         let path = try folder.write(Array("a".utf8), to: "a")
         let sync = FileSync.system
         let filesystem = try #require(sync.filesystem)

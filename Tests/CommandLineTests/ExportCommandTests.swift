@@ -11,7 +11,7 @@ import Testing
 
 @testable import CommandLine
 
-/// The end of an export whose services go away.
+/// The end of an export whose services end.
 @Suite(.timeLimit(.minutes(1)))
 struct ExportCommandTests {
     private let folder: TemporaryFolder
@@ -30,18 +30,21 @@ struct ExportCommandTests {
         }
     }
 
-    /// Returns a thumbnailer that makes some images. Then its connections are lost, and it may be silent.
+    /// Returns a thumbnailer that returns some images. Then its connections are lost, and if `isUnresponsive`, it does
+    /// not answer `health` either.
     private func thumbnailer(
         images: Int,
-        isSilent: Bool = false,
-        _ asked: AwaitableValue<Int> = AwaitableValue(0)
+        isUnresponsive: Bool = false,
+        _ requests: AwaitableValue<Int> = AwaitableValue(0)
     ) -> ScriptedService {
         ScriptedService { request, _ throws(RPCError) in
             guard request.method != Health.method else {
-                guard !isSilent || asked.current <= images else { throw ErrorCode.unavailable.error("it is stopping") }
+                guard !isUnresponsive || requests.current <= images else {
+                    throw ErrorCode.unavailable.error("it is stopping")
+                }
                 return ScriptedService.health
             }
-            let number = asked.withLock { count in
+            let number = requests.withLock { count in
                 count += 1
                 return count
             }
@@ -90,26 +93,26 @@ struct ExportCommandTests {
     }
 
     @Test func `an export ends with the first error of a service that does not come back`() async throws {
-        let asked = AwaitableValue(0)
-        let thumbnailer = thumbnailer(images: 1, isSilent: true, asked)
+        let requests = AwaitableValue(0)
+        let thumbnailer = thumbnailer(images: 1, isUnresponsive: true, requests)
         let failure = try await export(from: LargeAssetCatalog(Self.assets(3)), thumbnailer) as? CommandFailure
         #expect(failure?.status == .partly && failure?.name == "connection_lost", "\(failure as Any)")
         #expect(failure?.message.contains("stopped after 1 of 3 assets") == true, "\(failure as Any)")
-        #expect(asked.current == 2)
+        #expect(requests.current == 2)
         #expect(files == ["IMG_1.jpg"])
     }
 
-    @Test func `an export goes on behind an image that failed while the service answers`() async throws {
-        let asked = AwaitableValue(0)
-        let thumbnailer = thumbnailer(images: 1, asked)
+    @Test func `an export continues after an image that failed if the service responds`() async throws {
+        let requests = AwaitableValue(0)
+        let thumbnailer = thumbnailer(images: 1, requests)
         let error = try await export(from: LargeAssetCatalog(Self.assets(3)), thumbnailer)
         #expect((error as? ExitCode)?.rawValue == CommandFailure.Status.partly.rawValue)
         // Each image is requested three times: the thumbnailer may have been restarted for another reason.
-        #expect(asked.current == 7)
+        #expect(requests.current == 7)
         #expect(files == ["IMG_1.jpg"])
     }
 
-    @Test func `an export for which a service is not there ends before the first asset`() async throws {
+    @Test func `an export ends before the first asset if a service does not respond`() async throws {
         let failure = try await export(from: LargeAssetCatalog(Self.assets(3)), nil) as? CommandFailure
         #expect(failure?.status == .refused && failure?.name == "deadline_exceeded", "\(failure as Any)")
         #expect(failure?.message.contains("the thumbnailer does not respond") == true, "\(failure as Any)")

@@ -9,7 +9,7 @@ import Testing
 
 @testable import CommandLine
 
-/// The requests by which commands read assets: for the members that they use, and for many assets at a time.
+/// The requests with which commands read assets: only the members that they use, and many assets at a time.
 @Suite(.timeLimit(.minutes(1)))
 struct FetchedMembersTests {
     private static func id(_ kind: String, _ number: Int) throws -> ObjectID {
@@ -28,7 +28,7 @@ struct FetchedMembersTests {
         }
     }
 
-    /// Runs the body with a library of the catalog, and with a listing in a folder of the test.
+    /// Runs the body with a library that uses the catalog, and with a listing in a temporary folder.
     private func serving(
         _ catalog: LargeAssetCatalog,
         _ body: @Sendable (PhotoLibrary, LastListing) async throws -> Void
@@ -45,7 +45,7 @@ struct FetchedMembersTests {
         try #require(try SafelightCommand.parseAsRoot(words) as? Command)
     }
 
-    /// Returns the error with which some work ends; nil if it ends without one.
+    /// Returns the error that some work throws; nil if it throws none.
     private static func error(of work: () async throws -> Void) async -> (any Error)? {
         do {
             try await work()
@@ -96,7 +96,7 @@ struct FetchedMembersTests {
         #expect(catalog.members == [AssetMembers.row])
     }
 
-    @Test func `a row is printed from the members that are asked for`() throws {
+    @Test func `a row is the same for the requested members as for the whole asset`() throws {
         var asset = try Self.assets(1)[0]
         (asset.pixelWidth, asset.pixelHeight, asset.creationOffset) = (60, 40, 7200)
         (asset.creationDate, asset.mediaType) = (1_717_237_800_000_000, .video)
@@ -117,11 +117,11 @@ struct FetchedMembersTests {
     @Test(arguments: [
         AssetMembers.name, AssetMembers.row, AssetMembers.image, AssetMembers.export, AssetMembers.figure,
     ])
-    func `the members that commands ask for are those of assets`(members: [String]) {
+    func `the members that commands request are members of assets`(members: [String]) {
         #expect(Set(members).isSubset(of: Asset.table.fields.map(\.name)) && members.contains("id"))
     }
 
-    @Test func `identifiers are read alone, those of a short result without computing a long one`() async throws {
+    @Test func `identifiers are read without other members, and for a short result with a second one`() async throws {
         let assets = try Self.assets(5)
         let catalog = LargeAssetCatalog(assets)
         try await serving(catalog) { library, listing in
@@ -141,32 +141,31 @@ struct FetchedMembersTests {
 
     // MARK: Names
 
-    @Test func `of many large assets with a name the first ten are listed, and the number of the others`() async throws
-    {
+    @Test func `an ambiguous name is refused with the first ten assets and the number of the others`() async throws {
         let assets = try Self.assets(15) { $0.originalFilename = "IMG_1.jpg" }
         let catalog = LargeAssetCatalog(assets)
         try await serving(catalog) { library, listing in
             let failure = await Self.failure {
-                _ = try await AssetReference(in: library, listing: listing).ids("IMG_1")
+                _ = try await AssetLookup(in: library, listing: listing).ids("IMG_1")
             }
             let message = try #require(failure?.message)
             #expect(failure?.name == "multiple_identifiers")
             #expect(assets.prefix(10).allSatisfy { message.contains("\($0.id) (IMG_1.jpg)") })
             #expect(!message.contains(assets[10].id.text) && message.hasSuffix(" and 5 more"), "\(message)")
         }
-        // Also for assets with the whole name, and for those with one extension.
+        // The other two requests are for assets with the whole name, and for those with one extension.
         #expect(catalog.members == Array(repeating: AssetMembers.name, count: 3))
     }
 
-    @Test func `a name is that of the file with the whole name, or with the fewest extensions`() async throws {
+    @Test func `a name selects the file with the whole name, or the only one with one extension`() async throws {
         var assets = try Self.assets(6)
         let names = ["deadbee", "deadbee.png", "IMG.jpg", "IMG.edited.jpg", "PXL.MP.jpg", "PXL.NIGHT.jpg"]
         for (index, name) in names.enumerated() { assets[index].originalFilename = name }
         try await serving(LargeAssetCatalog(assets)) { [assets] library, listing in
-            let reference = AssetReference(in: library, listing: listing)
-            let ids = try await reference.ids(["deadbee", "deadbee.png", "IMG", "IMG.edited", "PXL.MP"])
+            let lookup = AssetLookup(in: library, listing: listing)
+            let ids = try await lookup.ids(["deadbee", "deadbee.png", "IMG", "IMG.edited", "PXL.MP"])
             #expect(ids == [0, 1, 2, 3, 4].map { assets[$0].id })
-            let several = await Self.failure { _ = try await reference.ids("PXL") }
+            let several = await Self.failure { _ = try await lookup.ids("PXL") }
             #expect(several?.name == "multiple_identifiers")
         }
     }
@@ -182,23 +181,23 @@ struct FetchedMembersTests {
         #expect(catalog.members == [AssetMembers.name, AssetMembers.name])
     }
 
-    @Test func `of names that are looked up together, one that is not unique or unknown is refused`() async throws {
+    @Test func `an ambiguous or unknown name is refused if several names are looked up together`() async throws {
         var assets = try Self.assets(4)
         assets[3].originalFilename = "IMG_1.heic"
         let catalog = LargeAssetCatalog(assets)
         try await serving(catalog) { [assets] library, listing in
-            let reference = AssetReference(in: library, listing: listing)
-            let ids = try await reference.ids(["IMG_2", "IMG_1.heic", "IMG_1.jpg", "IMG_2.jpg"])
+            let lookup = AssetLookup(in: library, listing: listing)
+            let ids = try await lookup.ids(["IMG_2", "IMG_1.heic", "IMG_1.jpg", "IMG_2.jpg"])
             #expect(ids == [assets[1].id, assets[3].id, assets[0].id, assets[1].id])
-            let several = await Self.failure { _ = try await reference.ids(["IMG_2", "IMG_1"]) }
+            let several = await Self.failure { _ = try await lookup.ids(["IMG_2", "IMG_1"]) }
             #expect(several?.name == "multiple_identifiers")
-            let none = await Self.failure { _ = try await reference.ids(["IMG_2", "IMG"]) }
+            let none = await Self.failure { _ = try await lookup.ids(["IMG_2", "IMG"]) }
             #expect(none?.name == "identifier_not_found")
         }
-        #expect(AssetReference.names(ofFile: "a.b.jpg") == ["a.b.jpg", "a", "a.b"])
+        #expect(AssetLookup.names(ofFile: "a.b.jpg") == ["a.b.jpg", "a", "a.b"])
     }
 
-    @Test func `a title of many albums is refused with the first ten and the number of the others`() async throws {
+    @Test func `an ambiguous title is refused with the first ten albums and the number of the others`() async throws {
         let albums = try (1...13).map { number in
             var album = AssetCollection(id: try Self.id("c", number))
             album.title = number == 13 ? "Alps" : "Sea"
@@ -229,25 +228,25 @@ struct FetchedMembersTests {
         var assets = try Self.assets(250)
         assets[6].trashedDate = 1
         let catalog = LargeAssetCatalog(assets)
-        let wanted = assets.map(\.id) + [try Self.id("a", 999)]
+        let ids = assets.map(\.id) + [try Self.id("a", 999)]
         let expected = assets.map(\.id.text) + ["none"]
         try await serving(catalog) { library, _ in
             for members in [AssetMembers.name, nil] {
-                var named = NamedAssets(wanted, in: library, members: members)
+                var named = NamedAssets(ids, in: library, members: members)
                 var read: [String] = []
                 while let entry = try await named.next() { read.append(entry.asset?.id.text ?? "none") }
                 #expect(read == expected, "\(members ?? [])")
             }
         }
-        // Three pieces, and the asset in the trash.
+        // The requests are for three pieces and for the asset in the trash.
         #expect(catalog.members.filter { $0 == AssetMembers.name }.count == 4)
     }
 
-    @Test func `several assets are shown with one request for them, and one for their albums`() async throws {
+    @Test func `several assets are shown with one request for the assets and one for their albums`() async throws {
         let album = AssetCollection(id: try Self.id("c", 1))
         let membership = Membership(collection: album.id, key: OrderKey.after(nil))
         let assets = try Self.assets(5) { $0.memberships = [membership] }
-        let catalog = LargeAssetCatalog(assets, mostWhole: 1000, collections: [album])
+        let catalog = LargeAssetCatalog(assets, maxWhole: 1000, collections: [album])
         try await serving(catalog) { library, _ in
             let command = try Self.parse(ShowCommand.self, ["show"] + assets.map(\.id.text))
             try await command.run(in: library, output: Output(json: false))
@@ -289,14 +288,14 @@ struct FetchedMembersTests {
     }
 
     @Test(arguments: [("sheet", AssetMembers.name), ("warm", ["id"])])
-    func `the assets of a sheet, and those to be cached, are read and counted with one request`(
+    func `sheet and warm read and count their assets with one request`(
         word: String,
         members: [String]
     ) async throws {
         let catalog = LargeAssetCatalog(try Self.assets(5))
         try await ClientFixture.with { fixture in
             let library = fixture.library
-            // The thumbnailer refuses what follows.
+            // The thumbnailer refuses the requests that follow.
             try await fixture.serving(fixture.endpoints.thumbnailers[0], LargeAssetCatalog()) {
                 try await fixture.serving(fixture.endpoints.catalog, catalog) {
                     let command = try #require(try SafelightCommand.parseAsRoot([word]) as? any LibraryCommand)
@@ -317,7 +316,7 @@ struct FetchedMembersTests {
             let command = try Self.parse(FolderCommand.List.self, ["folder", "list"])
             try await command.run(in: library, output: Output(json: true))
         }
-        // The root and the folder that is not empty.
+        // The requests are for the root and for the folder that is not empty.
         #expect(catalog.methods == ["fetch.collections", "fetch.collections"])
     }
 }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct ImageFileFinderTests {
-    private func make(_ names: [String], in folder: URL) throws {
+    private func createFiles(_ names: [String], in folder: URL) throws {
         for name in names {
             let file = folder.appending(path: name)
             try FileManager.default.createDirectory(
@@ -27,7 +27,7 @@ struct ImageFileFinderTests {
 
     @Test func `folders are searched in name order without links, hidden files and files that are not images`() throws {
         try withFolder { folder in
-            try make(
+            try createFiles(
                 [
                     "b.JPG", "a.jpg", "Z.png", "sub/deep/x.heic", "sub/a.tiff", ".hidden.jpg", ".git/a.jpg",
                     "notes.txt",
@@ -50,9 +50,9 @@ struct ImageFileFinderTests {
         }
     }
 
-    @Test func `a file is found whose name is not UTF-8`() throws {
+    @Test func `a named file is found if its name is not UTF-8`() throws {
         try withFolder { folder in
-            // In Latin 1 and in no encoding; both become the same text.
+            // The names are in Latin 1 and in no encoding; both are converted to the same text.
             let files = [[0xE9], [0xFF]].map { name in
                 (Array((folder.path + "/x").utf8) + name + Array(".jpg".utf8) + [0]).map { CChar(bitPattern: $0) }
             }
@@ -67,7 +67,7 @@ struct ImageFileFinderTests {
             #expect(finder.rest().map { path in path.withPlatformString { strlen($0) } } == files.map { $0.count - 1 })
             #expect(arguments.next(text) == nil && arguments.next("safelight") == nil)
             #expect(arguments.changedText == nil && ArgumentBytes(files).changedText == text)
-            // All other commands would take the text for another file.
+            // For all other commands, the text would name another file.
             let given = ArgumentBytes(files)
             #expect(throws: Never.self) { try given.check(["import", text]) }
             let refused = #expect(throws: CommandFailure.self) { try given.check(["backup", text]) }
@@ -78,7 +78,7 @@ struct ImageFileFinderTests {
 
     @Test func `a named file is returned whatever its extension, also through a link`() throws {
         try withFolder { folder in
-            try make(["notes.txt"], in: folder)
+            try createFiles(["notes.txt"], in: folder)
             try FileManager.default.createSymbolicLink(
                 at: folder.appending(path: "link"),
                 withDestinationURL: folder.appending(path: "notes.txt")
@@ -91,7 +91,7 @@ struct ImageFileFinderTests {
 
     @Test func `the folders of libraries are skipped`() throws {
         try withFolder { folder in
-            try make(
+            try createFiles(
                 [
                     "a.jpg", "own/library.sqlite", "own/resources/ab/cd/abcd", "server/head",
                     "server/resources/ab/cd/abcd", "site/resources/b.jpg", "site/head/c.jpg",
@@ -104,20 +104,20 @@ struct ImageFileFinderTests {
             #expect(found == ["a.jpg", "site/head/c.jpg", "site/resources/b.jpg"])
             let skipped = finder.libraries.map { String($0.path.string.dropFirst(folder.path.count + 1)) }
             #expect(skipped == ["own", "server"] && finder.libraries.allSatisfy { !$0.isNamed })
-            // Of a folder that the user names, nothing would be imported without a word.
+            // A folder that the user names is marked, so that the import can report that nothing was imported.
             var own = ImageFileFinder()
             try own.add(folder.appending(path: "own").path)
             #expect(own.rest().isEmpty && own.libraries.map(\.isNamed) == [true])
         }
     }
 
-    @Test func `files that a shell names one by one are grouped like those of their folder`() throws {
+    @Test func `files that a shell names one by one are grouped like the files of a folder`() throws {
         try withFolder { folder in
             let names = [
                 "A.dng", "A.jpg", "A.dng.xmp", "IMG_1.JPG", "IMG_1.MOV", "x.xmp", "sub/IMG_1.MOV", "sub/IMG_1.MOV.xmp",
                 "sub/IMG_1.xmp",
             ]
-            try make(names, in: folder)
+            try createFiles(names, in: folder)
             var finder = ImageFileFinder()
             for name in names + ["A.jpg"] { try finder.add(folder.appending(path: name).path) }
             var items: [ImportItem] = []
@@ -125,14 +125,14 @@ struct ImageFileFinderTests {
             func path(_ name: String) -> FilePath { FilePath(folder.appending(path: name).path) }
             #expect(items.map(\.main) == ["A.jpg", "IMG_1.JPG", "sub/IMG_1.MOV"].map(path))
             #expect(items.first?.alternate == path("A.dng") && items.first?.sidecar == path("A.dng.xmp"))
-            #expect(items.first?.apart.map(\.sidecar) == [nil, path("A.dng.xmp")])
+            #expect(items.first?.separateItems.map(\.sidecar) == [nil, path("A.dng.xmp")])
             #expect(items.dropFirst().first?.pairedVideo == path("IMG_1.MOV"))
             // The other sidecar of the video is not used.
-            #expect(finder.lonelySidecars == [path("x.xmp")] && finder.others == 1)
+            #expect(finder.unmatchedSidecars == [path("x.xmp")] && finder.others == 1)
         }
     }
 
-    @Test func `files that cannot be looked at are named`() throws {
+    @Test func `files that cannot be read are reported`() throws {
         try withFolder { folder in
             // A folder in which the paths of some files are longer than the system allows.
             let part = String(repeating: "d", count: 200)
@@ -153,20 +153,20 @@ struct ImageFileFinderTests {
                 return (found, finder.unreadable.map(\.path))
             }
             for name in names { close(openat(descriptor, name, O_WRONLY | O_CREAT, 0o600)) }
-            // None of its files can be read: the folder is named.
+            // None of the files can be read: the folder is reported.
             let none = try find()
             #expect(none.found.isEmpty && none.unreadable == [path])
             close(openat(descriptor, "c.jpg", O_WRONLY | O_CREAT, 0o600))
             let one = try find()
             #expect(one.found == [path.appending("c.jpg")])
             #expect(one.unreadable == names.map { path.appending($0) })
-            // Their paths are too long for what removes the folder of the test.
+            // Their paths are too long for the removal of the temporary folder.
             for name in names { unlinkat(descriptor, name, 0) }
             close(descriptor)
         }
     }
 
-    @Test func `a folder that may be listed, but not entered, is named`() async throws {
+    @Test func `a folder that can be listed but not entered is reported`() async throws {
         let folder = try TemporaryFolder("finder")
         try folder.write([0xFF, 0xD8, 0xFF, 0], to: "locked/a.jpg")
         try folder.write([0xFF, 0xD8, 0xFF, 0], to: "locked/b.jpg")
@@ -181,7 +181,7 @@ struct ImageFileFinderTests {
             let isEmpty = finder.rest().isEmpty
             let isNamed = finder.unreadable.map(\.path.string) == [path + "/locked"]
             let isDenied = finder.unreadable.map(\.reason) == [.permissionDenied]
-            // At once: the leak sanitizer may not look at a process that has changed its user.
+            // `_exit`, because the leak sanitizer cannot inspect a process that has changed its user.
             _exit(isEmpty && isNamed && isDenied ? 0 : 1)
         }
     }
@@ -195,11 +195,11 @@ struct ImageFileFinderTests {
         try withFolder { folder in
             for name in [[0x61, 0xFF, 0x2E, 0x6A, 0x70, 0x67], Array("two\nlines.jpg".utf8)] as [[UInt8]] {
                 let path = Array(folder.path.utf8) + [0x2F] + name + [0]
-                let made = path.withUnsafeBytes { bytes in
+                let descriptor = path.withUnsafeBytes { bytes in
                     bytes.assumingMemoryBound(to: CChar.self).baseAddress.map { creat($0, 0o600) } ?? -1
                 }
-                try #require(made >= 0)
-                close(made)
+                try #require(descriptor >= 0)
+                close(descriptor)
             }
             var finder = ImageFileFinder()
             try finder.add(folder.path)
@@ -208,12 +208,12 @@ struct ImageFileFinderTests {
         }
     }
 
-    @Test func `both files are found whose names differ only in the form of a character`() throws {
+    @Test func `two files whose names differ only in the Unicode normalization are both found`() throws {
         try withFolder { folder in
             for name in ["\u{E9}.jpg", "e\u{301}.jpg"] {
-                let made = creat("\(folder.path)/\(name)", 0o600)
-                try #require(made >= 0)
-                close(made)
+                let descriptor = creat("\(folder.path)/\(name)", 0o600)
+                try #require(descriptor >= 0)
+                close(descriptor)
             }
             var finder = ImageFileFinder()
             try finder.add(folder.path)

@@ -25,14 +25,14 @@ struct ImportGroupsTests {
         }
     }
 
-    @Test func `small files are grouped up to a number and a size, in their order`() throws {
+    @Test func `small files are grouped in their order, up to a maximum number and size`() throws {
         #expect(try groups([]) == [])
         #expect(try groups(Array(repeating: 10, count: 35)) == [16, 16, 3])
         #expect(try groups(Array(repeating: 10, count: 5), maxFiles: 2) == [2, 2, 1])
         #expect(try groups(Array(repeating: 3 << 20, count: 5)) == [2, 2, 1])
     }
 
-    @Test func `large files, files with others beside them and missing files are imported alone`() throws {
+    @Test func `large files, items of several files and missing files are imported alone`() throws {
         #expect(try groups([10, 10, (4 << 20) + 1, 10]) == [2, 1, 1])
         #expect(try groups([10, 10], maxFiles: 0) == [1, 1])
         let small = FilePath(try folder.write([1], to: "small"))

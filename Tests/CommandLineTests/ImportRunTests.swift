@@ -21,7 +21,7 @@ private final class UploadingCatalog: RequestHandler {
     }
 
     private let state: Mutex<State>
-    /// Uploads that may be open at a time.
+    /// The maximum number of uploads that are open at a time.
     private let limit: Int
 
     init(limit: Int = 64, failing failures: [String: [RPCError]] = [:]) {
@@ -38,8 +38,8 @@ private final class UploadingCatalog: RequestHandler {
 
     @concurrent
     func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
-        let asked = try CatalogRequest(method: request.method, params: request.params)
-        if case .perform(let changes) = asked, Self.resources(of: changes).contains(where: { $0.path != nil }) {
+        let call = try CatalogRequest(method: request.method, params: request.params)
+        if case .perform(let changes) = call, Self.resources(of: changes).contains(where: { $0.path != nil }) {
             throw ErrorCode.accessDenied.error("no paths")
         }
         return try state.withLock { (state) throws(RPCError) -> Reply in
@@ -47,7 +47,7 @@ private final class UploadingCatalog: RequestHandler {
                 state.failures[request.method]?.removeFirst()
                 throw failure
             }
-            return try self.reply(to: asked, &state)
+            return try self.reply(to: call, &state)
         }
     }
 
@@ -93,7 +93,7 @@ private final class UploadingCatalog: RequestHandler {
         }
     }
 
-    /// The refusal of the catalog if an identity has as many uploads as it may have.
+    /// The error of the catalog if an identity has the maximum number of open uploads.
     static var tooManyUploads: RPCError {
         ErrorCode.limitExceeded.error("too many uploads are open", ["limit": 64, "open": 64])
     }
@@ -119,7 +119,7 @@ struct ImportRunTests {
                 ) { _, file in
                     switch file.outcome {
                     case .imported: imported += 1
-                    case .duplicate, .notApplied: Issue.record("the catalog knows no bytes")
+                    case .duplicate, .notApplied: Issue.record("the catalog of this test has no assets")
                     case .broken(let error): Issue.record("\(error)")
                     }
                 }
@@ -130,15 +130,15 @@ struct ImportRunTests {
 
     private let pair: [ResourceType] = [.photo, .pairedVideo]
 
-    @Test func `a folder of pairs never needs more uploads than an identity may have`() async throws {
-        // Of the items that are imported at a time, 16 upload their files.
+    @Test func `an import of pairs never has more open uploads than an identity may have`() async throws {
+        // At most 16 items upload their files at a time.
         let catalog = UploadingCatalog(limit: 32)
         #expect(try await importPairs(60, to: catalog) == 60)
         #expect(catalog.created == Array(repeating: pair, count: 60))
         #expect(catalog.open.isEmpty)
     }
 
-    @Test func `a pair stays one asset if the catalog forgets its uploads`() async throws {
+    @Test func `a pair is imported as one asset if the catalog loses its uploads`() async throws {
         let expired = ErrorCode.handleExpired.error("the catalog was restarted")
         let catalog = UploadingCatalog(failing: ["changes.perform": [expired, expired]])
         #expect(try await importPairs(1, to: catalog) == 1)

@@ -6,11 +6,11 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct InputLineReaderTests {
-    @Test func `a reader is released while lines are left`() async throws {
+    @Test func `a reader can be released before all lines are consumed`() async throws {
         let folder = try TemporaryFolder("lines")
-        // More than are read ahead. Without a consumer that takes them all, Dispatch must not stop the program.
+        // These are more lines than are read ahead. Dispatch must not trap if the consumer leaves some of them.
         let path = try folder.write(String(repeating: "line\n", count: 200).utf8, to: "lines")
-        for try await line in try InputLineReader(path, longest: 100).lines() {
+        for try await line in try InputLineReader(path, maxLineBytes: 100).lines() {
             #expect(line == Array("line".utf8))
             break
         }
@@ -19,16 +19,16 @@ struct InputLineReaderTests {
     @Test func `all lines are read, and long ones are cut`() async throws {
         let folder = try TemporaryFolder("lines")
         let path = try folder.write("one\n\ntoo long\nlast".utf8, to: "lines")
-        let reader = InputLineReader(path, longest: 4)
+        let reader = InputLineReader(path, maxLineBytes: 4)
         var lines: [String] = []
         for try await line in try reader.lines() {
             lines.append(String(decoding: line, as: UTF8.self))
-            reader.done()
+            reader.finishLine()
         }
         #expect(lines == ["one", "", "too l", "last"])
     }
 
-    @Test func `the lines of standard input are read in pieces, and the last one without its end`() throws {
+    @Test func `lines of standard input are read, also long ones and a last one without a line end`() throws {
         let folder = try TemporaryFolder("lines")
         let long = String(repeating: "x", count: 200_000)
         let path = try folder.write("one\n\n\(long)\nlast".utf8, to: "lines")
@@ -39,7 +39,7 @@ struct InputLineReaderTests {
         }
     }
 
-    @Test func `standard input that cannot be read is an error, and not its end`() throws {
+    @Test func `a read error of standard input is thrown, not treated as its end`() throws {
         let folder = try FileDescriptor.open(FilePath("/"), .readOnly)
         try folder.closeAfter {
             let error = #expect(throws: CommandFailure.self) { try StandardInput(folder).line() }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CommandLine
 
-/// The requests that take a change back.
+/// The requests that undo a change.
 @Suite(.timeLimit(.minutes(1)))
 struct InverseChangeTests {
     private func id(_ kind: Character, _ number: Int) throws -> ObjectID {
@@ -45,7 +45,7 @@ struct InverseChangeTests {
         )
     }
 
-    @Test func `new folders are deleted with the new ones in them, if they are unchanged since`() throws {
+    @Test func `new folders are deleted with the new folders in them, if they are unchanged since`() throws {
         var outer = CollectionList(id: try id("l", 1), revision: Revision(7))
         var inner = CollectionList(id: try id("l", 2), revision: Revision(7))
         (outer.parent, inner.parent) = (.root, outer.id)
@@ -72,11 +72,11 @@ struct InverseChangeTests {
             }
             #expect(error?.name == ErrorCode.requestNotSupported.rawValue)
         }
-        // Counts alone are no change of their own.
+        // A change of only the count cannot be undone.
         #expect(throws: CommandFailure.self) { try InverseChange(of: record(lists: [root])) }
     }
 
-    @Test func `an edit is taken back alone, because it is a request of its own`() throws {
+    @Test func `an edit is undone only if it is the only change of the transaction`() throws {
         func edited(_ number: Int) throws -> EntityChange<Asset> {
             let before = Asset(id: try id("a", number), revision: Revision(3), contentRevision: Revision(3))
             var after = Asset(id: before.id, revision: Revision(7), contentRevision: Revision(7))
@@ -109,7 +109,7 @@ struct InverseChangeTests {
         )
     }
 
-    /// The change in which an album got an asset.
+    /// Returns the change in which an album got an asset.
     private func added(_ asset: Int, before: Int64, after: Int64) throws -> ChangeRecord {
         let album = try id("c", 1)
         var (old, new) = (Asset(id: try id("a", asset)), Asset(id: try id("a", asset)))
@@ -123,15 +123,15 @@ struct InverseChangeTests {
         return record(assets: [.init(before: old, after: new)], collections: [change])
     }
 
-    @Test func `changes of one album are taken back one after another, if nothing else has changed it`() throws {
+    @Test func `changes of an album are undone one after another, if nothing else has changed it`() throws {
         let album = try id("c", 1)
         let later = try InverseChange(of: added(2, before: 7, after: 8))
         let revisions = try #require(later.albums[album])
         #expect(revisions.before == Revision(7) && revisions.after == Revision(8))
-        let taken = [album: InverseChange.TakenBack(before: revisions.before, now: Revision(9))]
+        let undone = [album: InverseChange.UndoneAlbum(before: revisions.before, now: Revision(9))]
 
         var earlier = try InverseChange(of: added(1, before: 6, after: 7))
-        try earlier.expect(taken)
+        try earlier.updateConditions(undone)
         let asset = try id("a", 1)
         #expect(
             earlier.requests == [
@@ -139,11 +139,11 @@ struct InverseChangeTests {
             ]
         )
         var other = try InverseChange(of: added(1, before: 5, after: 6))
-        let error = #expect(throws: CommandFailure.self) { try other.expect(taken) }
+        let error = #expect(throws: CommandFailure.self) { try other.updateConditions(undone) }
         #expect(error?.name == ErrorCode.conflict.rawValue)
     }
 
-    @Test func `the deletion of an asset is named, also if it was in an album`() throws {
+    @Test func `the error names the deletion of an asset, also if the asset was in an album`() throws {
         let change = try added(1, before: 6, after: 7)
         let deleted = EntityChange(before: change.assets[0].after, after: nil)
         let error = #expect(throws: CommandFailure.self) {

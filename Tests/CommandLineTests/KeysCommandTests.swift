@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct KeysCommandTests {
-    @Test func `a relative output folder is in the working directory, also if PWD is another one`() async throws {
+    @Test func `a relative output folder is in the working directory, even if PWD names another one`() async throws {
         let folder = try TemporaryFolder("keys")
         await #expect(processExitsWith: .success) { [path = folder.path as String] in
             setenv("PWD", "/nowhere", 1)
@@ -19,7 +19,7 @@ struct KeysCommandTests {
         #expect(access(folder.file("ann/ann.key_secret"), F_OK) == 0)
     }
 
-    @Test func `a client that was revoked stays so when its keys are made if missing`() throws {
+    @Test func `keys create --if-missing does not admit a client that was revoked`() throws {
         let folder = try TemporaryFolder("keys")
         let keys = folder.file("keys")
         let create = ["ann", "--keys", keys, "--output", folder.file("ann"), "--if-missing"]
@@ -31,7 +31,7 @@ struct KeysCommandTests {
         #expect(try KeyFolder(path: keys).keys().isEmpty)
     }
 
-    @Test func `keys that were made for other services are refused when they are made if missing`() throws {
+    @Test func `keys create --if-missing refuses a folder with keys for other services`() throws {
         let folder = try TemporaryFolder("keys")
         let (first, second, output) = (folder.file("first"), folder.file("second"), folder.file("ann"))
         for keys in [first, second] { try KeysCommand.Server.parse(["--keys", keys]).run() }

@@ -4,16 +4,16 @@ import Messaging
 import PhotoModel
 import Synchronization
 
-/// A catalog that refuses pages with more whole assets than a number, as if each asset had megabytes of text.
+/// A catalog that refuses pages with more than `maxWhole` whole assets, as if each had megabytes of text.
 final class LargeAssetCatalog: RequestHandler {
-    private struct Asked {
+    private struct Requests {
         var methods: [String] = []
         var fetches: [FetchAssets] = []
     }
 
-    private let asked = Mutex(Asked())
+    private let requests = Mutex(Requests())
     private let assets: [Asset]
-    private let mostWhole: Int
+    private let maxWhole: Int
     private let groups: [[ObjectID]]
     private let collections: [AssetCollection]
     private let lists: [CollectionList]
@@ -21,28 +21,28 @@ final class LargeAssetCatalog: RequestHandler {
 
     init(
         _ assets: [Asset] = [],
-        mostWhole: Int = 1,
+        maxWhole: Int = 1,
         groups: [[ObjectID]] = [],
         collections: [AssetCollection] = [],
         lists: [CollectionList] = []
     ) {
-        (self.assets, self.mostWhole, self.groups) = (assets, mostWhole, groups)
+        (self.assets, self.maxWhole, self.groups) = (assets, maxWhole, groups)
         (self.collections, self.lists) = (collections, lists)
     }
 
     /// The methods of all requests.
-    var methods: [String] { asked.withLock { $0.methods } }
+    var methods: [String] { requests.withLock { $0.methods } }
     /// The requests for pages of assets.
-    var fetches: [FetchAssets] { asked.withLock { $0.fetches } }
-    /// The members that each of them asked for; `all` for whole assets.
+    var fetches: [FetchAssets] { requests.withLock { $0.fetches } }
+    /// The members that each of them requests; `all` for whole assets.
     var members: [[String]] { fetches.map { $0.projection.members ?? ["all"] } }
 
     @concurrent
     func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
-        asked.withLock { $0.methods.append(request.method) }
+        requests.withLock { $0.methods.append(request.method) }
         switch try CatalogRequest(method: request.method, params: request.params) {
         case .fetchAssets(let fetch):
-            asked.withLock { $0.fetches.append(fetch) }
+            requests.withLock { $0.fetches.append(fetch) }
             return Reply(fetch.projection.applied(to: try page(fetch).json))
         case .fetchCollections(let fetch): return Reply(try page(fetch).json)
         case .duplicates:
@@ -61,7 +61,7 @@ final class LargeAssetCatalog: RequestHandler {
         if request.fetch.ids != nil { found = ids.compactMap { id in found.first { $0.id == id } } }
         if fetch.limit > 0 { found = Array(found.prefix(fetch.limit)) }
         let part = Array(found.dropFirst(request.from).prefix(request.count))
-        guard request.projection.members != nil || part.count <= mostWhole else {
+        guard request.projection.members != nil || part.count <= maxWhole else {
             throw ErrorCode.limitExceeded.error("the objects of the page are too large")
         }
         let known = Set(assets.map(\.id))

@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct MachineChecksTests {
-    @Test func `a lock with the inode number of another file's lock is not taken for it`() throws {
+    @Test func `a lock is not mistaken for that of a file with the same inode number on another filesystem`() throws {
         let folder = try TemporaryFolder("locks")
         let run = RunFolder(path: folder.path)
         let address = try run.address(of: .catalog)
@@ -19,7 +19,7 @@ struct MachineChecksTests {
         // There is no socket, and the service seems to run.
         let process = ProcessInfo.processInfo.processIdentifier
         #expect(sockets().count == 1 && sockets().allSatisfy { $0.contains("process \(process)") })
-        // As a file that its own service left, while a file of another filesystem is locked.
+        // The file now looks as if its service had ended, while a file of another filesystem is locked.
         let file = try #require(address.path) + ".lock"
         try Data("\(process + 1)\n".utf8).write(to: URL(filePath: file))
         #expect(sockets() == [])
@@ -38,7 +38,7 @@ struct MachineChecksTests {
         let checks = MachineChecks(library: library, run: RunFolder(path: folder.file("run")), keys: nil, now: 0)
         func finding() throws -> Finding { try #require(checks.findings().first { $0.subject == "run folder" }) }
         #expect(try finding().level == .warning)
-        // The lock of the library as a running catalog holds it.
+        // The file is locked like the lock of a library whose catalog runs.
         let file = try #require(address.path) + ".lock"
         #expect(link(file, library + "/lock") == 0)
         let process = ProcessInfo.processInfo.processIdentifier
@@ -47,7 +47,7 @@ struct MachineChecksTests {
         #expect(found.advice.contains("end the services"))
     }
 
-    @Test func `the advice about a run folder is not to remove it, because services may be running in it`() throws {
+    @Test func `no check advises to remove the run folder, because services may be running in it`() throws {
         let folder = try TemporaryFolder("run")
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)
         let checks = MachineChecks(library: folder.path, run: RunFolder(path: folder.path), keys: nil, now: 0)

@@ -36,7 +36,7 @@ struct OutputFileWriterTests {
         #expect(try files(folder) == ["a"])
     }
 
-    @Test func `a file gets its name when its bytes are on the disk, and then the name is synced`() throws {
+    @Test func `a file is renamed after its bytes are synced, and then its folder is synced`() throws {
         let folder = try TemporaryFolder("writer")
         let path = folder.file("a")
         let steps = AwaitableValue<[String]>([])
@@ -58,7 +58,7 @@ struct OutputFileWriterTests {
         #expect(try content(path) == "new")
     }
 
-    @Test func `nothing is left of a file that the disk has not taken`() throws {
+    @Test func `a file that cannot be synced is deleted`() throws {
         let folder = try TemporaryFolder("writer")
         let sync = FileSync(content: { _ in throw Errno.ioError }, names: { _ in })
         let writer = try OutputFileWriter(folder.file("a"), sync: sync)
@@ -68,7 +68,7 @@ struct OutputFileWriterTests {
         #expect(try files(folder).isEmpty)
     }
 
-    @Test func `a file that appears meanwhile is kept, if none may be replaced`() throws {
+    @Test func `a file that appears meanwhile is not replaced if replacing is not allowed`() throws {
         let folder = try TemporaryFolder("writer")
         let path = folder.file("a")
         let writer = try OutputFileWriter(path, replaces: false)
@@ -84,13 +84,13 @@ struct OutputFileWriterTests {
     @Test func `two writers of one path do not write into the same file`() throws {
         let folder = try TemporaryFolder("writer")
         let path = folder.file("a")
-        let (one, other) = (try OutputFileWriter(path), try OutputFileWriter(path))
-        try one.write(bytes)
-        try other.write(Array("other".utf8))
-        try one.finish()
+        let (first, second) = (try OutputFileWriter(path), try OutputFileWriter(path))
+        try first.write(bytes)
+        try second.write(Array("second".utf8))
+        try first.finish()
         #expect(try content(path) == "new")
-        try other.finish()
-        #expect(try content(path) == "other")
+        try second.finish()
+        #expect(try content(path) == "second")
         #expect(try files(folder) == ["a"])
     }
 
@@ -107,7 +107,7 @@ struct OutputFileWriterTests {
         #expect(try kind(pipe) == S_IFIFO && files(folder) == ["pipe"])
     }
 
-    @Test func `the file behind a link is replaced, and the link stays`() throws {
+    @Test func `the destination of a link is replaced, and the link remains`() throws {
         let folder = try TemporaryFolder("writer")
         let target = try folder.write(Array("old".utf8), to: "below/target")
         let link = folder.file("link")
@@ -117,7 +117,7 @@ struct OutputFileWriterTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("below")) == ["target"])
     }
 
-    @Test func `folders and links that lead nowhere are refused by name`() throws {
+    @Test func `a folder, a link without a destination and a path in a missing folder are errors`() throws {
         let folder = try TemporaryFolder("writer")
         let link = folder.file("link")
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "nothing")

@@ -19,27 +19,27 @@ struct PresetTests {
     }
 
     private var files: [String] { ["a", "b"].map { folder.file("new/\($0).json") } }
-    private var place: [String] { ["--presets", folder.file("presets")] }
+    private var options: [String] { ["--presets", folder.file("presets")] }
 
     private func names() throws -> [String] { try PresetFolder(flag: folder.file("presets")).names() }
 
-    @Test func `no preset of several is imported if there is one of the same name already`() throws {
-        try PresetCommand.Import.parse([files[1]] + place).run()
-        let failure = #expect(throws: CommandFailure.self) { try PresetCommand.Import.parse(files + place).run() }
+    @Test func `no preset is imported if a preset with the name of one of them exists`() throws {
+        try PresetCommand.Import.parse([files[1]] + options).run()
+        let failure = #expect(throws: CommandFailure.self) { try PresetCommand.Import.parse(files + options).run() }
         #expect(failure?.name == "conflict")
         #expect(try names() == ["b"])
-        try PresetCommand.Import.parse(files + place + ["--replace"]).run()
+        try PresetCommand.Import.parse(files + options + ["--replace"]).run()
         #expect(try names() == ["a", "b"])
     }
 
-    @Test func `no preset of several is removed if there is none of one name`() throws {
-        try PresetCommand.Import.parse(files + place).run()
+    @Test func `no preset is removed if one of the names does not exist`() throws {
+        try PresetCommand.Import.parse(files + options).run()
         let failure = #expect(throws: CommandFailure.self) {
-            try PresetCommand.Remove.parse(["a", "c"] + place).run()
+            try PresetCommand.Remove.parse(["a", "c"] + options).run()
         }
         #expect(failure?.name == "identifier_not_found" && failure?.status == .refused)
         #expect(try names() == ["a", "b"])
-        try PresetCommand.Remove.parse(["a", "b"] + place).run()
+        try PresetCommand.Remove.parse(["a", "b"] + options).run()
         #expect(try names().isEmpty)
     }
 }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import CommandLine
 
-/// The committed reference of the protocol says what the services' tables say.
+/// The committed reference of the protocol agrees with the services' tables.
 @Suite(.timeLimit(.minutes(5)))
 struct ProtocolPageTests {
     private func text(_ path: String) throws -> String {

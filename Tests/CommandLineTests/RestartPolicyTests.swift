@@ -6,27 +6,27 @@ import Testing
 struct RestartPolicyTests {
     @Test func `a service that ran long enough is restarted at once`() {
         var policy = RestartPolicy()
-        #expect(policy.pause(after: .seconds(2)) == .zero)
-        #expect(policy.pause(after: .seconds(3600)) == .zero)
+        #expect(policy.recordEnd(after: .seconds(2)) == .zero)
+        #expect(policy.recordEnd(after: .seconds(3600)) == .zero)
     }
 
     @Test func `the delay doubles with each short run, up to five seconds`() {
         var policy = RestartPolicy()
-        let pauses = (0..<9).map { _ in policy.pause(after: .milliseconds(50)) }
+        let delays = (0..<9).map { _ in policy.recordEnd(after: .milliseconds(50)) }
         #expect(
-            pauses == [
+            delays == [
                 .milliseconds(100), .milliseconds(200), .milliseconds(400), .milliseconds(800), .milliseconds(1600),
                 .milliseconds(3200), .seconds(5), .seconds(5), .seconds(5),
             ]
         )
-        for _ in 0..<100 { #expect(policy.pause(after: .zero) == .seconds(5)) }
+        for _ in 0..<100 { #expect(policy.recordEnd(after: .zero) == .seconds(5)) }
     }
 
     @Test func `a long run resets the delay`() {
         var policy = RestartPolicy()
-        for _ in 0..<5 { _ = policy.pause(after: .zero) }
-        #expect(policy.pause(after: .seconds(10)) == .zero)
-        #expect(policy.pause(after: .zero) == .milliseconds(100))
+        for _ in 0..<5 { _ = policy.recordEnd(after: .zero) }
+        #expect(policy.recordEnd(after: .seconds(10)) == .zero)
+        #expect(policy.recordEnd(after: .zero) == .milliseconds(100))
     }
 
     @Test func `a stop request reaches all waiting tasks and later ones`() async {
@@ -39,7 +39,7 @@ struct RestartPolicyTests {
         #expect(await stop.wait(withTimeout: .seconds(60)))
     }
 
-    @Test func `waiting ends with the time limit or the task's cancellation`() async {
+    @Test func `a wait ends with the time limit or the cancellation of the task`() async {
         let stop = StopRequest()
         #expect(await stop.wait(withTimeout: .milliseconds(1)) == false)
         let waiter = Task { await stop.wait() }

@@ -15,7 +15,7 @@ struct ScriptedService: RequestHandler {
         try await script(request, context)
     }
 
-    /// The answer of a service that works.
+    /// The reply of a healthy service.
     static var health: Reply {
         Reply(Health.Result(service: "test", version: "1", isHealthy: true, problems: [], sequence: 1).json)
     }

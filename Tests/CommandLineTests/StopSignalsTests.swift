@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct StopSignalsTests {
-    // Each of these programs ends by a signal, long before its pause does.
+    // Each of these programs is ended by a signal long before the end of its pause.
 
     @Test func `a hangup that was ignored at the start stays ignored, and other signals are handled`() async {
         await #expect(processExitsWith: .exitCode(SIGTERM)) {
@@ -29,7 +29,7 @@ struct StopSignalsTests {
         }
     }
 
-    @Test func `a command that a signal ends says what is done`() async throws {
+    @Test func `a command that a signal ends prints its progress`() async throws {
         let ended = await #expect(processExitsWith: .exitCode(128 + SIGINT), observing: [\.standardErrorContent]) {
             let signals = InterruptedWork.reportAtSignals()
             var progress = ProgressReporter(output: Output(json: false))

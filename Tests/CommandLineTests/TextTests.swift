@@ -59,9 +59,9 @@ struct TextTests {
         rest: String
     ) throws {
         let zone = try #require(rest.firstIndex(of: " "))
-        #expect(QuantityFormatter.shortMoment(microseconds, offset: offset) == text)
-        #expect(QuantityFormatter.moment(microseconds, offset: offset) == text + rest[zone...])
-        #expect(QuantityFormatter.exactMoment(microseconds, offset: offset) == text + rest)
+        #expect(QuantityFormatter.shortTime(microseconds, offset: offset) == text)
+        #expect(QuantityFormatter.time(microseconds, offset: offset) == text + rest[zone...])
+        #expect(QuantityFormatter.exactTime(microseconds, offset: offset) == text + rest)
     }
 
     @Test func `sizes, durations, rates and locations are formatted`() {
@@ -93,7 +93,7 @@ struct TextTests {
         #expect(meter.bar(width: 10).hasPrefix("[#.........] 115/1000"))
     }
 
-    @Test func `progress with a total of zero and beyond the total is valid`() {
+    @Test func `progress with a total of zero or beyond the total is valid`() {
         var empty = ProgressMeter(total: 0)
         #expect(empty.fraction == 1)
         empty.step(at: .zero)
@@ -104,11 +104,11 @@ struct TextTests {
     }
 
     @Test func `an error after some of the assets is a partial success`() {
-        let error = CommandFailure(message: "the album is gone", name: "identifier_not_found")
+        let error = CommandFailure(message: "there is no such album", name: "identifier_not_found")
         let first = CommandFailure(error, after: 0, of: 2500)
         #expect(first.message == error.message && first.status == .refused)
         let later = CommandFailure(error, after: 1000, of: 2500)
-        #expect(later.message == "stopped after 1000 of 2500 assets: the album is gone" && later.status == .partly)
+        #expect(later.message == "stopped after 1000 of 2500 assets: there is no such album" && later.status == .partly)
         #expect(later.name == error.name)
     }
 }

@@ -10,7 +10,7 @@ import Testing
 
 @testable import CommandLine
 
-/// A catalog with three changes of one user, each of another asset, whose records fill a page each.
+/// A catalog with three changes of one user, each of another asset. Each record fills a page.
 private final class PagedHistory: RequestHandler {
     static let count: Int64 = 3
     private let performed = Mutex<[PerformChanges]>([])
@@ -74,11 +74,10 @@ private final class PagedHistory: RequestHandler {
     }
 }
 
-/// A catalog with many changes, of which only the first one and those of the given transactions were made with the
-/// program of the test.
+/// A catalog with many changes. Only the first one and those with the given transactions are of the test's client.
 private final class LongHistory: RequestHandler {
     static let count: Int64 = 2200
-    private let asked = Mutex<[String]>([])
+    private let requestedMethods = Mutex<[String]>([])
     /// Transactions by the numbers of the changes.
     private let names: [Int64: String]
     /// The date of all changes, in microseconds since 1970.
@@ -87,7 +86,7 @@ private final class LongHistory: RequestHandler {
     init(_ names: [Int64: String] = [:], date: Int64 = 0) { (self.names, self.date) = (names, date) }
 
     /// The methods of all requests.
-    var methods: [String] { asked.withLock { $0 } }
+    var methods: [String] { requestedMethods.withLock { $0 } }
 
     private func token(_ sequence: Int64) -> ChangeToken {
         ChangeToken(library: String(repeating: "0", count: 32), sequence: sequence)
@@ -113,7 +112,7 @@ private final class LongHistory: RequestHandler {
 
     @concurrent
     func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
-        asked.withLock { $0.append(request.method) }
+        requestedMethods.withLock { $0.append(request.method) }
         switch try CatalogRequest(method: request.method, params: request.params) {
         case .openSession: return Reply(OpenSession.Result(Grant(identity: "uid:1"), isOwner: true).json)
         case .token: return Reply(CurrentToken.Result(token: token(Self.count), oldest: token(0)).json)
@@ -138,7 +137,7 @@ private final class LongHistory: RequestHandler {
 struct UndoTests {
     private static func assets(_ numbers: Int64...) -> [ObjectReference] { numbers.map { .id(PagedHistory.id($0)) } }
 
-    /// Takes back a change and returns the assets that were changed.
+    /// Undoes a change and returns the assets that were changed.
     private func undo(_ words: String..., in history: PagedHistory = PagedHistory()) async throws -> [ObjectReference] {
         try await ClientFixture.with { fixture in
             let library = fixture.library
@@ -153,15 +152,15 @@ struct UndoTests {
         }
     }
 
-    @Test func `the last change is taken back though it is not on the first page of the history`() async throws {
+    @Test func `the last change is undone even if it is not on the first page of the history`() async throws {
         #expect(try await undo() == [.id(PagedHistory.id(3))])
     }
 
-    @Test func `a change is taken back by its number`() async throws {
+    @Test func `the change with a given number is undone`() async throws {
         #expect(try await undo("--change", "2") == [.id(PagedHistory.id(2))])
     }
 
-    @Test func `all changes of the last command are taken back, the newest first and with one run of transactions`()
+    @Test func `all changes of the last command are undone, the newest first and with one run of transactions`()
         async throws
     {
         let (run, other) = (String(repeating: "a", count: 32), String(repeating: "b", count: 32))
@@ -178,7 +177,7 @@ struct UndoTests {
         #expect(try await undo("--change", "2", in: named) == Self.assets(2))
     }
 
-    @Test func `an edit is taken back with one transaction, also if the reply is lost`() async throws {
+    @Test func `an edit is undone with one transaction, even if the reply is lost`() async throws {
         let transactions = AwaitableValue<[String]>([])
         let editor = ScriptedService { request, _ throws(RPCError) in
             guard request.method != Health.method else { return ScriptedService.health }
@@ -202,7 +201,7 @@ struct UndoTests {
         #expect(transactions.current.count == 2 && Set(transactions.current).count == 1)
     }
 
-    @Test func `the newest change is asked for once, however far back the change of the user is`() async throws {
+    @Test func `the current token is requested once, however old the last change of the user is`() async throws {
         let history = LongHistory()
         try await ClientFixture.with { fixture in
             let library = fixture.library
@@ -216,7 +215,7 @@ struct UndoTests {
     }
 
     @Test(arguments: [(1_000_000_000_000, 2), (1_000_000_000_000 - 120_000_000, 1)] as [(Int64, Int)])
-    func `changes of a command are found behind many of others, and not searched before the command began`(
+    func `changes of a command are found among many of others, and not searched before the start of the command`(
         date: Int64,
         count: Int
     ) async throws {

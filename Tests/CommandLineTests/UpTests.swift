@@ -39,7 +39,7 @@ struct UpTests {
         }
     }
 
-    @Test func `with SQLite the services use no server that the environment names`() throws {
+    @Test func `--store sqlite takes precedence over a server in the environment`() throws {
         let command = try UpCommand.parse(["--store", "sqlite"])
         let database = try command.store.resolve { _ in "postgresql://host/photos" }
         let addresses = try command.endpoints.resolve { _ in nil }
@@ -48,7 +48,7 @@ struct UpTests {
         #expect(variables["SAFELIGHT_STORE"] == "sqlite")
     }
 
-    @Test func `a folder with other files is recognized before a library begins in it`() throws {
+    @Test func `a folder with other files is recognized before a library is created in it`() throws {
         let folder = try TemporaryFolder("up")
         #expect(!UpCommand.hasForeignFiles(folder.path) && !UpCommand.hasForeignFiles(folder.file("none")))
         for name in ["cache/a", "library.sqlite-wal", ".hidden", "lock"] { try folder.write([], to: name) }
@@ -57,7 +57,7 @@ struct UpTests {
         #expect(UpCommand.hasForeignFiles(folder.path))
         try folder.write([1], to: "library.sqlite")
         try folder.write([1], to: "resources/ab/cd")
-        #expect(!UpCommand.hasForeignFiles(folder.path), "a library that is there already")
+        #expect(!UpCommand.hasForeignFiles(folder.path), "a library that exists already")
     }
 
     @Test func `a killed service is restarted, and Ctrl-C stops all services`() throws {
@@ -95,13 +95,13 @@ struct UpTests {
         #expect(next.wait(seconds: 30) == 0)
     }
 
-    @Test func `up waits for a service of a killed up that ends late`() async throws {
+    @Test func `up waits for a service of a previous up that was killed if the service ends late`() async throws {
         let fixture = try SupervisorFixture()
         let orphan = try fixture.process(of: "thumbnailer")
         kill(orphan, SIGSTOP)
         fixture.program.killHard()
         let next = try RunningProgram("safelight", ["up", "--json"], environment: fixture.environment)
-        // Longer than five attempts take.
+        // The pause is longer than five attempts take.
         try await Task.sleep(for: .seconds(4))
         kill(orphan, SIGCONT)
         #expect(next.waitForOutput("\n", seconds: 30), "\(next.errorText)")
@@ -123,9 +123,9 @@ struct UpTests {
 
     @Test func `an import stops at a signal, resumes when repeated, and reports broken files`() throws {
         let fixture = try SupervisorFixture()
-        let picture = TestImages.jpeg(width: 64, height: 48)
+        let image = TestImages.jpeg(width: 64, height: 48)
         for number in 0..<200 {
-            try fixture.folder.write(picture + Array("\(number)".utf8), to: "photos/\(number).jpg")
+            try fixture.folder.write(image + Array("\(number)".utf8), to: "photos/\(number).jpg")
         }
         try fixture.folder.write([1, 2, 3], to: "photos/broken.jpg")
         let photos = fixture.folder.file("photos")

@@ -33,7 +33,7 @@ struct XMPSidecarTests {
         #expect(near.contains("\"52,0.000053N\"") && near.contains("\"10,30.0W\""), "\(near)")
     }
 
-    @Test func `a sidecar that an export has written is known again, also with a longer history of edits`() {
+    @Test func `a sidecar of an earlier export is recognized, also with another history of edits`() {
         let known = sidecar("a \"<sea>\" & sand", [3, 5])
         #expect(XMPSidecar.relation(of: known, to: known) == .same)
         for sequences in [[5], [], [3]] as [[Int64]] {
@@ -43,7 +43,7 @@ struct XMPSidecarTests {
         #expect(XMPSidecar.relation(of: known, to: sidecar("b", [3, 5])) == .earlier)
     }
 
-    @Test func `a sidecar that somebody has changed, and one of an earlier version, is another file`() {
+    @Test func `a sidecar that was modified or has no digest is another file`() {
         let known = sidecar("a", [])
         let new = sidecar("b", [])
         #expect(XMPSidecar.relation(of: known + Array("\n".utf8), to: new) == .other)

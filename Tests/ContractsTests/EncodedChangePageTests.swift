@@ -3,14 +3,14 @@ import JSONValue
 import PhotoModel
 import Testing
 
-/// An encoded page reads what it writes, and reads the same as the parsed form.
+/// An encoded page is parsed back, with the same result as a ``ChangePage``.
 @Suite(.timeLimit(.minutes(1)))
 struct EncodedChangePageTests {
     private let token = ChangeToken(library: "0123456789abcdef0123456789abcdef", sequence: 7)
     private let oldest = ChangeToken(library: "0123456789abcdef0123456789abcdef", sequence: 0)
     private let head = ChangeToken(library: "0123456789abcdef0123456789abcdef", sequence: 9)
 
-    @Test func `records come back byte for byte from the middle of a frame`() throws {
+    @Test func `records are parsed back byte for byte from the middle of a frame`() throws {
         let records = [#"{"sequence":6,"x":[1,{"a":"]}\""}]}"#, #"{ "sequence" : 7 }"#].map { Array($0.utf8) }
         let text = EncodedChangePage(records: records, token: token, oldest: oldest, head: head).encoded.flatMap(\.self)
         let page = try EncodedChangePage(parsing: Array("before".utf8) + text + Array("}".utf8), at: 6..<6 + text.count)

@@ -18,12 +18,12 @@ struct ErrorCodeTests {
         #expect(ErrorCode.accessDenied.code == 3311)
     }
 
-    @Test func `errors made by Messaging are entries of the table`() {
-        let own: [RPCError] = [
+    @Test func `every error of the transport is in the table`() {
+        let errors: [RPCError] = [
             .parseError(""), .invalidRequest(""), .methodNotFound(""), .invalidParams(""), .internalError(""),
             .busy(""), .deadlineExceeded(""), .cancelled(""), .connectionLost(""), .limitExceeded(""),
         ]
-        for error in own {
+        for error in errors {
             #expect(error.errorCode?.code == error.code, "\(error.name)")
         }
     }

@@ -11,7 +11,7 @@ struct MethodAccessTests {
         ("editor", EditorRequest.methods + EditorRequest.notifications), ("change-broker", ChangeBrokerRequest.methods),
     ]
 
-    @Test func `a permission survives its byte, and an unknown byte allows nothing`() {
+    @Test func `a permission is decoded from its byte, and an unknown byte allows nothing`() {
         for role in Permission.Role.allCases {
             for consent in ConsentPolicy.allCases {
                 let permission = Permission(role, consent: consent)
@@ -22,7 +22,7 @@ struct MethodAccessTests {
         for access in MethodAccess.allCases { #expect(!Permission(byte: 0x0F).allows(access)) }
     }
 
-    @Test(.spec("T-40")) func `each role may do what its name says and no more`() {
+    @Test(.spec("T-40")) func `each role allows exactly its own methods`() {
         let allowed: [Permission.Role: Set<MethodAccess>] = [
             .unknown: [], .undecided: [.public], .restricted: [.public], .denied: [.public],
             .addOnly: [.public, .add], .limited: [.public, .add, .view],
@@ -42,7 +42,7 @@ struct MethodAccessTests {
         }
     }
 
-    @Test(.spec("T-41")) func `a limited grant opens no more than its list`() {
+    @Test(.spec("T-41")) func `a limited grant gives the role limited, or addOnly if it is one to add`() {
         for grant in [
             Grant(identity: "key:a", status: .limited), Grant(identity: "key:a", status: .authorized, scope: .limited),
         ] {
@@ -53,7 +53,7 @@ struct MethodAccessTests {
         #expect(Permission(adding).role == .addOnly)
     }
 
-    @Test func `a role of a newer catalog opens nothing`() throws {
+    @Test func `a role that only a newer catalog has is denied`() throws {
         let result = try GrantStatus.Result(json: ["role": "emperor", "consent": "never"])
         #expect(result.permission.role == .denied)
     }

@@ -4,7 +4,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Decoding of messages to the edits endpoint.
+/// Messages to the edits endpoint are decoded as edits, as malformed edits, or not at all.
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct PublishedEditMessageTests {
     private let asset: ObjectID = {
@@ -23,8 +23,8 @@ struct PublishedEditMessageTests {
         ["id": "e1", "asset": .string(asset.text), "adjustments": AdjustmentList(operations: [.exposure(1)]).json]
     }
 
-    private func broken(_ message: PublishedEditMessage) -> PublishedEditMessage.MalformedEdit? {
-        if case .broken(let broken) = message { return broken }
+    private func malformed(_ message: PublishedEditMessage) -> PublishedEditMessage.MalformedEdit? {
+        if case .malformed(let edit) = message { return edit }
         return nil
     }
 
@@ -49,15 +49,15 @@ struct PublishedEditMessageTests {
         }
     }
 
-    @Test func `an invalid message with an id and an asset is a broken edit with a named error`() {
+    @Test func `an invalid message with an id and an asset is a malformed edit with the error`() {
         func with(_ name: String, _ value: JSON?) -> JSONObject {
             var params = good
             params[name] = value
             return params
         }
-        let wild: JSON = ["version": 1, "operations": [["operation": "exposure", "value": 1e9]]]
+        let outOfRange: JSON = ["version": 1, "operations": [["operation": "exposure", "value": 1e9]]]
         let cases: [(PublishedEditMessage, String)] = [
-            (message(with("adjustments", wild)), "invalid_params"),
+            (message(with("adjustments", outOfRange)), "invalid_params"),
             (message(with("adjustments", nil)), "invalid_params"),
             (message(with("adjustments", JSON.null)), "invalid_params"),
             (message(with("after", "e1")), "invalid_params"),
@@ -71,9 +71,9 @@ struct PublishedEditMessageTests {
             (message(with("note", .string(String(repeating: "x", count: 70_000)))), "limit_exceeded"),
         ]
         for (message, name) in cases {
-            let broken = broken(message)
-            #expect(broken?.id == "e1" && broken?.asset == asset)
-            #expect(broken?.error.name == name)
+            let edit = malformed(message)
+            #expect(edit?.id == "e1" && edit?.asset == asset)
+            #expect(edit?.error.name == name)
         }
     }
 
@@ -104,7 +104,7 @@ struct PublishedEditMessageTests {
         }
     }
 
-    @Test func `the progress of an edit may have the part of a video that is rendered`() {
+    @Test func `the progress of an edit may include the rendered part of a video`() {
         let document = openRPCDocument(service: "editor", version: "1", methods: EditorRequest.methods)
         for name: JSON in ["edits.apply", "edits.livePhoto"] {
             let method = document["methods"]?.arrayValue?.first { $0["name"] == name }

@@ -45,7 +45,7 @@ struct RequestTableTests {
         #expect(error?.data["parameter"]?.stringValue == parameter)
     }
 
-    @Test func `an empty transaction id is refused by name, and null is none`() throws {
+    @Test func `an empty transaction id is refused with the parameter's name, and null means none`() throws {
         let error = #expect(throws: RPCError.self) { try PerformChanges(params: ["requests": [], "transaction": ""]) }
         #expect(error?.errorCode == .invalidParams && error?.data["parameter"]?.stringValue == "transaction")
         let adjustments: JSON = ["version": 1, "operations": []]
@@ -65,7 +65,7 @@ struct RequestTableTests {
         }
     }
 
-    @Test func `texts that the catalog stores have no zero byte`() throws {
+    @Test func `a text with a zero byte is refused if the catalog stores the text`() throws {
         for name in ["client", "transaction"] {
             let error = #expect(throws: RPCError.self) {
                 try PerformChanges(params: ["requests": [], name: "a\0b"])
@@ -101,11 +101,11 @@ struct RequestTableTests {
             .updateCollection(.init(id: .placeholder("c"), title: "Winter", remove: [asset])),
         ]
         let perform = PerformChanges(requests: requests, client: "test", transaction: "t1")
-        let back = try PerformChanges(params: JSON(parsing: perform.json.bytes))
-        #expect(back.requests == requests)
+        let decoded = try PerformChanges(params: JSON(parsing: perform.json.bytes))
+        #expect(decoded.requests == requests)
     }
 
-    @Test(.spec("T-27")) func `a request for a new asset has its keywords, and none that it does not have`() throws {
+    @Test(.spec("T-27")) func `keywords of a request for a new asset are encoded only if it has any`() throws {
         var create = ChangeRequest.CreateAsset(ref: "p", resources: [NewResource(source: .attachment(0))])
         // The digests of requests, which are stored, are those of this text.
         let text = #"{"ref":"p","resources":[{"attachment":0}],"type":"asset.create"}"#
@@ -113,8 +113,8 @@ struct RequestTableTests {
         create.addKeywords = ["sea"]
         create.removeKeywords = ["sun"]
         let perform = PerformChanges(requests: [.createAsset(create)])
-        let back = try PerformChanges(params: JSON(parsing: perform.json.bytes))
-        #expect(back.requests == [.createAsset(create)])
+        let decoded = try PerformChanges(params: JSON(parsing: perform.json.bytes))
+        #expect(decoded.requests == [.createAsset(create)])
         let error = #expect(throws: RPCError.self) {
             try PerformChanges(
                 params: ["requests": [["type": "asset.create", "resources": [], "addKeywords": [1]]]]
@@ -123,7 +123,7 @@ struct RequestTableTests {
         #expect(error?.errorCode == .invalidParams)
     }
 
-    @Test func `the text of a result is that of its table`() throws {
+    @Test func `the written text of a result equals the text of its table`() throws {
         let token = ChangeToken(library: String(repeating: "a", count: 32), sequence: .max)
         var results = [
             PerformChanges.Result(token: token, isChanged: true), PerformChanges.Result(token: .none, isChanged: false),
@@ -138,7 +138,7 @@ struct RequestTableTests {
         for result in results { #expect(result.bytes == result.json.bytes) }
     }
 
-    @Test func `a transaction within a transaction is refused as such, whatever else is wrong`() throws {
+    @Test func `a transaction inside a transaction is refused as nested, even if other members are invalid`() throws {
         let params = try JSON(parsing: #"{"requests":[{"type":"asset.explode"},{"type":"changes.perform"}],"x":1}"#)
         let error = #expect(throws: RPCError.self) { try PerformChanges(params: params) }
         #expect(error?.errorCode == .nestedChange && error?.data["request"] == 1)
@@ -161,7 +161,7 @@ struct RequestTableTests {
         }
     }
 
-    @Test func `the format of an edit has a name`() throws {
+    @Test func `adjustment data with an empty format identifier is refused`() throws {
         for format in ["", "org.example.edit"] {
             let data: JSON = ["formatIdentifier": .string(format), "formatVersion": "", "attachment": 0]
             #expect(((try? AdjustmentData(json: data)) == nil) == format.isEmpty, "\(format)")
@@ -239,7 +239,7 @@ struct RequestTableTests {
         }
     }
 
-    @Test func `a method of another service is named with its service`() throws {
+    @Test func `the error for a method of another service names that service`() throws {
         let error = #expect(throws: RPCError.self) { try CatalogRequest(method: "image.request", params: [:]) }
         #expect(error?.data["services"] == ["thumbnailer"])
         let typo = #expect(throws: RPCError.self) { try EditorRequest(method: "edits.aply", params: [:]) }

@@ -8,7 +8,7 @@ import Testing
 @testable import Editor
 
 extension EditorWorkerTests {
-    /// The input for programs that edit pixels themselves.
+    /// Tests of the input for programs that edit pixels themselves.
     @Suite(.timeLimit(.minutes(2)))
     struct BeginTests {
         @Test(.spec("T-49"))
@@ -32,10 +32,10 @@ extension EditorWorkerTests {
                     )
                 }
                 for (choice, bytes, orientation) in [(OriginalChoice.raw, raw, 6), (.compressed, compressed, 1)] {
-                    let given = try await fixture.client.ask(BeginEditing(asset: both.id, originalChoice: choice))
-                    #expect(given.result.input.map { given.attachments[$0] } == bytes)
-                    #expect(given.result.version == .original && given.result.orientation == orientation)
-                    #expect(given.result.displaySizeImage != nil)
+                    let response = try await fixture.client.ask(BeginEditing(asset: both.id, originalChoice: choice))
+                    #expect(response.result.input.map { response.attachments[$0] } == bytes)
+                    #expect(response.result.version == .original && response.result.orientation == orientation)
+                    #expect(response.result.displaySizeImage != nil)
                 }
                 let refusal = await fixture.rpcError(BeginEditing(asset: single.id, originalChoice: .raw))
                 #expect(refusal?.errorCode == .invalidOptions)
@@ -85,22 +85,23 @@ extension EditorWorkerTests {
                         originalChoice: choice,
                         skipsDisplaySizeImage: true
                     )
-                    let given = try await fixture.client.ask(begin)
-                    #expect(given.result.version == base && given.result.inputToken.base == base)
-                    #expect(given.result.input.map { given.attachments[$0] } == bytes)
-                    #expect((given.result.adjustmentData != nil) == hasData)
-                    #expect((given.result.formatIdentifier != nil) == hasData)
+                    let response = try await fixture.client.ask(begin)
+                    #expect(response.result.version == base && response.result.inputToken.base == base)
+                    #expect(response.result.input.map { response.attachments[$0] } == bytes)
+                    #expect((response.result.adjustmentData != nil) == hasData)
+                    #expect((response.result.formatIdentifier != nil) == hasData)
                 }
             }
         }
 
-        @Test(.spec("T-18")) func `an asset in the trash can be edited, as its allowed operations say`() async throws {
+        @Test(.spec("T-18"))
+        func `an asset in the trash can be edited, in accordance with its allowed operations`() async throws {
             try await EditorFixture.open { fixture in
                 let asset = try fixture.catalog.add(TestImages.jpeg(width: 60, height: 40, seed: 1))
                 fixture.catalog.change(asset.id, content: false) { $0.trashedDate = 1 }
-                #expect(fixture.catalog.asset(asset.id)?.can.contains(.content) == true)
-                let begun = try await fixture.ask(BeginEditing(asset: asset.id))
-                #expect(begun.contentRevision == asset.contentRevision && begun.input != nil)
+                #expect(fixture.catalog.asset(asset.id)?.allowedOperations.contains(.content) == true)
+                let input = try await fixture.ask(BeginEditing(asset: asset.id))
+                #expect(input.contentRevision == asset.contentRevision && input.input != nil)
                 let adjustments = AdjustmentList(operations: [.exposure(0.5)])
                 _ = try await fixture.ask(ApplyEdit(asset: asset.id, adjustments: adjustments))
                 #expect(fixture.catalog.asset(asset.id)?.hasAdjustments == true)

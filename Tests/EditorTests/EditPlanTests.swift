@@ -54,7 +54,7 @@ struct EditPlanTests {
     }
 
     @Test(.spec("S-86", "D4"))
-    func `replacing another program's edit starts from what is shown`() throws {
+    func `replacing another program's edit starts from its render`() throws {
         let edit = ApplyEdit(asset: .none, adjustments: bright)
         for types: [ResourceType] in [[], [.adjustmentBasePhoto]] {
             var theirs = asset(.photo, .fullSizePhoto, .adjustmentData, format: "com.example.other")
@@ -71,7 +71,7 @@ struct EditPlanTests {
         #expect(newer.version("unknown") == nil)
     }
 
-    @Test func `appending continues from the base of the present edit`() throws {
+    @Test func `appending continues from the base of the current edit`() throws {
         var edit = ApplyEdit(asset: .none, adjustments: grey, mode: .append)
         let fresh = asset(.photo)
         #expect(!EditPlan.needsAdjustmentData(.append, of: fresh))
@@ -138,7 +138,7 @@ struct EditPlanTests {
         #expect(errorCode(edit, asset(.photo, .pairedVideo)) == .requestNotSupported)
     }
 
-    @Test func `the history has the edit that an asset was created with, and that before the first known change`() {
+    @Test func `the history has the edit that an asset was created with, and the edit before the first known change`() {
         func versions(_ before: Asset?, _ after: Asset?, isFirst: Bool) -> [Asset?] {
             let versions = EntityChange(before: before, after: after).editedVersions(isFirst: isFirst)
             return [versions.earlier, versions.recorded]

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Editor
 
-/// The order of published edits, without sockets and clocks.
+/// Tests of the order of published edits, without sockets and clocks.
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct EditQueueTests {
     private static let assets: [ObjectID] = {
@@ -49,8 +49,8 @@ struct EditQueueTests {
 
     @Test func `an edit runs after its predecessor, even if it arrives first`() {
         var queue = EditQueue()
-        #expect(queue.add(edit("b", of: 1, after: "a"), now: 0) == .asks(key("a")))
-        #expect(queue.answer(key("b"), predecessor: nil, now: 0) == nil)
+        #expect(queue.add(edit("b", of: 1, after: "a"), now: 0) == .lookUp(key("a")))
+        #expect(queue.update(key("b"), predecessor: nil, now: 0) == nil)
         #expect(queue.next() == nil)
         #expect(queue.deadline(of: key("b")) == 30_000_000)
         #expect(queue.add(edit("a", of: 0), now: 1) == .queued)
@@ -61,16 +61,17 @@ struct EditQueueTests {
         #expect(queue.next()?.key.id == "b")
     }
 
-    @Test func `an already applied predecessor releases an edit, and another publisher's edit does not count`() {
+    @Test
+    func `an already applied predecessor releases an edit, and another publisher's edit is not its predecessor`() {
         var queue = EditQueue()
         _ = queue.add(edit("a", by: "bob"), now: 0)
-        #expect(queue.add(edit("b", of: 1, after: "a"), now: 0) == .asks(key("a")))
-        #expect(queue.answer(key("b"), predecessor: .applied, now: 0) == nil)
+        #expect(queue.add(edit("b", of: 1, after: "a"), now: 0) == .lookUp(key("a")))
+        #expect(queue.update(key("b"), predecessor: .applied, now: 0) == nil)
         #expect(queue.next()?.key == key("a", by: "bob"))
         #expect(queue.next()?.key == key("b"))
         // A second state of the predecessor, or one of an unknown edit, has no effect.
-        #expect(queue.answer(key("b"), predecessor: nil, now: 0) == nil)
-        #expect(queue.answer(key("z"), predecessor: .failed, now: 0) == nil)
+        #expect(queue.update(key("b"), predecessor: nil, now: 0) == nil)
+        #expect(queue.update(key("z"), predecessor: .failed, now: 0) == nil)
     }
 
     @Test func `waiting for a missing predecessor is bounded in time and number`() {
@@ -78,7 +79,7 @@ struct EditQueueTests {
         for index in 0..<3 {
             let id = "b\(index)"
             _ = queue.add(edit(id, of: index, after: "none"), now: 0)
-            let failure = queue.answer(key(id), predecessor: nil, now: 0)
+            let failure = queue.update(key(id), predecessor: nil, now: 0)
             #expect((failure?.errorCode == .missingPredecessor) == (index == 2))
         }
         #expect(queue.expire(now: 999_999).isEmpty)
@@ -90,28 +91,28 @@ struct EditQueueTests {
         #expect(queue.count == 1)
     }
 
-    @Test func `an edit whose predecessor another editor has waits for it without limit`() {
+    @Test func `an edit whose predecessor is at another editor waits for it without limit`() {
         var queue = EditQueue(limits: .init(unknownPredecessors: 1, predecessorTimeout: 1_000_000))
         for (id, after) in [("b", "a"), ("d", "c"), ("f", "e")] {
             _ = queue.add(edit(id, of: 1, after: after), now: 0)
-            #expect(queue.answer(key(id), predecessor: .accepted, now: 0) == nil)
+            #expect(queue.update(key(id), predecessor: .accepted, now: 0) == nil)
         }
         // The unknown predecessor is accepted at another editor before the waiting time ends.
         _ = queue.add(edit("h", of: 2, after: "g"), now: 0)
-        #expect(queue.answer(key("h"), predecessor: nil, now: 0) == nil)
+        #expect(queue.update(key("h"), predecessor: nil, now: 0) == nil)
         #expect(queue.note(key("g"), .accepted, now: 10).isEmpty)
         #expect(queue.expire(now: 9_000_000).isEmpty)
         #expect(queue.publishersWaiting == ["ann"] && queue.awaited(of: "ann") == ["a", "c", "e", "g"])
         #expect(queue.next() == nil)
         #expect(queue.note(key("a"), .applied, now: 10).isEmpty)
         #expect(queue.next()?.key == key("b"))
-        // The other editor has left it, so it is applied here.
+        // The other editor has released the edit, so it is applied here.
         _ = queue.add(edit("c", of: 3), now: 20)
         #expect(queue.awaited(of: "ann") == ["e", "g"])
         #expect(queue.next()?.key == key("c"))
         #expect(queue.finish(key("c"), .applied).isEmpty && queue.finish(key("b"), .applied).isEmpty)
         #expect(queue.next()?.key == key("d"))
-        #expect(queue.note(key("e"), .failed, now: 10).isEmpty, "one that replaces runs after a failure")
+        #expect(queue.note(key("e"), .failed, now: 10).isEmpty, "a replacing edit runs after a failure")
         #expect(queue.note(key("x"), .failed, now: 10).isEmpty)
         #expect(queue.finish(key("d"), .applied).isEmpty && queue.next()?.key == key("f"))
         #expect(queue.note(key("g"), .applied, now: 10).isEmpty && queue.next()?.key == key("h"))
@@ -133,12 +134,12 @@ struct EditQueueTests {
         #expect(failures.map(\.edit.key.id) == ["c"])
         #expect(queue.finish(key("c"), .failed).isEmpty)
         #expect(queue.next()?.key.id == "d")
-        // The same if the catalog reports the failure.
+        // The edit fails too if the catalog reports the failure.
         _ = queue.add(edit("e", of: 2, after: "x", .append), now: 0)
-        #expect(queue.answer(key("e"), predecessor: .failed, now: 0)?.errorCode == .predecessorFailed)
+        #expect(queue.update(key("e"), predecessor: .failed, now: 0)?.errorCode == .predecessorFailed)
     }
 
-    @Test func `videos and downloads delay no edits of other photos, only the later ones of their assets`() throws {
+    @Test func `videos and downloads delay only the later edits of their assets`() throws {
         var queue = EditQueue()
         for index in 0..<3 { _ = queue.add(edit("video \(index)", of: index), now: 0) }
         for (id, asset) in [("later", 0), ("photo", 3)] { _ = queue.add(edit(id, of: asset), now: 0) }
@@ -171,7 +172,7 @@ struct EditQueueTests {
         #expect(queue.next() == nil)
         #expect(queue.finish(key("a2"), .applied).isEmpty)
         #expect(queue.next()?.key == key("b0", by: "bob"))
-        // Videos of one do not delay those of another, however many photos that one edits meanwhile.
+        // Videos of one publisher do not delay those of another, however many photos the other edits meanwhile.
         queue = EditQueue()
         for (id, publisher) in [("v0", "ann"), ("v1", "ann"), ("v2", "bob"), ("p0", "bob"), ("p1", "bob")] {
             let asset = ["v0": 0, "v1": 1, "v2": 2, "p0": 3, "p1": 4][id] ?? 0
@@ -185,7 +186,7 @@ struct EditQueueTests {
         #expect(queue.next(in: [.video])?.key == key("v1"))
     }
 
-    @Test func `a publisher with a limited grant has a part of the queue`() {
+    @Test func `a publisher with a limited grant may fill only a part of the queue`() {
         var queue = EditQueue(limits: .init(ofLimitedPublisher: 2))
         for index in 0..<2 {
             #expect(!queue.isFull(for: "ann"))
@@ -198,7 +199,8 @@ struct EditQueueTests {
         #expect(!queue.isFull(for: "ann"))
     }
 
-    @Test func `an edit that allows a download waits for it in another lane, a video then in that of videos`() throws {
+    @Test
+    func `an edit that allows a download moves to the download lane, and a video then to the video lane`() throws {
         let required = ErrorCode.networkAccessRequired.error("…")
         var allowing = edit("a")
         #expect(allowing.moved(after: required) == nil)
@@ -220,14 +222,14 @@ struct EditQueueTests {
 
     @Test func `edits that form a cycle fail`() {
         var queue = EditQueue()
-        #expect(queue.add(edit("a", after: "b"), now: 0) == .asks(key("b")))
-        #expect(queue.add(edit("b", after: "c"), now: 0) == .asks(key("c")))
+        #expect(queue.add(edit("a", after: "b"), now: 0) == .lookUp(key("b")))
+        #expect(queue.add(edit("b", after: "c"), now: 0) == .lookUp(key("c")))
         guard case .fails(let failure) = queue.add(edit("c", after: "a"), now: 0) else {
             Issue.record("the cycle was not detected")
             return
         }
         #expect(failure.errorCode == .missingPredecessor)
-        // An edit that follows one of the cycle runs when that one has ended.
+        // An edit that follows an edit of the cycle runs when that edit has ended.
         #expect(queue.add(edit("d", after: "c"), now: 0) == .queued)
         #expect(queue.finish(key("c"), .failed).isEmpty)
         #expect(queue.next()?.key.id == "b")
@@ -253,12 +255,12 @@ struct EditQueueTests {
             edits.shuffle(using: &random)
             var running: [QueuedEdit] = []
             var done: [EditKey: PublishedEditState] = [:]
-            var asked: [(EditKey, EditKey)] = []
+            var lookUps: [(EditKey, EditKey)] = []
             var position = 0
             while done.count < edits.count {
                 switch Int.random(in: 0..<5, using: &random) {
                 case 4:
-                    // The states of those that another editor has are found.
+                    // The states of the edits at another editor become known.
                     for publisher in queue.publishersWaiting {
                         for id in queue.awaited(of: publisher) {
                             guard let state = done[key(id, by: publisher)] else { continue }
@@ -273,10 +275,12 @@ struct EditQueueTests {
                         done[next.key] = .applied
                         continue
                     }
-                    if case .asks(let predecessor) = queue.add(next, now: 0) { asked.append((next.key, predecessor)) }
-                case 1 where !asked.isEmpty:
-                    let (key, predecessor) = asked.removeFirst()
-                    #expect(queue.answer(key, predecessor: done[predecessor], now: 0) == nil)
+                    if case .lookUp(let predecessor) = queue.add(next, now: 0) {
+                        lookUps.append((next.key, predecessor))
+                    }
+                case 1 where !lookUps.isEmpty:
+                    let (key, predecessor) = lookUps.removeFirst()
+                    #expect(queue.update(key, predecessor: done[predecessor], now: 0) == nil)
                 case 2:
                     guard let next = queue.next() else { continue }
                     #expect(!running.contains { $0.edit.asset == next.edit.asset })
@@ -296,20 +300,20 @@ struct EditQueueTests {
     }
 }
 
-/// The retry policy of edits that fail.
+/// Tests of the retry policy of failed edits.
 @Suite(.timeLimit(.minutes(1)))
 struct EditRetryPolicyTests {
-    @Test func `temporary errors are retried with bounded pauses`() {
+    @Test func `temporary errors are retried with bounded delays`() {
         var tries = EditRetryPolicy()
         for errorCode in [
             ErrorCode.connectionLost, .busy, .notEnoughSpace, .unavailable, .deadlineExceeded, .handleExpired,
         ] {
             for _ in 0..<20 {
-                guard case .again(let pause) = tries.next(after: errorCode.error("…"), isConditional: false) else {
+                guard case .again(let delay) = tries.next(after: errorCode.error("…"), isConditional: false) else {
                     Issue.record("\(errorCode) ended the edit")
                     return
                 }
-                #expect(pause > .zero && pause <= .seconds(2))
+                #expect(delay > .zero && delay <= .seconds(2))
             }
         }
     }
@@ -335,7 +339,7 @@ struct EditRetryPolicyTests {
         var tries = EditRetryPolicy()
         let conflict = ErrorCode.conflict.error("…")
         #expect(tries.next(after: conflict, isConditional: true) == .fails)
-        for _ in 1..<EditRetryPolicy.conflicts {
+        for _ in 1..<EditRetryPolicy.maxConflicts {
             #expect(tries.next(after: conflict, isConditional: false) == .again(.zero))
         }
         #expect(tries.next(after: conflict, isConditional: false) == .fails)

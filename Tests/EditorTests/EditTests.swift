@@ -45,11 +45,11 @@ extension EditorWorkerTests {
                 let render = try fixture.bytes(asset.id, .fullSizePhoto)
                 let info = try ImageProbe.info(of: render)
                 #expect(info.pixelWidth == 200 && info.pixelHeight == 300 && info.orientation == 1)
-                let (before, kept) = (try MetadataReader.facts(of: original), try MetadataReader.facts(of: render))
-                #expect(kept.captureDate == before.captureDate)
-                #expect(kept.captureDate != nil)
-                #expect(kept.location == before.location)
-                #expect(kept.location != nil)
+                let (before, rendered) = (try MetadataReader.facts(of: original), try MetadataReader.facts(of: render))
+                #expect(rendered.captureDate == before.captureDate)
+                #expect(rendered.captureDate != nil)
+                #expect(rendered.location == before.location)
+                #expect(rendered.location != nil)
                 #expect(fixture.commits.count == 1)
                 #expect(fixture.commits.first?.client == "script")
                 #expect(fixture.commits.first?.onBehalfOf?.hasPrefix("uid:") == true)
@@ -78,12 +78,12 @@ extension EditorWorkerTests {
             }
         }
 
-        @Test func `another program's edit cannot be extended; replacing starts from what it shows`() async throws {
+        @Test func `another program's edit cannot be extended, and replacing starts from its render`() async throws {
             try await EditorFixture.open { fixture in
                 let bytes = TestImages.jpeg(width: 90, height: 60, seed: 1)
                 let asset = try fixture.catalog.add(bytes)
-                let shown = TestImages.jpeg(width: 90, height: 60, seed: 2)
-                let theirs = try fixture.resources.put(bytes: shown)
+                let otherRender = TestImages.jpeg(width: 90, height: 60, seed: 2)
+                let theirs = try fixture.resources.put(bytes: otherRender)
                 fixture.catalog.change(asset.id, content: true) { asset in
                     asset.adjustmentFormatIdentifier = "com.example.other"
                     asset.adjustmentFormatVersion = "3"
@@ -102,7 +102,7 @@ extension EditorWorkerTests {
                 _ = try await fixture.ask(ApplyEdit(asset: asset.id, adjustments: grey))
                 let after = try #require(fixture.catalog.asset(asset.id))
                 #expect(after.resource(.adjustmentBasePhoto)?.digest == theirs.digest.text)
-                let other = try fixture.catalog.add(shown)
+                let other = try fixture.catalog.add(otherRender)
                 _ = try await fixture.ask(ApplyEdit(asset: other.id, adjustments: grey))
                 #expect(try fixture.bytes(asset.id, .fullSizePhoto) == fixture.bytes(other.id, .fullSizePhoto))
                 _ = try await fixture.ask(ApplyEdit(asset: asset.id, adjustments: bright, mode: .append))
@@ -132,7 +132,7 @@ extension EditorWorkerTests {
             try await EditorFixture.open { fixture in
                 let asset = try fixture.catalog.add(TestImages.jpeg(width: 60, height: 40))
                 let disturbances = Box(2)
-                fixture.catalog.before { catalog, method in
+                fixture.catalog.callBeforeResponse { catalog, method in
                     guard method == PerformChanges.method, disturbances.value > 0 else { return }
                     disturbances.value -= 1
                     catalog.change(asset.id, content: true) { $0.isFavorite.toggle() }
@@ -146,7 +146,7 @@ extension EditorWorkerTests {
             }
         }
 
-        @Test func `with a precondition the first conflict is returned, with the present revision`() async throws {
+        @Test func `with a precondition the first conflict is returned, with the current revision`() async throws {
             try await EditorFixture.open { fixture in
                 let asset = try fixture.catalog.add(TestImages.jpeg(width: 60, height: 40))
                 var edit = ApplyEdit(
@@ -163,7 +163,7 @@ extension EditorWorkerTests {
                 #expect(fixture.commits.count == 1, "the conflict was found before rendering")
                 edit.ifContentRevision = revision
                 let isDone = Box(false)
-                fixture.catalog.before { catalog, method in
+                fixture.catalog.callBeforeResponse { catalog, method in
                     guard method == PerformChanges.method, !isDone.value else { return }
                     isDone.value = true
                     catalog.change(asset.id, content: true) { $0.isFavorite = false }
@@ -184,7 +184,8 @@ extension EditorWorkerTests {
             }
         }
 
-        @Test func `a render whose upload the catalog has lost is made and uploaded again, even with a precondition`()
+        @Test
+        func `a render whose upload the catalog has lost is rendered and uploaded again, even with a precondition`()
             async throws
         {
             try await EditorFixture.open {
@@ -202,12 +203,12 @@ extension EditorWorkerTests {
         @Test func `a preview is small and changes nothing`() async throws {
             try await EditorFixture.open { fixture in
                 let asset = try fixture.catalog.add(TestImages.jpeg(width: 300, height: 200, orientation: 8))
-                let answer = try await fixture.client.ask(
+                let preview = try await fixture.client.ask(
                     PreviewEdit(asset: asset.id, adjustments: grey, maximumSide: 90)
                 )
-                #expect(answer.result.pixelWidth == 90 && answer.result.pixelHeight == 60)
-                #expect(answer.result.sequence == 1)
-                let info = try ImageProbe.info(of: answer.attachments[0])
+                #expect(preview.result.pixelWidth == 90 && preview.result.pixelHeight == 60)
+                #expect(preview.result.sequence == 1)
+                let info = try ImageProbe.info(of: preview.attachments[0])
                 #expect(info.pixelWidth == 90 && info.pixelHeight == 60)
                 #expect(fixture.catalog.performed.isEmpty)
             }
@@ -230,7 +231,7 @@ extension EditorWorkerTests {
 
         @Test func `every failure has its error name`() async throws {
             try await EditorFixture.open { fixture in
-                let text = try fixture.catalog.add(Array("no picture at all, only words".utf8))
+                let text = try fixture.catalog.add(Array("not an image, only words".utf8))
                 let cut = try fixture.catalog.add(Array(TestImages.jpeg(width: 300, height: 200).prefix(3000)))
                 let video = try fixture.catalog.add([1]) { $0.mediaType = .video }
                 func rpcError(_ id: ObjectID) async -> ErrorCode? {
@@ -275,12 +276,4 @@ extension EditorWorkerTests {
             }
         }
     }
-}
-
-/// A value shared by the closures of a test.
-final class Box<Value: Sendable>: @unchecked Sendable {
-    // Safe because the tasks use it one after the other.
-    var value: Value
-
-    init(_ value: Value) { self.value = value }
 }

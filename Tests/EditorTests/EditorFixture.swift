@@ -118,6 +118,6 @@ struct EditorFixture: Sendable {
         return try resources.readAll(digest, limit: 1 << 30)
     }
 
-    /// The transactions that were not mere recalls.
-    var commits: [PerformChanges] { catalog.performed.filter { !$0.recall } }
+    /// The performed transactions that were not recalls.
+    var commits: [PerformChanges] { catalog.performed.filter { !$0.recalls } }
 }

@@ -9,7 +9,7 @@ import Testing
 @testable import Editor
 
 extension EditorWorkerTests {
-    /// The choice of an edit's engine, and its name in the stored list.
+    /// Tests of the choice of an edit's engine, and of its name in the stored list.
     @Suite(.timeLimit(.minutes(TestEnvironment.rounds(5))))
     struct EngineChoiceTests {
         private let list = AdjustmentList(operations: [.exposure(0.7), .saturation(0.3)])
@@ -19,7 +19,10 @@ extension EditorWorkerTests {
             try AdjustmentList(json: JSON(parsing: fixture.bytes(asset, .adjustmentData)))
         }
 
-        @Test func `the request chooses, the stored list names the engine, and the same gives the same`() async throws {
+        @Test
+        func `the request chooses the engine, the stored list names it, and equal requests have equal renders`()
+            async throws
+        {
             try await EditorFixture.open { fixture in
                 let assets = try (0..<3).map { _ in try fixture.catalog.add(photo).id }
                 for (asset, engine) in zip(assets, [RenderEngine.fused, .imagemagick, .imagemagick]) {
@@ -33,14 +36,15 @@ extension EditorWorkerTests {
                 #expect(named.engine?.engine == .imagemagick && named.operations == list.operations)
                 let version = try #require(ImagingLibrary.versions["imagemagick"])
                 #expect(named.engine?.version == version)
-                // Effects are ImageMagick's in the fused pass too.
+                // The fused engine renders effects with ImageMagick too.
                 let border = AdjustmentList(operations: [try Adjustment(.border)])
                 _ = try await fixture.ask(ApplyEdit(asset: assets[0], adjustments: border))
                 #expect(try stored(fixture, assets[0]).engine == AppliedEngine(.fused, version: "1+\(version)"))
             }
         }
 
-        @Test func `appending keeps the engine, the list's engine counts, and a request overrides both`() async throws {
+        @Test
+        func `appending keeps the engine, the engine of a list is used, and a request overrides both`() async throws {
             try await EditorFixture.open { fixture in
                 let asset = try fixture.catalog.add(photo).id
                 let magick = AdjustmentList(
@@ -58,7 +62,7 @@ extension EditorWorkerTests {
             }
         }
 
-        @Test func `the editor's setting is for requests that name none; previews choose too`() async throws {
+        @Test func `the editor's setting is used if a request names no engine, also for previews`() async throws {
             try await EditorFixture.open(configure: { $0.engine = .imagemagick }) { fixture in
                 let asset = try fixture.catalog.add(photo).id
                 _ = try await fixture.ask(ApplyEdit(asset: asset, adjustments: list))
@@ -76,8 +80,11 @@ extension EditorWorkerTests {
             }
         }
 
-        /// Random lists with effects, with any values; 200 of them in the long form.
-        @Test func `lists with effects are rendered within the limits of a worker, or refused by name`() async throws {
+        /// Tests 8 random lists with effects and any values; the long form has 200.
+        @Test
+        func `lists with effects are rendered within the limits of a worker, or refused as limit_exceeded`()
+            async throws
+        {
             let kinds = AdjustmentKind.all.filter { [.effect, .frame].contains($0.stage) }
             try await EditorFixture.open { fixture in
                 let asset = try fixture.catalog.add(TestImages.jpeg(width: 300, height: 200)).id

@@ -22,7 +22,7 @@ struct KeyedQueueTests {
         #expect(table.finish("a", waiter: 4) == nil)
         #expect(table.finish("b", waiter: 3) == nil)
         #expect(table.count == 0)
-        #expect(table.keys == 0)
+        #expect(table.keyCount == 0)
     }
 
     @Test func `a waiter that gives up does not release the next one`() {
@@ -42,7 +42,7 @@ struct KeyedQueueTests {
         #expect(table.enter(3, waiter: 4) == .mayStart)
     }
 
-    @Test func `a client with all places does not exclude another one`() {
+    @Test func `a client that has filled the queue does not exclude another one`() {
         var table = KeyedQueue<Int>(limitPerKey: 9, limit: 32)
         for waiter: UInt64 in 1...32 {
             let entering = table.enter(Int(waiter), waiter: waiter, from: .identity("many"))
@@ -53,7 +53,7 @@ struct KeyedQueueTests {
         #expect(table.enter(33, waiter: 35, from: .identity("one")) == .mustWait)
         #expect(
             table.enter(33, waiter: 36, from: .identity("one")) == .full,
-            "a sixteenth of the limit for each of a few"
+            "a sixteenth of the limit is reserved for each client"
         )
         #expect(table.finish(33, waiter: 34) == 35)
         #expect(table.enter(34, waiter: 37, from: .identity("one")) == .mayStart)
@@ -85,13 +85,13 @@ struct KeyedQueueTests {
     @Test func `a cancelled waiter gets user_cancelled, and the next one runs`() async throws {
         let serializer = PerAssetSerializer(limitPerAsset: 10, limit: 10)
         let asset = try id(1)
-        let held = TaskBarrier(2)
+        let release = TaskBarrier(2)
         let entered = TaskBarrier(2)
         try await withThrowingTaskGroup(of: String.self) { group in
             group.addTask {
                 try await serializer.run(asset) { () async throws(RPCError) in
                     await entered.pass()
-                    await held.pass()
+                    await release.pass()
                     return "first"
                 }
             }
@@ -106,7 +106,7 @@ struct KeyedQueueTests {
             waiting.cancel()
             #expect(await waiting.value == .userCancelled)
             group.addTask { try await serializer.run(asset) { () async throws(RPCError) in "second" } }
-            await held.pass()
+            await release.pass()
             var names: Set<String> = []
             for try await name in group { names.insert(name) }
             #expect(names == ["first", "second"])

@@ -9,7 +9,7 @@ import Testing
 @testable import Editor
 
 extension EditorWorkerTests {
-    /// The end of accepted edits that cannot be applied.
+    /// Tests of how accepted edits that cannot be applied end.
     @Suite(.timeLimit(.minutes(2)))
     struct PublishedEditTests {
         @Test func `an accepted edit stays until its failure is recorded, and its successor waits for it`() async throws
@@ -26,7 +26,7 @@ extension EditorWorkerTests {
         }
 
         @Test(arguments: [.applied, .failed, nil] as [PublishedEditState?])
-        func `an accepted edit whose failure is refused ends as the catalog says`(state: PublishedEditState?)
+        func `an accepted edit whose failure is refused ends with the state in the catalog`(state: PublishedEditState?)
             async throws
         {
             let catalog = try AcceptedEdits(of: ["1", "2"])
@@ -55,8 +55,8 @@ extension EditorWorkerTests {
             #expect(end.attempts.allSatisfy { $0 == "1" })
         }
 
-        @Test func `an edit does not fail because the catalog cannot say how its predecessor ended`() async throws {
-            // Another editor has applied the first edit, and the catalog cannot be asked for longer than the patience.
+        @Test func `an edit does not fail while the catalog cannot report the state of its predecessor`() async throws {
+            // Another editor has applied the first edit, and the catalog cannot be asked for longer than the timeout.
             let catalog = try AcceptedEdits(of: ["2"])
             catalog.state.withLock {
                 $0.states["1"] = .applied
@@ -72,14 +72,14 @@ extension EditorWorkerTests {
     }
 }
 
-/// A catalog that has accepted edits, each after the one with the number before it, of an asset that is not there.
+/// A catalog with accepted edits of a missing asset, each after the edit with the previous number.
 private final class AcceptedEdits: RequestHandler {
     struct State {
         /// The edits that are known.
         var states: [String: PublishedEditState] = [:]
-        /// The answers to the next attempts to record a failure.
+        /// The errors of the next attempts to record a failure.
         var refusals: [RPCError] = []
-        /// The state of an edit whose failure was refused; nil if it is unknown then. Without it the state stays.
+        /// The state of an edit after its failure was refused. Outer nil keeps the state, inner nil makes it unknown.
         var stateAfterRefusal: PublishedEditState??
         /// The ids of the edits whose failure was to be recorded.
         var attempts: [String] = []
@@ -134,12 +134,12 @@ private final class AcceptedEdits: RequestHandler {
         case .perform(let changes):
             for case .failEdit(let failure) in changes.requests { try record(failure) }
             return Reply(PerformChanges.Result(token: Self.token, isChanged: true).json)
-        default: throw ErrorCode.identifierNotFound.error("there is nothing but edits")
+        default: throw ErrorCode.identifierNotFound.error("this catalog has only edits")
         }
     }
 
     private func states(of ids: [String]) throws(RPCError) -> EditsStatus.Result {
-        let (states, isAway) = state.withLock { state in
+        let (states, isUnavailable) = state.withLock { state in
             guard ids.contains(where: { id in !pending.contains { $0.accepted.id == id } }) else {
                 return (state.states, false)
             }
@@ -148,7 +148,7 @@ private final class AcceptedEdits: RequestHandler {
             state.outageEnd = end
             return (state.states, now < end)
         }
-        guard !isAway else { throw ErrorCode.internalError.error("the disk failed") }
+        guard !isUnavailable else { throw ErrorCode.internalError.error("the disk failed") }
         var result = EditsStatus.Result(edits: [], unknown: [])
         for id in ids {
             if let state = states[id] {

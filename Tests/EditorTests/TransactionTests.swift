@@ -58,7 +58,7 @@ extension EditorWorkerTests {
                 let edit = ApplyEdits(
                     asset: asset.id,
                     adjustments: bright,
-                    enhance: true,
+                    enhances: true,
                     client: "script",
                     transaction: "t1"
                 )
@@ -91,7 +91,7 @@ extension EditorWorkerTests {
                         )
                     )
                 }
-                // Neither the sound nor the frames change, so the video is not rendered.
+                // Neither the audio nor the frames change, so the video is not rendered.
                 let edit = EditLivePhoto(asset: asset.id, client: "script", transaction: "t1")
                 let outcome = try await fixture.ask(edit)
                 fixture.catalog.remove(asset.id)

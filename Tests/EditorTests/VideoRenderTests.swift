@@ -10,7 +10,7 @@ import Video
 
 @testable import Editor
 
-/// Lists of operations on videos, beside the same lists on photos of their frames.
+/// Compares lists of operations on videos with the same lists on photos of their frames.
 @Suite(.timeLimit(.minutes(5)))
 struct VideoRenderTests {
     private let folder: TemporaryFolder
@@ -21,7 +21,7 @@ struct VideoRenderTests {
         "-c:v", "libx264", "-crf", "4", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "aac",
     ]
 
-    /// Soft shapes of all colours: videos have a colour for four pixels, photos one for each.
+    /// Creates a video of blurred shapes of all colours, because a video has one colour value for four pixels.
     private func makeVideo(
         _ name: String = "f.mp4",
         size: String = "640x480",
@@ -83,8 +83,8 @@ struct VideoRenderTests {
         return (frame.withPixels { Array(UnsafeRawBufferPointer(start: $0, count: 3 * width * height)) }, width, height)
     }
 
-    private func psnr(_ one: [UInt8], _ other: [UInt8]) -> Double {
-        one.isEmpty ? 0 : PixelDistance.psnr(one, other)
+    private func psnr(_ first: [UInt8], _ second: [UInt8]) -> Double {
+        first.isEmpty ? 0 : PixelDistance.psnr(first, second)
     }
 
     /// Compares the frame of an edited video with the edited frame.
@@ -92,12 +92,12 @@ struct VideoRenderTests {
         let before = try frame(path)
         let head = Array("P6\n\(before.width) \(before.height)\n255\n".utf8)
         let still = try AdjustmentRendering.render(head + before.pixels, list, format: .png)
-        let picture = folder.file("still.png")
-        try Data(still.bytes).write(to: URL(fileURLWithPath: picture))
-        let expected = [UInt8](try FFmpegVideos.frame(of: picture, at: 0))
+        let stillPath = folder.file("still.png")
+        try Data(still.bytes).write(to: URL(fileURLWithPath: stillPath))
+        let expected = [UInt8](try FFmpegVideos.frame(of: stillPath, at: 0))
         let found = try frame(try render(path, list))
         #expect((found.width, found.height) == (still.pixelWidth & ~1, still.pixelHeight & ~1))
-        // An odd side loses a pixel.
+        // An odd side of the video is one pixel shorter.
         let rows = (0..<found.height).flatMap { row in
             expected[3 * still.pixelWidth * row..<3 * (still.pixelWidth * row + found.width)]
         }
@@ -141,17 +141,17 @@ struct VideoRenderTests {
         #expect(distance > 34, "\(Self.geometries[index].map(\.0)): \(distance) dB")
     }
 
-    @Test func `a rotated video is edited as it is seen`() throws {
+    @Test func `a rotated video is edited as it is displayed`() throws {
         let stored = try makeVideo()
         let path = folder.file("turned.mp4")
         try FFmpegVideos.ffmpeg(["-i", stored, "-c", "copy", "-metadata:s:v:0", "rotate=90", path])
-        let made = try frame(try render(path, try list([(.crop, ["x": 0, "y": 0, "width": 1, "height": 0.5])])))
-        #expect((made.width, made.height) == (480, 320))
+        let rendered = try frame(try render(path, try list([(.crop, ["x": 0, "y": 0, "width": 1, "height": 0.5])])))
+        #expect((rendered.width, rendered.height) == (480, 320))
         let upright = folder.file("upright.mp4")
         try FFmpegVideos.ffmpeg(["-i", path] + Self.encoding + [upright])
         let whole = try frame(upright)
         #expect((whole.width, whole.height) == (480, 640))
-        let distance = psnr(made.pixels, Array(whole.pixels.prefix(made.pixels.count)))
+        let distance = psnr(rendered.pixels, Array(whole.pixels.prefix(rendered.pixels.count)))
         #expect(distance > 34, "\(distance) dB")
     }
 
@@ -162,11 +162,11 @@ struct VideoRenderTests {
         return try String(contentsOfFile: output, encoding: .utf8)
     }
 
-    @Test func `a neutral list leaves the tracks as they are`() throws {
+    @Test func `a neutral list does not change the tracks`() throws {
         let path = try makeVideo()
         let neutral = try render(path, try list([(.exposure, ["value": 0]), (.speed, [:]), (.volume, [:])]))
         #expect(try packets(neutral) == packets(path))
-        // Only the sound is encoded anew, or left out.
+        // Only the audio track is encoded again, or removed.
         let video = try packets(path).split(separator: "\n").first { $0.contains(",v,") }
         let quiet = try packets(try render(path, try list([(.volume, ["value": 0.5])])))
         #expect(video != nil && quiet.split(separator: "\n").first { $0.contains(",v,") } == video)
@@ -177,16 +177,16 @@ struct VideoRenderTests {
         #expect(try packets(try render(path, ofLivePhoto)) == mute)
     }
 
-    @Test func `a part is kept, faster or slower, with its sound`() throws {
+    @Test func `a part of a video is cut out, faster or slower, with its audio`() throws {
         let path = try makeVideo(seconds: 3)
         for (start, end, speed) in [(0.5, 2.0, 1.0), (1.0, 3.0, 2.0), (0.0, 1.0, 0.4), (2.0, 10.0, 1.0)] {
-            let made = try render(
+            let rendered = try render(
                 path,
                 try list([
                     (.timeRange, ["start": .double(start), "end": .double(end)]), (.speed, ["value": .double(speed)]),
                 ])
             )
-            let info = try FFmpegVideos.probe(made)
+            let info = try FFmpegVideos.probe(rendered)
             let json = try JSON(parsing: Array(info.utf8))
             let streams = json["streams"]?.arrayValue ?? []
             #expect(streams.count == 2)
@@ -195,8 +195,8 @@ struct VideoRenderTests {
                 let expected = (min(3, end) - start) / speed
                 #expect(abs(duration - expected) < 0.15, "\(start)...\(end) x \(speed): \(duration)")
             }
-            // The first frame is that at the start.
-            let first = try frame(made, at: 0)
+            // The first frame is the frame at the start of the part.
+            let first = try frame(rendered, at: 0)
             let expected = try frame(path, at: Int64(start * 1e6))
             #expect(psnr(first.pixels, expected.pixels) > 34)
         }
@@ -205,7 +205,7 @@ struct VideoRenderTests {
         }
     }
 
-    @Test func `a part in which no frame begins is refused, by a preview too`() throws {
+    @Test func `a part in which no frame begins is refused, also by a preview`() throws {
         let path = try makeVideo()
         let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
         defer { try? handle.close() }
@@ -236,7 +236,7 @@ struct VideoRenderTests {
         #expect(throws: Never.self) { try preview(part, at: 400_000) }
     }
 
-    @Test func `sound that begins after the picture does so at every speed`() throws {
+    @Test func `audio that begins after the video does so at every speed`() throws {
         let path = folder.file("late.mp4")
         try FFmpegVideos.ffmpeg(
             [
@@ -246,10 +246,10 @@ struct VideoRenderTests {
         )
         for speed in [0.5, 1, 2] {
             let edits = try list([(.timeRange, ["start": 0, "end": 2.9]), (.speed, ["value": .double(speed)])])
-            let made = try render(path, edits)
-            let json = try JSON(parsing: Array(try FFmpegVideos.probe(made).utf8))
-            let sound = json["streams"]?.arrayValue?.first { $0["codec_type"]?.stringValue == "audio" }
-            let start = Double(sound?["start_time"]?.stringValue ?? "") ?? -1
+            let rendered = try render(path, edits)
+            let json = try JSON(parsing: Array(try FFmpegVideos.probe(rendered).utf8))
+            let audio = json["streams"]?.arrayValue?.first { $0["codec_type"]?.stringValue == "audio" }
+            let start = Double(audio?["start_time"]?.stringValue ?? "") ?? -1
             #expect(abs(start - 1 / speed) < 0.1, "x \(speed): \(start)")
         }
     }
@@ -273,29 +273,29 @@ struct VideoRenderTests {
         }
     }
 
-    @Test func `a video whose codec the file cannot hold is encoded, also if only its sound changes`() throws {
+    @Test func `a video whose codec the file cannot contain is encoded, also if only its audio changes`() throws {
         let path = folder.file("v.webm")
         try FFmpegVideos.make(path, ["-c:v", "libvpx", "-b:v", "2M", "-deadline", "realtime", "-c:a", "libopus"])
         let edits: [[(AdjustmentKind, JSONObject)]] = [[], [(.volume, ["value": 0.5])]]
         for edit in edits {
-            let made = try render(path, try list(edit))
-            #expect(try packets(made).contains(",a,"))
-            let distance = psnr(try frame(made).pixels, try frame(path).pixels)
+            let rendered = try render(path, try list(edit))
+            #expect(try packets(rendered).contains(",a,"))
+            let distance = psnr(try frame(rendered).pixels, try frame(path).pixels)
             #expect(distance > 34, "\(edit): \(distance) dB")
         }
     }
 
-    @Test func `a part may begin among the frames that are shown before a key frame`() throws {
+    @Test func `a part may begin among the frames that are displayed before a key frame`() throws {
         let path = folder.file("open.mp4")
         let groups = "log-level=none:open-gop=1:keyint=12:min-keyint=12:bframes=3:b-adapt=0:scenecut=0"
         let hevc = ["-c:v", "libx265", "-x265-params", groups, "-tag:v", "hvc1", "-pix_fmt", "yuv420p"]
         try FFmpegVideos.make(path, audio: false, hevc)
-        let made = try render(path, try list([(.timeRange, ["start": 0.36, "end": 0.8])]))
-        let json = try JSON(parsing: Array(try FFmpegVideos.probe(made).utf8))
+        let rendered = try render(path, try list([(.timeRange, ["start": 0.36, "end": 0.8])]))
+        let json = try JSON(parsing: Array(try FFmpegVideos.probe(rendered).utf8))
         #expect(json["streams"]?.arrayValue?.first?["nb_frames"]?.stringValue == "11")
     }
 
-    @Test func `sound whose format changes is heard to its end`() throws {
+    @Test func `audio whose format changes is encoded to its end`() throws {
         let encoding = ["-c:v", "mpeg2video", "-q:v", "3", "-c:a", "mp2"]
         try FFmpegVideos.make(folder.file("a.ts"), seconds: 2, encoding + ["-ac", "2"])
         let later = ["-ac", "1", "-output_ts_offset", "2"]
@@ -304,18 +304,18 @@ struct VideoRenderTests {
         let path = folder.file("both.ts")
         try (parts[0] + parts[1]).write(to: URL(fileURLWithPath: path))
         let crop: JSONObject = ["x": 0, "y": 0, "width": 0.5, "height": 0.5]
-        let made = try render(path, try list([(.volume, ["value": 0.5]), (.crop, crop)]))
-        let json = try JSON(parsing: Array(try FFmpegVideos.probe(made).utf8))
-        let sound = json["streams"]?.arrayValue?.first { $0["codec_type"]?.stringValue == "audio" }
-        let duration = Double(sound?["duration"]?.stringValue ?? "") ?? 0
+        let rendered = try render(path, try list([(.volume, ["value": 0.5]), (.crop, crop)]))
+        let json = try JSON(parsing: Array(try FFmpegVideos.probe(rendered).utf8))
+        let audio = json["streams"]?.arrayValue?.first { $0["codec_type"]?.stringValue == "audio" }
+        let duration = Double(audio?["duration"]?.stringValue ?? "") ?? 0
         #expect(abs(duration - 4) < 0.3, "\(duration)")
     }
 
-    @Test func `operations that videos do not have are refused by name`() throws {
+    @Test func `operations that videos do not have are refused`() throws {
         let path = try makeVideo()
         for kind in AdjustmentKind.all where ![.geometry, .colour, .overlay, .video].contains(kind.stage) {
             var members: JSONObject = [:]
-            if let first = kind.parameters.first(where: { !$0.isShape }), try Adjustment(kind).isNeutral {
+            if let first = kind.parameters.first(where: { !$0.isModifier }), try Adjustment(kind).isNeutral {
                 members[first.name] = 0.5
             }
             guard let operation = try? Adjustment(kind, members), !operation.isNeutral else { continue }

@@ -11,14 +11,14 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct AccessTableTests {
-    /// A catalog that answers with the permission set in it.
+    /// A catalog that replies with the permission that the test has set.
     private final class FakeCatalog: Sendable {
         let permission = Mutex<Permission?>(Permission(.readWrite))
         let key = Mutex<String?>(nil)
-        let asked = Mutex(0)
+        let requestCount = Mutex(0)
 
         func ask(_ identity: String) throws(RPCError) -> GrantStatus.Result {
-            asked.withLock { $0 += 1 }
+            requestCount.withLock { $0 += 1 }
             guard let permission = permission.withLock({ $0 }) else {
                 throw ErrorCode.unavailable.error("away")
             }
@@ -36,7 +36,8 @@ struct AccessTableTests {
         ChangeToken(library: String(repeating: "a", count: 32), sequence: sequence)
     }
 
-    @Test func `the owner is known by the connection, others are asked about once while changes arrive`() async throws {
+    @Test
+    func `the owner is known by the connection, and others are looked up once while changes arrive`() async throws {
         let catalog = FakeCatalog()
         let table = Self.table(catalog)
         #expect(AccessTable.local("uid:7", ownUID: 7)?.role == .host)
@@ -45,14 +46,14 @@ struct AccessTableTests {
         #expect(try await table.permission(of: "uid:0", nil).role == .host)
         // Changes do not arrive yet: no permission is cached.
         for _ in 0..<2 { #expect(try await table.permission(of: "key:a", nil).role == .readWrite) }
-        #expect(catalog.asked.withLock { $0 } == 2)
+        #expect(catalog.requestCount.withLock { $0 } == 2)
         table.confirm()
         for _ in 0..<3 { #expect(try await table.permission(of: "key:a", nil).role == .readWrite) }
-        #expect(catalog.asked.withLock { $0 } == 3)
+        #expect(catalog.requestCount.withLock { $0 } == 3)
         #expect(table.cachedPermission(of: "key:a") === table.cachedPermission(of: "key:a"))
     }
 
-    @Test func `without an answer an unknown identity is refused, and a known one after changes were lost`()
+    @Test func `without an answer an unknown identity is refused, and so is a known one after changes were lost`()
         async throws
     {
         let catalog = FakeCatalog()
@@ -86,7 +87,7 @@ struct AccessTableTests {
         #expect(try await table.permission(of: "key:a", new).role == .undecided)
     }
 
-    @Test func `the access of another key of the same name, which the catalog lists, is not that of this key`()
+    @Test func `a key does not have the access of another key of the same name that the catalog lists`()
         async throws
     {
         let catalog = FakeCatalog()
@@ -131,13 +132,13 @@ struct AccessTableTests {
         let reviewed = Mutex(0)
         table.onChange { _ in reviewed.withLock { $0 += 1 } }
         _ = try await table.permission(of: "key:a", nil)
-        table.changed("key:a", to: Permission(.addOnly))
+        table.setPermission(of: "key:a", to: Permission(.addOnly))
         #expect(reviewed.withLock { $0 } == 1)
         #expect(table.mayKeep("key:a", for: .add) && !table.mayKeep("key:a"))
-        table.changed("key:a", to: Permission(.addOnly, consent: .always))
+        table.setPermission(of: "key:a", to: Permission(.addOnly, consent: .always))
         #expect(reviewed.withLock { $0 } == 1)
         #expect(Permission(byte: table.cachedPermission(of: "key:a").value).consent == .always)
-        table.changed("key:a", to: Permission(.denied))
+        table.setPermission(of: "key:a", to: Permission(.denied))
         #expect(reviewed.withLock { $0 } == 2 && !table.mayKeep("key:a", for: .add))
     }
 
@@ -164,7 +165,7 @@ struct AccessTableTests {
         #expect(Permission(byte: table.cachedPermission(of: "key:a").value).role == .denied)
     }
 
-    @Test func `a changed grant is looked up, and counts alone if the catalog does not answer`() async throws {
+    @Test func `a changed grant is looked up, and is used alone if the catalog does not answer`() async throws {
         let catalog = FakeCatalog()
         let table = Self.table(catalog)
         table.confirm()
@@ -233,13 +234,13 @@ struct AccessTableTests {
         let table = Self.table(catalog)
         let reviewed = Mutex<[Set<String>]>([])
         table.onChange { identities in reviewed.withLock { $0.append(identities) } }
-        // As after a start, and after the catalog was unreachable: no permission is cached, and lookups have the same
-        // result.
+        // This happens after a start, and after the catalog was unreachable: no permission is cached, and lookups have
+        // the same result.
         _ = try await table.permission(of: "key:a", nil)
-        table.changed("key:a", to: Permission(.limited))
+        table.setPermission(of: "key:a", to: Permission(.limited))
         table.forget()
         _ = try await table.permission(of: "key:a", nil)
-        table.changed("key:a", to: Permission(.limited))
+        table.setPermission(of: "key:a", to: Permission(.limited))
         #expect(reviewed.withLock { $0 } == [])
         table.forget()
         catalog.permission.withLock { $0 = Permission(.readWrite) }
@@ -257,7 +258,8 @@ struct AccessTableTests {
         #expect(refused?.members.count == 1001)
     }
 
-    @Test func `a key file states access, a file of an earlier version readWrite, and an unknown text nothing`() throws
+    @Test
+    func `a key file states access, a file of an earlier version states readWrite, and unknown texts state ask`() throws
     {
         let folder = try TestSupport.TemporaryFolder("statements")
         let keys = KeyFolder(path: folder.file("keys"))

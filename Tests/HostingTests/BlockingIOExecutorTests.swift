@@ -8,7 +8,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Fairness and limits of blocking disk work.
+/// Tests of the fairness and the limits of blocking disk work.
 @Suite(.timeLimit(.minutes(1)))
 struct BlockingIOExecutorTests {
     /// Blocks threads until it is opened.
@@ -41,7 +41,7 @@ struct BlockingIOExecutorTests {
         #expect(queue.popFirst() == 1)
     }
 
-    @Test func `elements that are outdated are skipped or removed, and the turns stay`() {
+    @Test func `outdated elements are skipped or removed, and the sources keep their turns`() {
         var queue = FairQueue<String, Int>()
         for number in [1, 2, 3] { queue.append(number, from: "a") }
         for number in [11, 12] { queue.append(number, from: "b") }
@@ -128,7 +128,7 @@ struct BlockingIOExecutorTests {
         }
     }
 
-    @Test func `a source with all places of a lane does not exclude another one`() async throws {
+    @Test func `a source that has filled a lane does not exclude another source`() async throws {
         let blockingIO = BlockingIOExecutor(limit: 16)
         let barrier = Barrier()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -145,7 +145,7 @@ struct BlockingIOExecutorTests {
             let own = await #expect(throws: RPCError.self) {
                 try await blockingIO.run(.long, for: .identity("one")) {}
             }
-            #expect(own?.errorCode == .busy, "it has one place for each sixteen of the limit")
+            #expect(own?.errorCode == .busy, "a source may have one job for each sixteen of the limit")
             barrier.open(17)
             try await group.waitForAll()
         }
@@ -174,7 +174,7 @@ struct BlockingIOExecutorTests {
         #expect(try store.open(digest).read(offset: 9 << 20, count: 3) == Array(bytes[(9 << 20)..<((9 << 20) + 3)]))
     }
 
-    @Test func `a cancelled copy ends at the next step and leaves nothing`() async throws {
+    @Test func `a cancelled copy ends at the next step and leaves no file`() async throws {
         let folder = try TestSupport.TemporaryFolder("blocking-io")
         let store = try ResourceStore(root: folder.file("store"))
         let file = try DurableFile.open(folder.write([UInt8](repeating: 1, count: 40 << 20), to: "a"))

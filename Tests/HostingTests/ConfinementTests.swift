@@ -5,7 +5,7 @@ import Testing
 
 @testable import Hosting
 
-/// The operations that a confined worker is denied, tried in an unconfined process, where each must succeed.
+/// Tests of the operations that a confined worker is denied, in an unconfined process, where each must succeed.
 @Suite(.timeLimit(.minutes(1)))
 struct ConfinementTests {
     @Test func `operations denied to a confined worker succeed in an unconfined process`() {

@@ -3,7 +3,7 @@ import Hosting
 import TestSupport
 import Testing
 
-/// Permits are limited, go round the sources, and are not lost when a waiting task is cancelled.
+/// Tests that permits are limited, are given to the sources in turn, and are not lost when a waiting task is cancelled.
 @Suite(.timeLimit(.minutes(1)))
 struct FairSemaphoreTests {
     @Test func `a source with much work does not delay another one`() async {
@@ -26,7 +26,7 @@ struct FairSemaphoreTests {
                 }
                 await waiting.wait { $0 == number + 1 }
             }
-            // The tasks have started; they enter the queue a moment later.
+            // The tasks have started; they enter the queue shortly afterwards.
             while semaphore.waitingCount < 4, !Task.isCancelled { await Task.yield() }
             gate.fulfill(())
         }
@@ -79,7 +79,7 @@ struct FairSemaphoreTests {
         while semaphore.waitingCount < 3, !Task.isCancelled { await Task.yield() }
         waiting[2].cancel()
         #expect(await waiting[2].value == nil)
-        #expect(semaphore.waitingCount == 2, "the permit is still taken, and nobody's turn has come")
+        #expect(semaphore.waitingCount == 2, "the permit is still in use, and no other task has got it")
         waiting[0].cancel()
         #expect(await waiting[0].value == nil)
         #expect(semaphore.waitingCount == 1)
@@ -108,6 +108,6 @@ struct FairSemaphoreTests {
         gate.fulfill(())
         #expect(await holder.value == 0)
         #expect(await next.value == 2)
-        #expect(await semaphore.withPermit(for: 3) { 3 } == 3, "the permit came back")
+        #expect(await semaphore.withPermit(for: 3) { 3 } == 3, "the permit was returned")
     }
 }

@@ -11,8 +11,8 @@ final class TemporaryFolder: Sendable {
 
     init() {
         var template = Array("/tmp/safelight-hosting-XXXXXX".utf8CString)
-        let made = mkdtemp(&template) != nil
-        precondition(made, "no temporary folder")
+        let isCreated = mkdtemp(&template) != nil
+        precondition(isCreated, "no temporary folder")
         path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
@@ -73,7 +73,7 @@ final class LogLines: Sendable {
     }
 }
 
-/// A worker in thirty lines of Python, which can be made to misbehave.
+/// A worker in Python, which misbehaves if its job says so.
 let pythonWorker = """
     import array, json, os, resource, signal, socket, struct, sys, time
     s = socket.socket(fileno=0)
@@ -124,7 +124,7 @@ let pythonWorker = """
             if first: time.sleep(params['seconds'])
             send({'result': {}})
         elif method == 'chatter':
-            # Faster than they can be read.
+            # Sends phases faster than they can be read.
             phase = b'{"phase":"working"}'
             while True: s.sendall((struct.pack('>I', len(phase)) + phase) * 1000)
         elif method == 'smuggle':
@@ -217,7 +217,7 @@ func failure(of job: WorkerJob, in pool: WorkerPool, wallSeconds: Int? = nil) as
     }
 }
 
-/// Returns whether a process runs; one that has ended and was not waited for does not.
+/// Returns true if a process runs; false for a zombie, which has ended.
 func isAlive(_ pid: Int64) -> Bool {
     let file = open("/proc/\(pid)/stat", O_RDONLY)
     guard file >= 0 else { return false }

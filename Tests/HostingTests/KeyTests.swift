@@ -59,7 +59,7 @@ struct KeyTests {
         withExtendedLifetime(folder) {}
     }
 
-    @Test func `a client whose keys exist gets no others`() throws {
+    @Test func `a client whose keys exist gets no other keys`() throws {
         let (folder, keys) = try makeKeyFolder()
         _ = try keys.makeServer()
         let output = keys.defaultOutput(of: "ann")
@@ -87,7 +87,7 @@ struct KeyTests {
         #expect(try keys.keys() == [ListedKey(name: "ann", publicKey: certificate.publicKey, lists: lists)])
         #expect(try KeyFile.read(secret, isSecret: true).pair?.publicKey == certificate.publicKey)
         #expect(access(secret + ".new", F_OK) != 0)
-        // It is completed with other lists than those with which it began.
+        // The creation is completed with other lists than those with which it began.
         #expect(rename(secret, secret + ".new") == 0)
         #expect(try keys.create("ann", lists: [.requests], output: output).publicKey == certificate.publicKey)
         #expect(try keys.keys().map(\.lists) == [[.requests]])
@@ -97,22 +97,22 @@ struct KeyTests {
     @Test func `key lists are read again as soon as they change`() throws {
         let (folder, keys) = try makeKeyFolder()
         _ = try keys.makeServer()
-        let register = KeyRegistry(folder: keys, logger: Self.logger)
+        let registry = KeyRegistry(folder: keys, logger: Self.logger)
         let ann = try keys.create("ann", lists: [.requests], output: keys.defaultOutput(of: "ann"))
         for _ in 0..<20 {
-            #expect(register.name(of: ann.publicKey.text, on: .requests) == "ann")
-            #expect(register.name(of: ann.publicKey.text, on: .feed) == nil)
+            #expect(registry.name(of: ann.publicKey.text, on: .requests) == "ann")
+            #expect(registry.name(of: ann.publicKey.text, on: .feed) == nil)
             try keys.revoke("ann")
-            #expect(register.name(of: ann.publicKey.text, on: .requests) == nil)
+            #expect(registry.name(of: ann.publicKey.text, on: .requests) == nil)
             try keys.admit(ann, as: "ann", to: [.requests])
         }
-        #expect(!register.isSame("ann", on: .services, and: .requests))
+        #expect(!registry.isSame("ann", on: .services, and: .requests))
         try keys.admit(ann, as: "ann", to: [.services])
-        #expect(register.isSame("ann", on: .services, and: .requests))
-        #expect(!register.isSame("bob", on: .services, and: .requests))
+        #expect(registry.isSame("ann", on: .services, and: .requests))
+        #expect(!registry.isSame("bob", on: .services, and: .requests))
         // All keys of a list that other users may write are refused.
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: keys.folder(of: .requests))
-        #expect(register.name(of: ann.publicKey.text, on: .requests) == nil)
+        #expect(registry.name(of: ann.publicKey.text, on: .requests) == nil)
         withExtendedLifetime(folder) {}
     }
 
@@ -156,7 +156,7 @@ struct KeyTests {
 
     @Test func `certificates of pyzmq and czmq are parsed, and errors of invalid ones name the problem`() throws {
         let pair = try CurveKeyPair.generate()
-        let (open, secret) = (pair.publicKey.text, pair.secretKey.text)
+        let (publicText, secret) = (pair.publicKey.text, pair.secretKey.text)
         let python = """
             #   ****  Generated on 2026-01-01 10:00:00 by pyzmq  ****
             #   ZeroMQ CURVE **Secret** Certificate
@@ -165,7 +165,7 @@ struct KeyTests {
             metadata
                 email = "a=b#c"
             curve
-                public-key = "\(open)"
+                public-key = "\(publicText)"
                 secret-key = "\(secret)"
             """
         let certificate = try Certificate(text: python, path: "x")
@@ -173,14 +173,14 @@ struct KeyTests {
         #expect(certificate.metadata.map(\.value) == ["a=b#c"])
         #expect(try Certificate(text: certificate.text, path: "x") == certificate)
         #expect(try Certificate(text: certificate.publicPart.text, path: "x") == certificate.publicPart)
-        let foreignText = "curve\r\n\tpublic-key = '\(open)'\r\n"
+        let foreignText = "curve\r\n\tpublic-key = '\(publicText)'\r\n"
         #expect(try Certificate(text: foreignText, path: "x").publicKey == pair.publicKey)
         let other = try CurveKeyPair.generate().secretKey.text
         for text in [
-            "", "curve\n", "metadata\n  public-key = \"\(open)\"", "curve\n  public-key = \"\(open)",
+            "", "curve\n", "metadata\n  public-key = \"\(publicText)\"", "curve\n  public-key = \"\(publicText)",
             "curve\n  public-key = \"short\"",
-            "curve\n  public-key = \"\(open)\"\n  secret-key = \"\(other)\"",
-            "curve\n  public-key = \"\(open)\"\n  public-key = \"\(open)\"",
+            "curve\n  public-key = \"\(publicText)\"\n  secret-key = \"\(other)\"",
+            "curve\n  public-key = \"\(publicText)\"\n  public-key = \"\(publicText)\"",
         ] {
             #expect(throws: KeyError.self) { try Certificate(text: text, path: "x") }
         }

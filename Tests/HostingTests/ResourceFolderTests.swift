@@ -6,7 +6,7 @@ import Storage
 import TestSupport
 import Testing
 
-/// Access to the files of a library whose folder is moved, replaced, or refers to files elsewhere.
+/// Tests of access to the files of a library whose folder is moved, replaced, or refers to files elsewhere.
 @Suite(.timeLimit(.minutes(1)))
 struct ResourceFolderTests {
     let folder: TestSupport.TemporaryFolder
@@ -36,7 +36,7 @@ struct ResourceFolderTests {
         #expect(try resources.open(stored.digest.text).readAll(limit: 10) == [1, 2, 3])
     }
 
-    @Test func `a referenced file that is gone is named by its path`() throws {
+    @Test func `the error for a missing referenced file names its path`() throws {
         let store = try ResourceStore(root: path)
         let photo = try folder.write([1, 2, 3], to: "photo.jpg")
         let file = try PathAllowlist(roots: [folder.path]).open(photo)

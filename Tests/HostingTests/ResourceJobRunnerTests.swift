@@ -7,18 +7,18 @@ import Testing
 
 @testable import Hosting
 
-/// Jobs on stored bytes, and reports of bytes that crash or hang workers (fault F4).
+/// Tests of jobs on stored bytes, and of reports of bytes that crash or hang workers.
 @Suite(.timeLimit(.minutes(5)))
 struct ResourceJobRunnerTests {
     private final class FaultRecorder: Sendable {
-        private let lines = Mutex<[ResourceJobRunner.WorkerFault]>([])
-        var all: [ResourceJobRunner.WorkerFault] { lines.withLock { $0 } }
-        func write(_ fault: ResourceJobRunner.WorkerFault) { lines.withLock { $0.append(fault) } }
+        private let faults = Mutex<[ResourceJobRunner.WorkerFault]>([])
+        var all: [ResourceJobRunner.WorkerFault] { faults.withLock { $0 } }
+        func record(_ fault: ResourceJobRunner.WorkerFault) { faults.withLock { $0.append(fault) } }
     }
 
-    private func failure(of job: WorkerJob, by work: ResourceJobRunner) async -> WorkerFailure? {
+    private func failure(of job: WorkerJob, by runner: ResourceJobRunner) async -> WorkerFailure? {
         do throws(WorkerFailure) {
-            _ = try await work.run(job, over: "d")
+            _ = try await runner.run(job, over: "d")
             return nil
         } catch {
             return error
@@ -31,16 +31,16 @@ struct ResourceJobRunnerTests {
     }
 
     @Test func `a job whose worker is killed is run once more by another worker`() async throws {
-        let book = FaultRecorder()
+        let recorder = FaultRecorder()
         let folder = TemporaryFolder()
         let started = "\(folder.path)/started"
         try await PythonPool(count: 2).run { pool in
-            let work = ResourceJobRunner(pool) { book.write($0) }
+            let runner = ResourceJobRunner(pool) { recorder.record($0) }
             try await withThrowingTaskGroup { group in
                 let job = WorkerJob(method: "sleep", params: ["seconds": 60, "started": .string(started)])
-                group.addTask { try await work.run(job, over: "d") }
-                // A slot is busy a moment before its worker has the job, and a job that never arrived is no crash.
-                try await until(pool) { _ in access(started, F_OK) == 0 }
+                group.addTask { try await runner.run(job, over: "d") }
+                // A slot is busy before its worker has the job, and the end of a worker without its job is no crash.
+                try await waitUntil(pool) { _ in access(started, F_OK) == 0 }
                 let busy = try #require(process(ofJob: started))
                 let pids = pool.metrics()["pids"]?.arrayValue?.compactMap(\.intValue) ?? []
                 let idle = try #require(pids.first { $0 != busy })
@@ -55,36 +55,36 @@ struct ResourceJobRunnerTests {
             #expect(pool.metrics()["completed"] == 1)
             #expect(pool.metrics()["crashed"] == 1)
         }
-        #expect(book.all.isEmpty)
+        #expect(recorder.all.isEmpty)
     }
 
     @Test func `bytes that end two workers are reported and not tried again`() async throws {
-        let book = FaultRecorder()
+        let recorder = FaultRecorder()
         try await PythonPool().run { pool in
-            let work = ResourceJobRunner(pool) { book.write($0) }
+            let runner = ResourceJobRunner(pool) { recorder.record($0) }
             let crash = WorkerJob(method: "crash", params: ["signal": "SIGSEGV"])
-            #expect(await failure(of: crash, by: work) == .crashed(signal: SIGSEGV))
+            #expect(await failure(of: crash, by: runner) == .crashed(signal: SIGSEGV))
             #expect(pool.metrics()["crashed"] == 2)
-            #expect(await failure(of: WorkerJob(method: "echo"), by: work) == nil)
+            #expect(await failure(of: WorkerJob(method: "echo"), by: runner) == nil)
         }
-        #expect(book.all == [.init(digest: "d", failure: .crashed(signal: SIGSEGV), failures: 2)])
+        #expect(recorder.all == [.init(digest: "d", failure: .crashed(signal: SIGSEGV), failures: 2)])
     }
 
     @Test func `bytes that hang a worker are reported at once, and job errors are not reported`() async throws {
-        let book = FaultRecorder()
+        let recorder = FaultRecorder()
         var limits = WorkerLimits()
         limits.cpuSeconds = 1
         limits.resultBytes = 1000
         try await PythonPool(limits: limits).run { pool in
-            let work = ResourceJobRunner(pool) { book.write($0) }
+            let runner = ResourceJobRunner(pool) { recorder.record($0) }
             let hang = WorkerJob(method: "spin")
-            #expect(await failure(of: hang, by: work) == .timedOut(seconds: 1))
+            #expect(await failure(of: hang, by: runner) == .timedOut(seconds: 1))
             #expect(pool.metrics()["timedOut"] == 1)
-            #expect(await failure(of: WorkerJob(method: "refuse"), by: work)?.name == "unsupported_format")
+            #expect(await failure(of: WorkerJob(method: "refuse"), by: runner)?.name == "unsupported_format")
             let lots = WorkerJob(method: "lots", params: ["bytes": 1001])
-            #expect(await failure(of: lots, by: work) == .resultTooLarge(limit: 1000))
+            #expect(await failure(of: lots, by: runner) == .resultTooLarge(limit: 1000))
         }
-        #expect(book.all == [.init(digest: "d", failure: .timedOut(seconds: 1), failures: 1)])
+        #expect(recorder.all == [.init(digest: "d", failure: .timedOut(seconds: 1), failures: 1)])
     }
 
     @Test(
@@ -108,34 +108,34 @@ struct ResourceJobRunnerTests {
         params: JSON,
         expected: WorkerFailure
     ) async throws {
-        let book = FaultRecorder()
+        let recorder = FaultRecorder()
         var limits = WorkerLimits()
         limits.cpuSeconds = 1
-        // Longer than one second of CPU time takes on a busy machine, except for jobs that use none.
+        // A second of CPU time may take long on a busy machine; the job `sleep` uses no CPU time.
         limits.wallSeconds = method == "sleep" ? 4 : 60
         try await PythonPool(limits: limits).run { pool in
-            let work = ResourceJobRunner(pool) { book.write($0) }
-            #expect(await failure(of: WorkerJob(method: method, params: params), by: work) == expected)
-            // Another request on the same bytes.
-            #expect(await failure(of: WorkerJob(method: "echo"), by: work) == nil)
+            let runner = ResourceJobRunner(pool) { recorder.record($0) }
+            #expect(await failure(of: WorkerJob(method: method, params: params), by: runner) == expected)
+            // The next job on the same bytes is accepted.
+            #expect(await failure(of: WorkerJob(method: "echo"), by: runner) == nil)
         }
-        #expect(book.all.isEmpty)
+        #expect(recorder.all.isEmpty)
     }
 
     @Test func `of two failures only the one while reading is attributed to the bytes`() async throws {
-        let book = FaultRecorder()
+        let recorder = FaultRecorder()
         let folder = TemporaryFolder()
         try await PythonPool().run { pool in
-            let work = ResourceJobRunner(pool) { book.write($0) }
+            let runner = ResourceJobRunner(pool) { recorder.record($0) }
             let job = WorkerJob(method: "die", params: ["path": .string(folder.path + "/once")])
-            #expect(await failure(of: job, by: work) == .crashed(signal: SIGSEGV))
+            #expect(await failure(of: job, by: runner) == .crashed(signal: SIGSEGV))
         }
-        #expect(book.all.map(\.failures) == [1])
+        #expect(recorder.all.map(\.failures) == [1])
     }
 
     @Test func `worker limits are set by flag or variable and validated`() throws {
         let plain = try WorkerOptions.parse([])
-        #expect(try plain.resolve(WorkerLimits()) { _ in nil }.wallSeconds == WorkerOptions.usualSeconds)
+        #expect(try plain.resolve(WorkerLimits()) { _ in nil }.wallSeconds == WorkerOptions.defaultSeconds)
         let set = try plain.resolve(WorkerLimits()) {
             ["SAFELIGHT_JOB_SECONDS": "3", "SAFELIGHT_WORKER_MEMORY_MIB": "512"][$0]
         }

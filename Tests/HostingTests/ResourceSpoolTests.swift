@@ -8,7 +8,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The copies of a library's files on another machine than the catalog.
+/// Tests of the copies of a library's files on another machine than the catalog.
 @Suite(.timeLimit(.minutes(1)))
 struct ResourceSpoolTests {
     let folder: TestSupport.TemporaryFolder
@@ -30,7 +30,7 @@ struct ResourceSpoolTests {
         return Set(all.filter { $0 != "lock" && !FileManager.default.isDirectory(folder.file("originals/\($0)")) })
     }
 
-    @Test func `a file is copied once for all that ask for it, and read as it was`() async throws {
+    @Test func `a file is copied once for all its requests, and its bytes are unchanged`() async throws {
         let spool = try spool()
         let (bytes, digest) = Self.bytes(100_000, 7)
         let (started, calls) = (Promise<Void>(), AwaitableValue(0))
@@ -54,7 +54,7 @@ struct ResourceSpoolTests {
         #expect(spool.metrics["bytes"] == 100_000)
     }
 
-    @Test func `a folder that was deleted is made again`() async throws {
+    @Test func `a folder that was deleted is created again`() async throws {
         let spool = try spool()
         let (bytes, digest) = Self.bytes(1000, 3)
         for _ in 0..<2 {
@@ -87,7 +87,7 @@ struct ResourceSpoolTests {
         #expect(resources.isLocal(slow.digest) && resources.isLocal(other.digest))
     }
 
-    @Test func `a copy that a worker finds damaged is removed if it is, and copied again for the next request`()
+    @Test func `a copy that a worker reports is removed if it is damaged, and copied again for the next request`()
         async throws
     {
         let spool = try spool()
@@ -109,7 +109,7 @@ struct ResourceSpoolTests {
         #expect(files.count == 1 && spool.metrics["bytes"] == 1000)
     }
 
-    @Test func `other bytes are refused by name and leave no file, and so do failures`() async throws {
+    @Test func `a transfer that fails, or that has other bytes than the digest, leaves no file`() async throws {
         let spool = try spool()
         let digest = Self.bytes(10, 1).digest
         let wrong = await #expect(throws: RPCError.self) {
@@ -128,7 +128,7 @@ struct ResourceSpoolTests {
         #expect(files.count == 1)
     }
 
-    @Test func `a transfer ends when nobody waits for it any more, and only then`() async throws {
+    @Test func `a transfer is cancelled when no request waits for it any more`() async throws {
         let spool = try spool()
         let (bytes, digest) = Self.bytes(1000, 3)
         let (started, ended, go) = (AwaitableValue(0), AwaitableValue(0), Promise<Void>())
@@ -153,15 +153,15 @@ struct ResourceSpoolTests {
         await ended.wait { $0 == 1 }
         let error = await #expect(throws: RPCError.self) { try await first.value }
         #expect(error?.name == "user_cancelled")
-        // The request is answered before the transfer has removed what it wrote.
+        // The request is answered before the transfer has removed its file.
         while !files.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
         try await spool.require(digest) { sink throws(RPCError) in try await sink(bytes) }
         #expect(files.count == 1)
     }
 
-    @Test func `the oldest files are removed above the budget, and those of a kill at the next start`() async throws {
+    @Test func `the oldest files are removed above the budget, and incomplete files at the next start`() async throws {
         let now = AwaitableValue<Int64>(0)
-        let make = { [folder] in
+        let makeSpool = { [folder] in
             try ResourceSpool(
                 folder: folder.file("originals"),
                 maxBytes: 100_000,
@@ -169,19 +169,19 @@ struct ResourceSpoolTests {
                 clock: MonotonicClock { now.withLock { $0 } }
             )
         }
-        var spool: ResourceSpool? = try make()
+        var spool: ResourceSpool? = try makeSpool()
         for value in 0..<6 {
             now.withLock { $0 += 11_000_000 }
             let (bytes, digest) = Self.bytes(30_000, UInt8(value))
             try await spool?.require(digest) { sink throws(RPCError) in try await sink(bytes) }
         }
         let bytes = spool?.metrics["bytes"]
-        #expect(throws: StorageError.self, "one process at a time") { try make() }
+        #expect(throws: StorageError.self, "one process at a time") { try makeSpool() }
         spool = nil
         #expect(files.count <= 3)
-        #expect(files.contains { $0.hasSuffix(Self.bytes(30_000, 5).digest) }, "the newest")
+        #expect(files.contains { $0.hasSuffix(Self.bytes(30_000, 5).digest) }, "the newest file is kept")
         try folder.write([1, 2, 3], to: "originals/.incoming/1")
-        let again = try make()
+        let again = try makeSpool()
         #expect(!files.contains(".incoming/1"))
         #expect(again.metrics["bytes"] == bytes)
     }

@@ -58,7 +58,10 @@ struct EndpointTests {
         let texts = ["tcp://10.0.0.1:5572", "tcp://10.0.0.2:5572", "ipc:///r,s/t,u.sock"]
         let options = try EndpointOptions.parse(["--run", "/r", "--thumbnailer", texts.joined(separator: ",")])
         let endpoints = try options.resolve { $0 == "SAFELIGHT_EDITS" ? "ipc:///a.sock,ipc:///b.sock" : nil }
-        #expect(endpoints.all(.thumbnailer).map(\.description) == texts, "a comma without an address is of the path")
+        #expect(
+            endpoints.all(.thumbnailer).map(\.description) == texts,
+            "a comma without an address after it is part of the path"
+        )
         #expect(endpoints[.thumbnailer].description == texts[0])
         #expect(endpoints.all(.edits).map(\.description) == ["ipc:///a.sock", "ipc:///b.sock"])
         #expect(endpoints.all(.editor).map(\.description) == ["ipc:///r/editor.sock"])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Hosting
 
-/// `--check` prints the same members in the same order for every service, and settings come from flag or variable.
+/// Tests that `--check` prints the same members in the same order for every service, and of the sources of settings.
 @Suite(.timeLimit(.minutes(1)))
 struct ServiceSettingsTests {
     private let address: EndpointAddress
@@ -37,7 +37,7 @@ struct ServiceSettingsTests {
         #expect(try settings.json(confinement: "seccomp", serviceBytes: 8).prettyText == expected.prettyText)
     }
 
-    @Test func `what a service does not have is null`() throws {
+    @Test func `members that a service does not have are null`() throws {
         let settings = ServiceSettings(
             .changeBroker,
             endpoints: [(.broker, address)],
@@ -70,7 +70,7 @@ struct ServiceSettingsTests {
         #expect(endpoints?.objectValue?.count == 5)
     }
 
-    @Test func `limits of memory at which the service would end are warned about`() throws {
+    @Test func `a warning is logged if the limits of memory together exceed that of the service`() throws {
         var traffic = TrafficLimits()
         traffic.serviceBytes = 1152 << 20
         let settings = ServiceSettings(
@@ -104,7 +104,7 @@ struct ServiceSettingsTests {
         #expect(error?.description == "SAFELIGHT_X: many is not a number")
     }
 
-    @Test func `a number outside its range is refused by the name of its source`() throws {
+    @Test func `the error of a number outside its range names its flag or variable`() throws {
         func number(_ flag: Int?, _ variable: String?) throws -> Int? {
             try Environment.number(flag, "--x", "SAFELIGHT_X", in: 1...9) { _ in variable }
         }

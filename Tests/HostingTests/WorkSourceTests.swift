@@ -5,7 +5,7 @@ import Testing
 
 @testable import Hosting
 
-/// The client for which a request is answered, as queues see it.
+/// Tests of the client for which a request is answered, by which queues distribute their turns.
 @Suite(.timeLimit(.minutes(1)))
 struct WorkSourceTests {
     /// Replies with the client for which it works.
@@ -41,10 +41,10 @@ struct WorkSourceTests {
         let context = context("key:a", .readWrite, connection: 1)
         let reply = try await handler.handle(IncomingRequest(id: 1, method: "fetch.assets"), context)
         #expect(reply.result == .string("\(WorkSource.identity("key:a"))"))
-        #expect(WorkSource.current == .service, "outside of a request")
+        #expect(WorkSource.current == .service, "the source outside of a request")
     }
 
-    @Test func `each source has a sixteenth of the places of a queue, and eight at most`() {
-        #expect([2, 16, 100, 256, 4096].map(WorkSource.reservedPlaces) == [0, 1, 6, 8, 8])
+    @Test func `a sixteenth of a queue is reserved for each source, but at most eight entries`() {
+        #expect([2, 16, 100, 256, 4096].map(WorkSource.reservedCount) == [0, 1, 6, 8, 8])
     }
 }

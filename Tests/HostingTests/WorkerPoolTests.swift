@@ -148,9 +148,9 @@ struct WorkerPoolTests {
     @Test func `a full queue refuses jobs at once and accepts them again when it has space`() async throws {
         try await PythonPool(queueLimit: 2).run { pool in
             let running = Task { await failure(of: WorkerJob(method: "sleep", params: ["seconds": 60]), in: pool) }
-            try await until(pool) { $0["busy"] == 1 }
+            try await waitUntil(pool) { $0["busy"] == 1 }
             let waiting = (0..<2).map { _ in Task { await failure(of: WorkerJob(method: "echo"), in: pool) } }
-            try await until(pool) { $0["queued"] == 2 }
+            try await waitUntil(pool) { $0["queued"] == 2 }
             #expect(await failure(of: WorkerJob(method: "echo"), in: pool) == .queueFull(limit: 2))
             running.cancel()
             #expect(await running.value == .cancelled)
@@ -163,7 +163,7 @@ struct WorkerPoolTests {
         try await PythonPool().run { pool in
             let order = try await withThrowingTaskGroup(of: String.self) { group in
                 let first = Task { await failure(of: WorkerJob(method: "sleep", params: ["seconds": 60]), in: pool) }
-                try await until(pool) { $0["busy"] == 1 }
+                try await waitUntil(pool) { $0["busy"] == 1 }
                 for (count, priority) in [WorkerPriority.low, .normal, .high].enumerated() {
                     group.addTask {
                         _ = try await pool.run(
@@ -172,7 +172,7 @@ struct WorkerPoolTests {
                         )
                         return "\(priority)"
                     }
-                    try await until(pool) { $0["queued"] == .int(Int64(count + 1)) }
+                    try await waitUntil(pool) { $0["queued"] == .int(Int64(count + 1)) }
                 }
                 first.cancel()
                 return try await group.reduce(into: []) { $0.append($1) }
@@ -185,7 +185,7 @@ struct WorkerPoolTests {
         try await PythonPool().run { pool in
             let order = try await withThrowingTaskGroup(of: String.self) { group in
                 let first = Task { await failure(of: WorkerJob(method: "sleep", params: ["seconds": 60]), in: pool) }
-                try await until(pool) { $0["busy"] == 1 }
+                try await waitUntil(pool) { $0["busy"] == 1 }
                 for (count, client) in ["many", "many", "many", "one"].enumerated() {
                     group.addTask {
                         try await WorkSource.$current.withValue(.identity(client)) {
@@ -193,7 +193,7 @@ struct WorkerPoolTests {
                         }
                         return client
                     }
-                    try await until(pool) { $0["queued"] == .int(Int64(count + 1)) }
+                    try await waitUntil(pool) { $0["queued"] == .int(Int64(count + 1)) }
                 }
                 first.cancel()
                 return try await group.reduce(into: []) { $0.append($1) }
@@ -205,9 +205,9 @@ struct WorkerPoolTests {
     @Test func `cancelling drops a waiting job and kills a running one`() async throws {
         try await PythonPool().run { pool in
             let running = Task { await failure(of: WorkerJob(method: "sleep", params: ["seconds": 60]), in: pool) }
-            try await until(pool) { $0["busy"] == 1 }
+            try await waitUntil(pool) { $0["busy"] == 1 }
             let waiting = Task { await failure(of: WorkerJob(method: "echo"), in: pool) }
-            try await until(pool) { $0["queued"] == 1 }
+            try await waitUntil(pool) { $0["queued"] == 1 }
             waiting.cancel()
             #expect(await waiting.value == .cancelled)
             #expect(pool.metrics()["queued"] == 0)
@@ -243,24 +243,26 @@ struct WorkerPoolTests {
             let about = try await pool.run(WorkerJob(method: "about")).result
             let pid = try #require(about["pid"]?.intValue)
             kill(pid_t(pid), SIGKILL)
-            try await until(pool) { $0["started"] == 2 }
+            try await waitUntil(pool) { $0["started"] == 2 }
             for _ in 0..<20 { #expect(await failure(of: WorkerJob(method: "echo"), in: pool) == nil) }
             #expect(pool.metrics()["crashed"] == 0)
         }
     }
 
     @Test(arguments: [0, 1])
-    func `workers without jobs end except for those that are kept, and jobs start them again`(kept: Int) async throws {
-        try await PythonPool(count: 3, keptWorkers: kept, idleTime: .milliseconds(50)).run { pool in
+    func `workers without jobs end except for those that are kept, and jobs start them again`(keptCount: Int)
+        async throws
+    {
+        try await PythonPool(count: 3, keptWorkers: keptCount, idleTime: .milliseconds(50)).run { pool in
             for round in 1...3 {
-                // The worker that stays may become ready after the others have ended.
-                try await until(pool) { $0["pids"]?.arrayValue?.count == kept && $0["idle"] == 3 }
-                #expect(pool.metrics()["endedIdle"] == .int(Int64((3 - kept) * round)))
+                // The worker that is kept may become ready after the others have ended.
+                try await waitUntil(pool) { $0["pids"]?.arrayValue?.count == keptCount && $0["idle"] == 3 }
+                #expect(pool.metrics()["endedIdle"] == .int(Int64((3 - keptCount) * round)))
                 let jobs = (0..<3).map { _ in
                     Task { await failure(of: WorkerJob(method: "sleep", params: ["seconds": 60]), in: pool) }
                 }
-                try await until(pool) { $0["busy"] == 3 }
-                // It ends the three workers, and their slots start others.
+                try await waitUntil(pool) { $0["busy"] == 3 }
+                // Cancelling the jobs ends the three workers, and their slots start others.
                 for job in jobs { job.cancel() }
                 for job in jobs { #expect(await job.value == .cancelled) }
             }
@@ -270,12 +272,12 @@ struct WorkerPoolTests {
     @Test func `a job fails with the reason if none of the workers that ended can be started again`() async throws {
         let python = PythonPool(count: 2, keptWorkers: 0, idleTime: .milliseconds(50))
         try await python.run { pool in
-            try await until(pool) { $0["endedIdle"] == 2 }
+            try await waitUntil(pool) { $0["endedIdle"] == 2 }
             python.folder.write("worker.py", "raise SystemExit(3)")
             let echo = WorkerJob(method: "echo")
             #expect(await failure(of: echo, in: pool) == .unavailable("exited with code 3"))
             python.folder.write("worker.py", pythonWorker)
-            try await until(pool) { $0["idle"] != 0 }
+            try await waitUntil(pool) { $0["idle"] != 0 }
             #expect(await failure(of: echo, in: pool) == nil)
         }
     }
@@ -283,9 +285,9 @@ struct WorkerPoolTests {
     @Test func `output of a worker is logged up to a limit with control characters escaped`() async throws {
         let python = PythonPool()
         try await python.run { pool in _ = try await pool.run(WorkerJob(method: "babble")) }
-        let said = python.lines.all.filter { $0.contains("worker output worker") }
-        #expect(!said.isEmpty)
-        #expect(said.joined().utf8.count < 4 * WorkerLogPipe.bytesPerJob)
+        let outputLines = python.lines.all.filter { $0.contains("worker output worker") }
+        #expect(!outputLines.isEmpty)
+        #expect(outputLines.joined().utf8.count < 4 * WorkerLogPipe.bytesPerJob)
         #expect(python.lines.all.allSatisfy { !$0.contains("\u{1b}") })
         #expect(python.lines.all.contains { $0.contains("worker output truncated") })
     }
@@ -298,11 +300,11 @@ struct WorkerPoolTests {
         let pids = python.pool.metrics()["pids"]?.arrayValue?.compactMap(\.intValue) ?? []
         #expect(pids.count == 2)
         let job = Task { await failure(of: WorkerJob(method: "sleep", params: ["seconds": 60]), in: python.pool) }
-        try await until(python.pool) { $0["busy"] == 1 }
+        try await waitUntil(python.pool) { $0["busy"] == 1 }
         await python.pool.stop(graceSeconds: 0)
         #expect(await job.value == .unavailable("the service is stopping"))
         for pid in pids { #expect(kill(pid_t(pid), 0) == -1) }
-        // Its parent has ended; it is dead if it does not exist or is a zombie.
+        // The child's parent has ended; the child is dead if it does not exist or is a zombie.
         while isAlive(child) { try await Task.sleep(for: .milliseconds(5)) }
         #expect(
             await failure(of: WorkerJob(method: "echo"), in: python.pool) == .unavailable("the service is stopping")
@@ -325,9 +327,9 @@ struct WorkerPoolTests {
             let file = open(path + "/pid", O_WRONLY | O_CREAT, 0o600)
             let bytes = Array("\(pid)".utf8)
             _ = write(file, bytes, bytes.count)
-            // During a job, when it does not notice that its socket is closed.
+            // The service is killed during a job, when its worker does not notice that the socket is closed.
             let job = Task { await failure(of: WorkerJob(method: "spin"), in: pool) }
-            try await until(pool) { $0["busy"] == 1 }
+            try await waitUntil(pool) { $0["busy"] == 1 }
             kill(getpid(), SIGKILL)
             _ = await job.value
         }
@@ -341,15 +343,15 @@ struct WorkerPoolTests {
     }
 
     @Test(arguments: ["die-at-start", "die-idle"])
-    func `a worker that fails at start is restarted with backoff, and jobs fail`(how: String) async throws {
-        let python = PythonPool(arguments: [how])
+    func `a worker that fails at start is restarted with backoff, and jobs fail`(argument: String) async throws {
+        let python = PythonPool(arguments: [argument])
         do {
             try await python.pool.start()
             for _ in 0..<3 { #expect(await failure(of: WorkerJob(method: "echo"), in: python.pool) != nil) }
-            try await until(python.pool) { ($0["startFailures"]?.intValue ?? 0) >= 3 }
+            try await waitUntil(python.pool) { ($0["startFailures"]?.intValue ?? 0) >= 3 }
             await python.pool.stop(graceSeconds: 0)
         } catch let error as WorkerFailure {
-            #expect(error == .unavailable(how == "die-idle" ? "exited with code 4" : "exited with code 3"))
+            #expect(error == .unavailable(argument == "die-idle" ? "exited with code 4" : "exited with code 3"))
         }
         // Fewer than one attempt per 100 ms.
         #expect((python.pool.metrics()["startFailures"]?.intValue ?? 0) < 12)
@@ -361,7 +363,7 @@ struct WorkerPoolTests {
         try await python.pool.start(isRequired: false)
         #expect((python.pool.metrics()["startFailures"]?.intValue ?? 0) > 0)
         python.folder.write("worker.py", pythonWorker)
-        try await until(python.pool) { $0["idle"] != 0 }
+        try await waitUntil(python.pool) { $0["idle"] != 0 }
         #expect(await failure(of: WorkerJob(method: "echo"), in: python.pool) == nil)
         await python.pool.stop(graceSeconds: 0)
     }
@@ -423,6 +425,6 @@ struct WorkerPoolTests {
 }
 
 /// Waits until the pool's metrics are as expected, at most until the suite's time limit.
-func until(_ pool: WorkerPool, _ condition: (JSONObject) -> Bool) async throws {
+func waitUntil(_ pool: WorkerPool, _ condition: (JSONObject) -> Bool) async throws {
     while !condition(pool.metrics()) { try await Task.sleep(for: .milliseconds(5)) }
 }

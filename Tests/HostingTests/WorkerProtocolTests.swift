@@ -110,13 +110,13 @@ struct WorkerProtocolTests {
             }
         }
         await onOwnThread {
-            do { try self.talk(to: a, folder) } catch { Issue.record(error) }
+            do { try self.exchangeFrames(with: a, folder) } catch { Issue.record(error) }
             close(a)
         }
         #expect(await loop == .closed)
     }
 
-    private func talk(to a: Int32, _ folder: TemporaryFolder) throws {
+    private func exchangeFrames(with a: Int32, _ folder: TemporaryFolder) throws {
         var reader = WorkerFrame.Reader(limit: 1 << 20)
         var phases: [JSON] = []
         func exchange(_ header: JSON, _ attachments: [[UInt8]] = [], files: [Int32] = []) throws -> WorkerFrame? {
@@ -150,7 +150,7 @@ struct WorkerProtocolTests {
         for file in [file, large] { close(file) }
     }
 
-    @Test func `the user of a socket's peer is known`() {
+    @Test func `the process and user of a socket's peer can be read`() {
         let (a, b) = pair()
         defer { for end in [a, b] { close(end) } }
         var (process, user, group): (Int32, UInt32, UInt32) = (0, 0, 0)
@@ -165,11 +165,11 @@ struct WorkerQueueTests {
     @Test func `jobs are dequeued by priority, then by arrival, and can be removed`() {
         var queue = WorkerQueue<Int>(limit: 300)
         for id in 0..<300 {
-            let isTaken = queue.append(id, id: UInt64(id), priority: WorkerPriority.allCases[id % 3])
-            #expect(isTaken)
+            let wasAppended = queue.append(id, id: UInt64(id), priority: WorkerPriority.allCases[id % 3])
+            #expect(wasAppended)
         }
-        let isTaken = queue.append(300, id: 300, priority: .high)
-        #expect(!isTaken)
+        let wasAppended = queue.append(300, id: 300, priority: .high)
+        #expect(!wasAppended)
         let (removed, again, next) = (queue.remove(3), queue.remove(3), queue.next())
         #expect(removed == 3)
         #expect(again == nil)
@@ -181,19 +181,19 @@ struct WorkerQueueTests {
         #expect(queue.count == 0)
     }
 
-    @Test func `clients take turns, each with its urgent jobs first, and a job that comes back is next`() {
+    @Test func `clients take turns, each with its urgent jobs first, and a requeued job is next`() {
         var queue = WorkerQueue<Int>(limit: 300)
-        var (lastID, areTaken) = (0 as UInt64, true)
+        var (lastID, wereAppended) = (0 as UInt64, true)
         func add(_ job: Int, _ priority: WorkerPriority, _ client: String) {
             lastID += 1
-            areTaken = queue.append(job, id: lastID, priority: priority, from: .identity(client)) && areTaken
+            wereAppended = queue.append(job, id: lastID, priority: priority, from: .identity(client)) && wereAppended
         }
         for job in 0..<3 { add(job, .normal, "many") }
         for job in 3..<6 { add(job, .high, "many") }
         add(10, .low, "one")
         add(11, .normal, "one")
         add(20, .high, "other")
-        #expect(areTaken && queue.count == 9)
+        #expect(wereAppended && queue.count == 9)
         let first = [queue.next(), queue.next(), queue.next()]
         #expect(first == [3, 11, 20])
         queue.requeue(11, id: 100, priority: .normal, from: .identity("one"))

@@ -73,8 +73,8 @@ struct AdjustmentListTests {
         )
         let many = AdjustmentList(operations: Array(repeating: .flip(.horizontal), count: 65))
         #expect(throws: AdjustmentError.self) { try AdjustmentList(json: many.json) }
-        let most = AdjustmentList(operations: Array(repeating: .flip(.horizontal), count: 64))
-        #expect(throws: Never.self) { try AdjustmentList(json: most.json) }
+        let largest = AdjustmentList(operations: Array(repeating: .flip(.horizontal), count: 64))
+        #expect(throws: Never.self) { try AdjustmentList(json: largest.json) }
     }
 
     @Test func `default, neutral value and limits of every member are accepted`() throws {
@@ -101,7 +101,7 @@ struct AdjustmentListTests {
                     }
                 }
             }
-            let deciding = kind.parameters.filter { !$0.isShape }
+            let deciding = kind.parameters.filter { !$0.isModifier }
             guard deciding.allSatisfy({ $0.neutral != nil }) else { continue }
             var object: JSONObject = ["operation": .string(kind.rawValue)]
             for parameter in deciding { object[parameter.name] = parameter.neutral?.json }
@@ -110,7 +110,7 @@ struct AdjustmentListTests {
         #expect(!AdjustmentList(operations: [.flip(.horizontal)]).isNeutral)
     }
 
-    @Test func `contradictory curves, levels and corners are refused by name`() {
+    @Test func `contradictory curves, levels and corners are refused with the name of the member`() {
         let bad: [(String, String)] = [
             (#"{"operation":"curve","master":[[0,0]]}"#, "master"),
             (#"{"operation":"curve","red":[[0,0],[0.5,1.5]]}"#, "red"),
@@ -151,8 +151,8 @@ struct AdjustmentListTests {
 
     @Test func `random lists are decoded from their own JSON text`() throws {
         for seed in UInt64(1)...50 {
-            var numbers = SeededRandom(seed: seed)
-            let list = AdjustmentList.random(count: Int.random(in: 0...64, using: &numbers), using: &numbers)
+            var generator = SeededRandom(seed: seed)
+            let list = AdjustmentList.random(count: Int.random(in: 0...64, using: &generator), using: &generator)
             #expect(try AdjustmentList(json: JSON(parsing: list.json.text)) == list, "seed \(seed)")
         }
     }
@@ -160,16 +160,16 @@ struct AdjustmentListTests {
 
 extension AdjustmentList {
     /// Returns a list of random operations with random allowed values.
-    static func random(count: Int, using numbers: inout SeededRandom) -> AdjustmentList {
+    static func random(count: Int, using generator: inout SeededRandom) -> AdjustmentList {
         var operations: [Adjustment] = []
         while operations.count < count {
-            let kind = AdjustmentKind.all.randomElement(using: &numbers) ?? .exposure
+            let kind = AdjustmentKind.all.randomElement(using: &generator) ?? .exposure
             var members = JSONObject()
-            for parameter in kind.parameters { members[parameter.name] = parameter.random(using: &numbers) }
+            for parameter in kind.parameters { members[parameter.name] = parameter.random(using: &generator) }
             if kind == .crop {
-                for name in ["x", "y"] { members[name] = .double(Double.random(in: 0...0.3, using: &numbers)) }
+                for name in ["x", "y"] { members[name] = .double(Double.random(in: 0...0.3, using: &generator)) }
                 for name in ["width", "height"] {
-                    members[name] = .double(Double.random(in: 0.3...0.7, using: &numbers))
+                    members[name] = .double(Double.random(in: 0.3...0.7, using: &generator))
                 }
             }
             if let operation = try? Adjustment(kind, members) { operations.append(operation) }
@@ -179,18 +179,18 @@ extension AdjustmentList {
 }
 
 extension AdjustmentParameter {
-    fileprivate func random(using numbers: inout SeededRandom) -> JSON {
+    fileprivate func random(using generator: inout SeededRandom) -> JSON {
         switch domain {
-        case .number(let range): .double(Double.random(in: range, using: &numbers))
-        case .whole(let range): JSON(Int.random(in: range, using: &numbers))
-        case .choice(let values): (values.randomElement(using: &numbers) ?? byDefault).json
+        case .number(let range): .double(Double.random(in: range, using: &generator))
+        case .whole(let range): JSON(Int.random(in: range, using: &generator))
+        case .choice(let values): (values.randomElement(using: &generator) ?? defaultValue).json
         case .points:
             .array(
-                (0..<Int.random(in: 2...16, using: &numbers)).map { index in
-                    [.double(Double(index) / 16), .double(Double.random(in: 0...1, using: &numbers))]
+                (0..<Int.random(in: 2...16, using: &generator)).map { index in
+                    [.double(Double(index) / 16), .double(Double.random(in: 0...1, using: &generator))]
                 }
             )
-        case .text: .string("text \(Int.random(in: 0...99, using: &numbers))")
+        case .text: .string("text \(Int.random(in: 0...99, using: &generator))")
         case .colour: "#12ab9f"
         case .picture, .table: .string("")
         }

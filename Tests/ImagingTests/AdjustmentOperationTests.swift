@@ -161,8 +161,8 @@ struct AdjustmentOperationTests {
         Case(.modulate, ["brightness": 0.9, "saturation": 1.4, "hue": -50]) { c in
             let (high, low) = (c.max() ?? 0, c.min() ?? 0)
             let l = (high + low) / 2
-            let room = 1 - abs(2 * l - 1)
-            let s = 1.4 * (room > 0 ? (high - low) / room : 0)
+            let maxChroma = 1 - abs(2 * l - 1)
+            let s = 1.4 * (maxChroma > 0 ? (high - low) / maxChroma : 0)
             let strength = s * (1 - abs(2 * 0.9 * l - 1))
             return pure(hue(c) - 50).map { clip(0.9 * l + strength * ($0 - 0.5)) }
         },
@@ -181,11 +181,11 @@ struct AdjustmentOperationTests {
         let pixels = try TestPixels(image.bytes)
         let expected = whole.mapped { test.formula($0) }
         #expect(pixels.psnr(expected) > 48, "\(pixels.psnr(expected)) dB")
-        #expect(pixels.psnr(whole) < 45, "it does something")
-        // The same from sixteen bits, which enters the pass by another path.
+        #expect(pixels.psnr(whole) < 45, "the operation changes the image")
+        // An image of sixteen bits takes another path through the code.
         let fine = try AdjustmentRendering.render(Self.deepChart, AdjustmentList(operations: [step]), format: .png)
         #expect(try TestPixels(fine.bytes).psnr(expected) > 48)
-        // And after a resize, in which case the formula's input was rounded to eight bits.
+        // After a resize, the formula's input is rounded to eight bits.
         let deep = try AdjustmentRendering.render(
             Self.chart,
             AdjustmentList(operations: [step, Adjustment(.resize, ["width": 60])]),
@@ -212,7 +212,7 @@ struct AdjustmentOperationTests {
         let second = Self.cubic([(0, 0), (0.5, 0.8), (1, 0.9)])
         let expected = whole.mapped { c in [second(first(c[0])), first(c[1]), first(c[2])] }
         #expect(pixels.psnr(expected) > 48, "\(pixels.psnr(expected)) dB")
-        // Exactly at the points.
+        // The curve is exact at the points.
         for (x, y) in [(0, 0.1), (0.3, 0.2), (0.7, 0.9), (1, 1)] { #expect(abs(first(x) - y) < 1e-12) }
     }
 
@@ -242,7 +242,7 @@ struct AdjustmentOperationTests {
         let whole = try TestPixels(Self.chart)
         for kind in AdjustmentKind.all {
             var members = JSONObject()
-            for parameter in kind.parameters where !parameter.isShape {
+            for parameter in kind.parameters where !parameter.isModifier {
                 members[parameter.name] = parameter.neutral?.json
             }
             let step = try Adjustment(kind, members)
@@ -250,7 +250,7 @@ struct AdjustmentOperationTests {
             let image = try AdjustmentRendering.render(Self.chart, AdjustmentList(operations: [step]), format: .png)
             #expect(try TestPixels(image.bytes).rgb == whole.rgb, "\(kind)")
             // Nearly neutral values change little: operations are continuous at the neutral value.
-            guard let first = kind.parameters.first(where: { !$0.isShape }), case .number(let range)? = first.number,
+            guard let first = kind.parameters.first(where: { !$0.isModifier }), case .number(let range)? = first.number,
                 case .double(let neutral)? = first.neutral?.json, kind.stage == .colour
             else { continue }
             members[first.name] = .double(neutral + (range.contains(neutral + 1e-4) ? 1e-4 : -1e-4))
@@ -271,9 +271,9 @@ struct AdjustmentOperationTests {
             )
         }
         let (sepia, tint) = (Adjustment.sepia(1), try Adjustment(.tint, ["value": 1]))
-        let one = try render([sepia, tint])
-        let other = try render([tint, sepia])
-        #expect(one.psnr(other) < 35, "the order of colours counts")
+        let first = try render([sepia, tint])
+        let second = try render([tint, sepia])
+        #expect(first.psnr(second) < 35, "the order of the operations matters")
         let whole = try TestPixels(Self.chart)
         let expected = whole.mapped { c in
             let brown = Self.mixes[2].formula(c).enumerated().map { ($0.element - 0.2 * c[$0.offset]) / 0.8 }
@@ -282,7 +282,7 @@ struct AdjustmentOperationTests {
                 return (0..<3).map { l[$0] * gains[$0] / Self.grey(gains) }
             }(brown)
         }
-        #expect(one.psnr(expected) > 45)
+        #expect(first.psnr(expected) > 45)
         // The order of stages does not depend on the list: the frame is always finished last.
         let crop = Adjustment.crop(UnitRect(x: 0.25, y: 0.25, width: 0.5, height: 0.5))
         let vignette = try Adjustment(.vignette, ["value": -1])

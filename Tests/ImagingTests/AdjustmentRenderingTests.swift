@@ -119,9 +119,9 @@ struct AdjustmentRenderingTests {
     func `geometry starts from the upright image`(orientation: Int) throws {
         let bytes = TestImages.jpeg(width: 96, height: 64, orientation: orientation)
         #expect(Quadrant.all(try render(bytes, [])) == [.red, .green, .blue, .yellow])
-        let turned = try render(bytes, [.rotate(.quarter)])
-        #expect((turned.width, turned.height) == (64, 96))
-        #expect(Quadrant.all(turned) == [.blue, .red, .yellow, .green])
+        let rotated = try render(bytes, [.rotate(.quarter)])
+        #expect((rotated.width, rotated.height) == (64, 96))
+        #expect(Quadrant.all(rotated) == [.blue, .red, .yellow, .green])
         let cut = try render(
             bytes,
             [.rotate(.quarter), .crop(UnitRect(x: 0, y: 0, width: 0.5, height: 1)), .flip(.vertical)]
@@ -153,8 +153,8 @@ struct AdjustmentRenderingTests {
     @Test func `random rotations, flips and crops equal moving pixels one by one`() throws {
         let source = try TestPixels(Self.palette)
         for seed in UInt64(1)...25 {
-            var numbers = SeededRandom(seed: seed)
-            let operations = AdjustmentList.random(count: 12, using: &numbers).operations.filter {
+            var generator = SeededRandom(seed: seed)
+            let operations = AdjustmentList.random(count: 12, using: &generator).operations.filter {
                 [.rotate, .flip, .crop].contains($0.kind)
             }
             var rows = (0..<source.height).map { y in (0..<source.width).map { source[$0, y] } }
@@ -191,9 +191,9 @@ struct AdjustmentRenderingTests {
         // No corner contains pixels from outside: a white image stays white.
         let white = TestImages.png(width: 90, height: 60) { _, _ in (255, 255, 255, 255) }
         for degrees in [-45.0, -20, -1, 0.5, 30, 45] {
-            let turned = try render(white, [.straighten(degrees)])
-            #expect(turned.rgb.allSatisfy { $0 == 255 }, "\(degrees)")
-            #expect(abs(Double(turned.width) / Double(turned.height) - 1.5) < 0.06, "\(degrees)")
+            let rotated = try render(white, [.straighten(degrees)])
+            #expect(rotated.rgb.allSatisfy { $0 == 255 }, "\(degrees)")
+            #expect(abs(Double(rotated.width) / Double(rotated.height) - 1.5) < 0.06, "\(degrees)")
         }
     }
 
@@ -203,13 +203,13 @@ struct AdjustmentRenderingTests {
         }
         let cut = Adjustment.crop(UnitRect(x: 0.25, y: 0.25, width: 0.5, height: 0.5))
         let whole = try render(bytes, [.crop(UnitRect(x: 0.375, y: 0.375, width: 0.25, height: 0.25))])
-        let turned = try render(bytes, [.straighten(20), .straighten(-20)])
-        let x = (turned.width - whole.width) / 2
-        let y = (turned.height - whole.height) / 2
+        let rotated = try render(bytes, [.straighten(20), .straighten(-20)])
+        let x = (rotated.width - whole.width) / 2
+        let y = (rotated.height - whole.height) / 2
         var worst = 0
         for row in 0..<whole.height {
             for column in 0..<whole.width {
-                worst = max(worst, abs(turned[x + column, y + row][0] - whole[column, row][0]))
+                worst = max(worst, abs(rotated[x + column, y + row][0] - whole[column, row][0]))
             }
         }
         #expect(worst < 24, "off by \(worst), half a pixel at most")
@@ -234,7 +234,7 @@ struct AdjustmentRenderingTests {
         }
     }
 
-    @Test func `transparency and sixteen bits are kept`() throws {
+    @Test func `a PNG keeps its transparency, and a JPEG does not show the colour of transparent pixels`() throws {
         let png = TestImages.png(width: 40, height: 40) { x, _ in x < 20 ? (200, 30, 30, 255) : (0, 0, 255, 0) }
         let list = AdjustmentList(operations: [.straighten(15), .exposure(0.2)])
         let image = try AdjustmentRendering.render(png, list, format: .png)
@@ -243,9 +243,9 @@ struct AdjustmentRenderingTests {
         for x in 0..<jpeg.width { #expect(jpeg[x, jpeg.height / 2][2] <= jpeg[x, jpeg.height / 2][0] + 8) }
     }
 
-    @Test func `borders that make a picture too large are refused as too much work`() throws {
+    @Test func `borders that make an image too large are refused as limit_exceeded`() throws {
         let bytes = TestImages.jpeg(width: 300, height: 200)
-        // Each doubles the shorter side.
+        // Each border doubles the shorter side.
         let border = try Adjustment(.border, ["size": 0.5])
         for count in [10, 64] {
             let list = AdjustmentList(operations: Array(repeating: border, count: count))
@@ -262,7 +262,7 @@ struct AdjustmentRenderingTests {
         }
     }
 
-    @Test func `renders that are impossible are refused by name`() {
+    @Test func `renders with impossible options are refused as invalid_options`() {
         let list = AdjustmentList(operations: [])
         let bytes = TestImages.jpeg(width: 8, height: 8)
         for (format, quality, side) in [(ImageFormat.heic, 90, 10), (.jpeg, 101, 10), (.jpeg, 90, 0)] {

@@ -4,19 +4,24 @@ import ImageFormats
 import TestSupport
 import Testing
 
-/// Colour spaces that files specify by numbers, compared with the formulas of their standards.
+/// Tests of colour spaces that files specify by numbers, compared with the formulas of their standards.
 @Suite(.timeLimit(.minutes(2)))
 struct CodedColourTests {
     typealias Chunk = (name: String, content: [UInt8])
 
-    private func shown(_ bytes: [UInt8]) throws -> [Int] {
+    private func rendered(_ bytes: [UInt8]) throws -> [Int] {
         let image = try RenditionRenderer.render(bytes, RenditionOptions(format: .png)).bytes
-        #expect([nil, .sRGB].contains(try ImageHeader.read(image).codedColours), "the image is in sRGB, and says so")
+        #expect(
+            [nil, .sRGB].contains(try ImageHeader.read(image).codedColours),
+            "the image is in sRGB, and declares it"
+        )
         return try TestPixels(image)[8, 8]
     }
 
-    private func shown(_ chunks: [Chunk], _ colour: (UInt8, UInt8, UInt8) = (200, 100, 50)) throws -> [Int] {
-        try shown(TestImages.png(width: 16, height: 16, chunks: chunks) { _, _ in (colour.0, colour.1, colour.2, 255) })
+    private func rendered(_ chunks: [Chunk], _ colour: (UInt8, UInt8, UInt8) = (200, 100, 50)) throws -> [Int] {
+        try rendered(
+            TestImages.png(width: 16, height: 16, chunks: chunks) { _, _ in (colour.0, colour.1, colour.2, 255) }
+        )
     }
 
     private func expect(
@@ -43,7 +48,7 @@ struct CodedColourTests {
 
     // MARK: Formulas
 
-    /// The value of sRGB (IEC 61966-2-1), 0...255, for light.
+    /// Returns the sRGB value (IEC 61966-2-1), 0...255, of linear light.
     private func encoded(_ light: Double) -> Double {
         let light = min(max(light, 0), 1)
         return 255 * (light <= 0.003_130_8 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055)
@@ -54,14 +59,14 @@ struct CodedColourTests {
         return value <= 0.040_45 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)
     }
 
-    /// From BT.2020 to BT.709 (ITU-R BT.2407).
+    /// Converts linear light from BT.2020 to BT.709 (ITU-R BT.2407).
     private func narrowed(_ light: [Double]) -> [Double] {
         [[1.6605, -0.5876, -0.0728], [-0.1246, 1.1329, -0.0083], [-0.0182, -0.1006, 1.1187]].map { row in
             zip(row, light).map(*).reduce(0, +)
         }
     }
 
-    /// The luminance of a value of PQ, 0...1, in cd/m² (ITU-R BT.2100, table 4).
+    /// Returns the luminance of a value of PQ, 0...1, in cd/m² (ITU-R BT.2100, table 4).
     private func luminance(_ value: Double) -> Double {
         let power = pow(value, 1 / 78.84375)
         return 10_000 * pow(max(power - 0.8359375, 0) / (18.8515625 - 18.6875 * power), 1 / 0.1593017578125)
@@ -69,12 +74,12 @@ struct CodedColourTests {
 
     // MARK: PNG
 
-    @Test func `a PNG is converted by its gamma, but not where that is the one of sRGB`() throws {
+    @Test func `a PNG is converted by its gamma, unless it is the gamma of sRGB or invalid`() throws {
         for power in [1, 1.8, 2.5] {
             let expected = [200.0, 100, 50].map { encoded(pow($0 / 255, power)) }
-            expect(try shown([gamma(1 / power)]), expected)
+            expect(try rendered([gamma(1 / power)]), expected)
         }
-        for value in [0.45455, 0.45, 0, 20_000] { #expect(try shown([gamma(value)]) == [200, 100, 50]) }
+        for value in [0.45455, 0.45, 0, 20_000] { #expect(try rendered([gamma(value)]) == [200, 100, 50]) }
     }
 
     @Test func `a grey PNG is converted by its gamma`() throws {
@@ -88,44 +93,44 @@ struct CodedColourTests {
             )
             let header = 33
             let chunk = TestImages.chunk("gAMA", words([1]))
-            expect(try shown(Array(png.prefix(header)) + chunk + png.dropFirst(header)), [encoded(100.0 / 255)])
+            expect(try rendered(Array(png.prefix(header)) + chunk + png.dropFirst(header)), [encoded(100.0 / 255)])
         }
     }
 
     @Test func `the primaries of a PNG are converted, with its gamma or that of sRGB`() throws {
         for chunks in [[("cHRM", words(Self.p3))], [gamma(0.45455), ("cHRM", words(Self.p3))]] {
-            expect(try shown(chunks), [215, 93, 31])
+            expect(try rendered(chunks), [215, 93, 31])
         }
-        let usual = Self.white + [0.64, 0.33, 0.3, 0.6, 0.15, 0.06]
-        #expect(try shown([gamma(0.45455), ("cHRM", words(usual))]) == [200, 100, 50])
+        let bt709 = Self.white + [0.64, 0.33, 0.3, 0.6, 0.15, 0.06]
+        #expect(try rendered([gamma(0.45455), ("cHRM", words(bt709))]) == [200, 100, 50])
     }
 
-    @Test func `sRGB and profiles count more than gamma and primaries, whichever comes first`() throws {
+    @Test func `sRGB and profiles take precedence over gamma and primaries, in either order`() throws {
         let profile: Chunk = ("iCCP", Array("x".utf8) + [0, 0] + TestImages.stored(ColourProfile.sRGB))
         for other: Chunk in [("sRGB", [0]), profile] {
-            #expect(try shown([gamma(1), ("cHRM", words(Self.p3)), other]) == [200, 100, 50])
-            #expect(try shown([other, gamma(1), ("cHRM", words(Self.p3))]) == [200, 100, 50])
+            #expect(try rendered([gamma(1), ("cHRM", words(Self.p3)), other]) == [200, 100, 50])
+            #expect(try rendered([other, gamma(1), ("cHRM", words(Self.p3))]) == [200, 100, 50])
         }
     }
 
-    @Test func `primaries that are no three colours are ignored`() throws {
+    @Test func `primaries that do not define three colours are ignored`() throws {
         for primaries in [
             Self.white + [0.3, 0.3, 0.3, 0.3, 0.3, 0.3], Self.white + [0.64, 0, 0.3, 0.6, 0.15, 0.06],
             Array(repeating: 0, count: 8), [0.3, 0.3],
         ] {
-            #expect(try shown([("cHRM", words(primaries))]) == [200, 100, 50], "\(primaries)")
+            #expect(try rendered([("cHRM", words(primaries))]) == [200, 100, 50], "\(primaries)")
         }
     }
 
     @Test func `BT.2020 in standard range is converted`() throws {
         let expected = narrowed([200, 100, 50].map(light)).map(encoded)
-        expect(try shown([("cICP", [9, 14, 0, 1])]), expected)
-        expect(try shown(avif(primaries: 9, transfer: 13)), expected, within: 4)
+        expect(try rendered([("cICP", [9, 14, 0, 1])]), expected)
+        expect(try rendered(avif(primaries: 9, transfer: 13)), expected, within: 4)
     }
 
     // MARK: High dynamic range
 
-    /// Greys: in PQ 49 cd/m², which the curve leaves as it is, and the brightest; in HLG half of the signal.
+    /// Greys: in PQ 49 cd/m², which the curve does not change; in HLG half of the signal; in both the maximum.
     private static let greys: [(transfer: UInt8, value: UInt8)] = [(16, 112), (16, 255), (18, 128), (18, 255)]
 
     private func expected(_ grey: (transfer: UInt8, value: UInt8)) -> Double {
@@ -140,8 +145,8 @@ struct CodedColourTests {
         for grey in Self.greys {
             let expected = Array(repeating: expected(grey), count: 3)
             let colour = (grey.value, grey.value, grey.value)
-            expect(try shown([("cICP", [9, grey.transfer, 0, 1])], colour), expected)
-            expect(try shown(avif(colour, primaries: 9, transfer: grey.transfer)), expected, within: 3)
+            expect(try rendered([("cICP", [9, grey.transfer, 0, 1])], colour), expected)
+            expect(try rendered(avif(colour, primaries: 9, transfer: grey.transfer)), expected, within: 3)
             let space = "RGB_D65_202_Rel_" + (grey.transfer == 16 ? "PeQ" : "HLG")
             let pixels = [UInt8](repeating: grey.value, count: 16 * 16 * 3)
             let jxl = try TestJXL.encoded(
@@ -149,7 +154,7 @@ struct CodedColourTests {
                 ending: "ppm",
                 ["-d", "0", "-x", "color_space=\(space)"]
             )
-            expect(try shown(Needed.found(jxl, "cjxl of libjxl-tools")), expected)
+            expect(try rendered(Needed.found(jxl, "cjxl of libjxl-tools")), expected)
         }
     }
 
@@ -166,16 +171,16 @@ struct CodedColourTests {
                         + ["-c:v", "libaom-av1", "-still-picture", "1", "-crf", "10", file]
                 )
                 let bytes = [UInt8](try Data(contentsOf: URL(filePath: file)))
-                expect(try shown(bytes), [expected, expected, expected], within: 3)
+                expect(try rendered(bytes), [expected, expected, expected], within: 3)
             }
         }
     }
 
     @Test func `red in the primaries of P3 becomes a brighter red than that of BT.709`() throws {
         let red: (UInt8, UInt8, UInt8) = (112, 64, 64)
-        let usual = try shown([("cICP", [1, 16, 0, 1])], red)
-        let wide = try shown([("cICP", [12, 16, 0, 1])], red)
-        #expect(wide[0] > usual[0] + 2 && wide[1] < usual[1], "\(usual), \(wide)")
+        let bt709 = try rendered([("cICP", [1, 16, 0, 1])], red)
+        let p3 = try rendered([("cICP", [12, 16, 0, 1])], red)
+        #expect(p3[0] > bt709[0] + 2 && p3[1] < bt709[1], "\(bt709), \(p3)")
     }
 
     @Test func `an AVIF of ten bits is not reduced to eight before the mapping`() throws {
@@ -195,7 +200,7 @@ struct CodedColourTests {
         }
     }
 
-    /// 16 by 16 pixels of one grey in PQ, of 10 bits. The opacity has 8: the left half is opaque, the right half 128.
+    /// 16 by 16 pixels of one grey in PQ, of 10 bits. The opacity has 8 bits: 255 on the left, 128 on the right.
     private static let unequalDepths = [
         // 4:4:4
         """
@@ -206,7 +211,7 @@ struct CodedColourTests {
         YXV4aWxpYXJ5OmFscGhhAAAAABxpcG1hAAAAAAAAAAIAAQMBggMAAgMBhAUAAAA3bWRhdAoIOAz/28JEAmQyDRFAAABAAAAAAD7zMWAKBRgM
         /9tUMg1EUAAAQAEAjKqoVSuX
         """,
-        // Without colours.
+        // 4:0:0
         """
         AAAAFGZ0eXBhdmlmAAAAAG1pZjEAAAFcbWV0YQAAAAAAAAAhaGRscgAAAAAAAAAAcGljdAAAAAAAAAAAAAAAAAAAAAAOcGl0bQAAAAAAAQAA
         ACxpbG9jAAAAAEQAAAIAAQAAAAEAAAF4AAAAFwACAAAAAQAAAY8AAAAWAAAAOGlpbmYAAAAAAAIAAAAVaW5mZQIAAAAAAQAAYXYwMQAAAAAV
@@ -222,7 +227,7 @@ struct CodedColourTests {
         let data = try #require(Data(base64Encoded: file, options: .ignoreUnknownCharacters))
         let pixels = try TestPixels(RenditionRenderer.render([UInt8](data), RenditionOptions(format: .png)).bytes)
         let grey = expected((16, 112))
-        // Half of it covers the grey 48 of the test's ground.
+        // It covers half of the test's background, which is the grey 48.
         let mixed = (grey * 128 + 48 * 127) / 255
         expect(pixels[3, 8], [grey, grey, grey], within: 3)
         expect(pixels[12, 8], [mixed, mixed, mixed], within: 3)

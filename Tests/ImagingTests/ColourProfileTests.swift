@@ -4,16 +4,16 @@ import SamplePhotos
 import TestSupport
 import Testing
 
-/// Profiles are recognized by their primaries and curves, not by their names.
+/// Tests that profiles are recognized by their primaries and curves, not by their names.
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(2))))
 struct ColourProfileTests {
     /// Returns a profile whose values are proportional to light, under the same name.
     private func linear(_ profile: [UInt8]) -> [UInt8] {
         var profile = profile
-        let one: [UInt8] = Array("para".utf8) + [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0]
+        let linearCurve: [UInt8] = Array("para".utf8) + [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0]
         let name = Array("para".utf8)
         for start in profile.indices where profile[start...].starts(with: name) {
-            profile.replaceSubrange(start..<start + one.count, with: one)
+            profile.replaceSubrange(start..<start + linearCurve.count, with: linearCurve)
         }
         return profile
     }
@@ -24,7 +24,7 @@ struct ColourProfileTests {
         return profile.replacing(units, with: name.utf8.flatMap { (_: UInt8) -> [UInt8] in [0, 0x58] })
     }
 
-    private func shown(_ profile: [UInt8], _ pixel: (UInt8, UInt8, UInt8)) throws -> [Int] {
+    private func rendered(_ profile: [UInt8], _ pixel: (UInt8, UInt8, UInt8)) throws -> [Int] {
         let segment = JPEGEncoder.segment(0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + profile)
         let bytes = TestImages.jpeg(width: 16, height: 16, segments: [segment]) { _, _ in pixel }
         let image = try RenditionRenderer.render(bytes, RenditionOptions(format: .png))
@@ -35,7 +35,7 @@ struct ColourProfileTests {
         let profile = linear(ColourProfile.sRGB)
         #expect(!ColourProfile.isSRGB(profile))
         // 128 / 255 of the light is 188 in sRGB.
-        let grey = try shown(profile, (128, 128, 128))
+        let grey = try rendered(profile, (128, 128, 128))
         for value in grey { #expect(abs(value - 188) <= 2, "\(grey)") }
         #expect(!ColourProfile.isDisplayP3(linear(ColourProfile.displayP3)))
     }

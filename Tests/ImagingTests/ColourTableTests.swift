@@ -7,7 +7,7 @@ import Testing
 
 @testable import Imaging
 
-/// The operation `lut`, from .cube files and HALD CLUTs.
+/// Tests of the operation `lut`, with .cube files and HALD CLUTs.
 @Suite(.timeLimit(.minutes(5)))
 struct ColourTableTests {
     typealias Colour = (Double, Double, Double)
@@ -28,63 +28,63 @@ struct ColourTableTests {
         try Adjustment(.lut, ["value": .double(value), "table": .string(Data(file).base64EncodedString())])
     }
 
-    private let picture = EngineFixtures.picture(seed: 9)
+    private let source = EngineFixtures.image(seed: 9)
 
     /// Renders with both engines, and checks that each equals a formula.
     private func check(
         _ operation: Adjustment,
-        least: Double,
+        minimum: Double,
         _ formula: (Colour) -> Colour,
         line: SourceLocation = #_sourceLocation
     ) throws {
-        let whole = try TestPixels(picture)
+        let whole = try TestPixels(source)
         let expected = whole.mapped { c in
             let (r, g, b) = formula((c[0], c[1], c[2]))
             return [r, g, b]
         }
         for engine in RenderEngine.allCases {
             let image = try AdjustmentRendering.render(
-                picture,
+                source,
                 AdjustmentList(operations: [operation]),
                 format: .tiff,
                 engine: engine
             )
             let distance = try TestPixels(image.bytes).psnr(expected)
-            #expect(distance >= least, "\(engine): \(distance) dB", sourceLocation: line)
+            #expect(distance >= minimum, "\(engine): \(distance) dB", sourceLocation: line)
         }
     }
 
-    @Test func `an identity changes nothing, a look equals its formula`() throws {
+    @Test func `an identity table changes nothing, and other tables equal their formulas`() throws {
         for points in [2, 17, 33, 65] {
-            try check(lut(ColourTable(cube: cube(points) { $0 }).png), least: 58) { $0 }
+            try check(lut(ColourTable(cube: cube(points) { $0 }).png), minimum: 58) { $0 }
         }
         // A linear mixture is exact between the points too.
         let mix: (Colour) -> Colour = { (0.1 + 0.6 * $0.0 + 0.2 * $0.1, 0.9 * $0.1, 0.3 * $0.0 + 0.6 * $0.2) }
-        try check(lut(cube(5, mix)), least: 50, mix)
-        try check(lut(cube(5, mix), 0.5), least: 50) { c in
+        try check(lut(cube(5, mix)), minimum: 50, mix)
+        try check(lut(cube(5, mix), 0.5), minimum: 50) { c in
             let m = mix(c)
             return ((c.0 + m.0) / 2, (c.1 + m.1) / 2, (c.2 + m.2) / 2)
         }
         let film: (Colour) -> Colour = { (pow($0.0, 0.8), $0.1 * $0.1, 1 - (1 - $0.2) * (1 - 0.3 * $0.0)) }
-        try check(lut(ColourTable(cube: cube(65, film)).png), least: 45, film)
+        try check(lut(ColourTable(cube: cube(65, film)).png), minimum: 45, film)
     }
 
-    @Test func `one-dimensional tables and domains`() throws {
+    @Test func `one-dimensional tables and domains are applied`() throws {
         var text = "LUT_1D_SIZE 256\nDOMAIN_MIN 0 0 0\nDOMAIN_MAX 1 1 1\n"
         for index in 0..<256 {
             let v = Double(index) / 255
             text += "\(v * v) \(1 - v) \(v)\n"
         }
-        try check(lut(Array(text.utf8)), least: 55) { ($0.0 * $0.0, 1 - $0.1, $0.2) }
-        try check(lut(ColourTable(cube: Array(text.utf8)).png), least: 55) { ($0.0 * $0.0, 1 - $0.1, $0.2) }
-        // Over 0...2: half of the points are for 0...1.
+        try check(lut(Array(text.utf8)), minimum: 55) { ($0.0 * $0.0, 1 - $0.1, $0.2) }
+        try check(lut(ColourTable(cube: Array(text.utf8)).png), minimum: 55) { ($0.0 * $0.0, 1 - $0.1, $0.2) }
+        // The domain is 0...2, so half of the points are for 0...1.
         let wide = cube(33, header: "DOMAIN_MIN 0 0 0\r\nDOMAIN_MAX 2 2 2\r\n") { c in
             (2 * c.0 * 0.5, c.1, 2 * c.2 * 0.7)
         }
-        try check(lut(wide), least: 50) { ($0.0 * 0.5, $0.1 * 0.5, $0.2 * 0.7) }
+        try check(lut(wide), minimum: 50) { ($0.0 * 0.5, $0.1 * 0.5, $0.2 * 0.7) }
     }
 
-    @Test func `a HALD CLUT made by convert`() throws {
+    @Test func `a HALD CLUT of convert has the same result as in convert`() throws {
         let convert = try Needed.program("convert")
         let folder = try TemporaryFolder("hald")
         for (level, arguments) in [
@@ -92,18 +92,18 @@ struct ColourTableTests {
         ] {
             let (table, input, output) = (folder.file("hald.png"), folder.file("in.png"), folder.file("out.png"))
             _ = try ExternalTool.run(convert, ["hald:\(level)"] + arguments + [table])
-            try Data(picture).write(to: URL(filePath: input))
+            try Data(source).write(to: URL(filePath: input))
             _ = try ExternalTool.run(convert, [input, table, "-hald-clut", "-depth", "16", output])
             let theirs = try DeepPixels([UInt8](Data(contentsOf: URL(filePath: output))))
             let operation = try lut([UInt8](Data(contentsOf: URL(filePath: table))))
             for engine in RenderEngine.allCases {
-                let distance = try EngineTests.render(picture, [operation], engine).psnr(theirs)
+                let distance = try EngineTests.render(source, [operation], engine).psnr(theirs)
                 #expect(distance > 45, "\(level) \(arguments) \(engine): \(distance) dB")
             }
         }
     }
 
-    @Test func `a table that is written is read again`() throws {
+    @Test func `a written table is read back unchanged`() throws {
         for points in [2, 9, 16, 33] {
             let table = try ColourTable(cube: cube(points) { ($0.1, $0.2 * 0.3, 1 - $0.0) })
             #expect(try ColourTable(cube: table.cube(title: "x")) == table)
@@ -137,7 +137,7 @@ struct ColourTableTests {
         for table in tables {
             for engine in RenderEngine.allCases {
                 let error = #expect(throws: ImagingError.self) {
-                    try AdjustmentRendering.render(picture, AdjustmentList(operations: [lut(table)]), engine: engine)
+                    try AdjustmentRendering.render(source, AdjustmentList(operations: [lut(table)]), engine: engine)
                 }
                 #expect(error?.name == "invalid_options", "\(error?.message ?? "")")
             }

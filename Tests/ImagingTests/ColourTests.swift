@@ -26,8 +26,8 @@ struct ColourTests {
             withProfile(ColourProfile.sRGB, (200, 100, 50)),
             RenditionOptions(quality: 100)
         )
-        let kept = try TestPixels(same.bytes)[8, 8]
-        for (found, expected) in zip(kept, [200, 100, 50]) { #expect(abs(found - expected) <= 2, "\(kept)") }
+        let unchanged = try TestPixels(same.bytes)[8, 8]
+        for (found, expected) in zip(unchanged, [200, 100, 50]) { #expect(abs(found - expected) <= 2, "\(unchanged)") }
     }
 
     @Test func `a broken profile is not an error`() throws {
@@ -41,9 +41,9 @@ struct ColourTests {
         }
     }
 
-    @Test func `an edit without colour keeps the profile, one with colour stays in Display P3 or becomes sRGB`() throws
-    {
-        // X of its red is 0.518 instead of 0.515.
+    @Test
+    func `an edit without colour operations keeps the profile, others stay in Display P3 or become sRGB`() throws {
+        // The X of its red is 0.518 instead of 0.515.
         let unknown = ColourProfile.displayP3.replacing([0, 0, 0x83, 0xDF], with: [0, 0, 0x84, 0xA4])
         #expect(unknown != ColourProfile.displayP3)
         for (profile, isKept) in [(ColourProfile.displayP3, true), (unknown, false)] {
@@ -61,7 +61,7 @@ struct ColourTests {
         }
     }
 
-    @Test func `colours and watermarks of a list are sRGB on a picture in Display P3, too`() throws {
+    @Test func `colours and watermarks of a list are in sRGB, also on an image in Display P3`() throws {
         let bytes = withProfile(ColourProfile.displayP3, (20, 20, 20))
         let mark = TestImages.png(width: 4, height: 4) { _, _ in (200, 100, 50, 255) }
         let members: JSONObject = [
@@ -76,7 +76,7 @@ struct ColourTests {
         for engine in RenderEngine.allCases {
             let image = try AdjustmentRendering.render(bytes, list, format: .tiff, engine: engine)
             let pixels = try TestPixels(image.bytes)
-            // The watermark and the border around it.
+            // A pixel of the watermark, and a pixel of the border.
             for colour in [pixels[16, 16], pixels[2, 2]] {
                 for (found, expected) in zip(colour, [200, 100, 50]) {
                     #expect(abs(found - expected) <= 3, "\(engine): \(colour)")
@@ -111,7 +111,7 @@ struct ColourTests {
 
 enum ByteSearch {
     static func contains(_ bytes: [UInt8], _ text: String) -> Bool {
-        let wanted = Array(text.utf8)
-        return bytes.indices.contains { bytes[$0...].starts(with: wanted) }
+        let pattern = Array(text.utf8)
+        return bytes.indices.contains { bytes[$0...].starts(with: pattern) }
     }
 }

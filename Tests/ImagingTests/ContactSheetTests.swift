@@ -60,15 +60,14 @@ struct ContactSheetTests {
         #expect(isBackground(8 + 20, 8 + height + 2))
         let gap = 8 + Int((1.5 * free / ratios).rounded())
         #expect(isBackground(gap + 3, 8 + height / 2), "between two images")
-        // The next row has the height of a label above it, and is filled, too; its last image is small and keeps its
-        // size.
+        // The next row begins below the labels, and is filled too; its last image is small and keeps its size.
         let second = 8 + height + 18 + 8
         #expect(!isBackground(8, second + 20) && !isBackground(8 + 424 - 50 - 8 - 1, second + 20))
         // No image is enlarged.
         #expect(sheet.pixelHeight <= second + 100 + 18 + 8)
-        let one = try ContactSheet.render([cells[6]], columns: 4, cellSide: 100, layout: .justified, format: .png)
-        let small = try TestPixels(one.bytes)
-        #expect(one.pixelWidth == 116 && small[8 + 12, 8 + 50] == [0x30, 0x30, 0x30])
+        let single = try ContactSheet.render([cells[6]], columns: 4, cellSide: 100, layout: .justified, format: .png)
+        let small = try TestPixels(single.bytes)
+        #expect(single.pixelWidth == 116 && small[8 + 12, 8 + 50] == [0x30, 0x30, 0x30])
         #expect(Quadrant(small[8 + 19, 8 + 44]) == .red)
     }
 

@@ -4,7 +4,7 @@ import ImageFormats
 import TestSupport
 import Testing
 
-/// TIFF files that are damaged, incomplete, or have values that TIFF does not define.
+/// Tests of TIFF files that are damaged, incomplete, or have values that TIFF does not define.
 @Suite(.timeLimit(.minutes(2)))
 struct DamagedTIFFTests {
     private func tiff(_ compression: String) throws -> [UInt8] {
@@ -18,7 +18,8 @@ struct DamagedTIFFTests {
     }
 
     @Test(arguments: ["jpeg", "lzw", "zip"])
-    func `a strip that cannot be decoded is an error, not whatever the memory had before`(_ compression: String) throws
+    func `a strip that cannot be decoded is an error, not an image of uninitialized memory`(_ compression: String)
+        throws
     {
         var bytes = try tiff(compression)
         _ = try RenditionRenderer.render(bytes, RenditionOptions(format: .png))
@@ -32,7 +33,7 @@ struct DamagedTIFFTests {
             let bytes = try tiff(compression)
             #expect(try ImageHeader.read(bytes).isComplete)
             // With the directory at the front, the end has strips.
-            let front = try turned(bytes)
+            let front = try withDirectoryFirst(bytes)
             #expect(try ImageHeader.read(front).isComplete)
             let counts = [front.count / 3, 300, 100] + (compression == "none" ? [front.count - 1] : [])
             for count in counts {
@@ -42,8 +43,8 @@ struct DamagedTIFFTests {
         }
     }
 
-    /// Returns the file with its directory in front of its strips, as `tiffcp` of other programs writes it.
-    private func turned(_ bytes: [UInt8]) throws -> [UInt8] {
+    /// Returns the file with its directory in front of its strips, as some programs write it.
+    private func withDirectoryFirst(_ bytes: [UInt8]) throws -> [UInt8] {
         let python = try Needed.python("PIL")
         let folder = try TemporaryFolder("tiff")
         try folder.write(bytes, to: "in.tif")
@@ -89,7 +90,7 @@ struct DamagedTIFFTests {
     }
 
     @Test(arguments: [UInt16(0), 4])
-    func `a resolution in a unit that TIFF does not define does not matter`(_ unit: UInt16) throws {
+    func `a resolution in a unit that TIFF does not define is ignored`(_ unit: UInt16) throws {
         var bytes = try tiff("none")
         let field: [UInt8] = [0x28, 0x01, 3, 0, 1, 0, 0, 0]
         guard let end = bytes.firstRange(of: field)?.upperBound else { throw ImagingError.truncated }
@@ -97,12 +98,14 @@ struct DamagedTIFFTests {
         _ = try RenditionRenderer.render(bytes, RenditionOptions(format: .png))
     }
 
-    @Test func `an error in a directory beside the pixels is none of the pixels`() {
+    @Test func `an error in the directories is not an error of the pixels`() {
         for function in ["TIFFFetchDirectory", "TIFFReadCustomDirectory", "TIFFFetchNormalTag", "Fax4Decode"] {
-            #expect(!TIFFStructure.isOfPixels("Sanity check failed. `\(function)' @ error/tiff.c/TIFFErrors/603"))
+            #expect(
+                !TIFFStructure.meansMissingPixels("Sanity check failed. `\(function)' @ error/tiff.c/TIFFErrors/603")
+            )
         }
         for function in ["TIFFFillStrip", "JPEGLib", "DumpModeDecode", "ZIPDecode", "TIFFFillTile"] {
-            #expect(TIFFStructure.isOfPixels("Not enough data. `\(function)' @ error/tiff.c/TIFFErrors/603"))
+            #expect(TIFFStructure.meansMissingPixels("Not enough data. `\(function)' @ error/tiff.c/TIFFErrors/603"))
         }
     }
 }

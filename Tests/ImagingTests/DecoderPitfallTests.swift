@@ -6,7 +6,7 @@ import SamplePhotos
 import TestSupport
 import Testing
 
-/// Silent errors of decoders, each reproduced by a file; found by measuring other software.
+/// Tests of errors that decoders do not report, each reproduced by a file. They were found in other software.
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(3))))
 struct DecoderPitfallTests {
     private let small = RenditionOptions(target: .size(width: 24, height: 24), resizeMode: .exact, format: .png)
@@ -38,8 +38,8 @@ struct DecoderPitfallTests {
     /// ImageMagick fills the missing part with grey.
     @Test func `a truncated JPEG is an error, not an image with a grey part`() {
         let whole = TestImages.jpeg(width: 320, height: 240)
-        for kept in [whole.count / 13, whole.count / 2, whole.count - 3] {
-            #expect(error(Array(whole.prefix(kept))) == .truncated)
+        for length in [whole.count / 13, whole.count / 2, whole.count - 3] {
+            #expect(error(Array(whole.prefix(length))) == .truncated)
         }
     }
 
@@ -65,14 +65,14 @@ struct DecoderPitfallTests {
     @Test func `format prefixes in a file are never interpreted`() throws {
         for text in ["msl:x", "text:/etc/passwd", "label:@/etc/passwd", "ephemeral:x", "https://example.com/a.jpg"] {
             #expect(error(Array(text.utf8))?.name == "unsupported_format")
-            let picture = TestImages.jpeg(
+            let image = TestImages.jpeg(
                 width: 30,
                 height: 20,
                 orientation: 1,
                 exif: nil,
                 segments: [JPEGEncoder.segment(0xFE, Array(text.utf8))]
             )
-            #expect(error(picture) == nil, "\(text) is only a comment")
+            #expect(error(image) == nil, "\(text) is only a comment")
         }
     }
 
@@ -118,17 +118,17 @@ struct DecoderPitfallTests {
         flat.format = .jpeg
         let pixels = try TestPixels(RenditionRenderer.render(avif, flat).bytes)
         #expect(Quadrant(pixels.colour(0.2, 0.5)) == .red)
-        #expect(pixels.colour(0.8, 0.5).allSatisfy { $0 > 240 }, "nothing is there but the ground")
+        #expect(pixels.colour(0.8, 0.5).allSatisfy { $0 > 240 }, "only the background is visible")
     }
 
     /// libheif of Debian 12 cannot read some files of new phones, and ImageMagick reports nothing about it.
     @Test func `a HEIC that libheif cannot read is an error with libheif's message`() throws {
         let file = try Needed.photographs(["heic"])[0]
         let whole = SharedPhotos.bytes(file)
-        let place = try #require(whole.firstRange(of: Array("ipma".utf8))?.lowerBound)
+        let offset = try #require(whole.firstRange(of: Array("ipma".utf8))?.lowerBound)
         var broken = whole
         // Missing properties: "not correctly assigned" in libheif's message.
-        for index in (place + 12)..<(place + 40) { broken[index] = 0x7F }
+        for index in (offset + 12)..<(offset + 40) { broken[index] = 0x7F }
         let failure = try #require(error(broken))
         #expect(failure.name == "invalid_resource")
         #expect(failure.message.count > 20, "\(failure)")
@@ -138,7 +138,7 @@ struct DecoderPitfallTests {
     @Test func `the error for an unsupported format lists the supported ones`() {
         let container: [UInt8] = [0, 0, 0, 12, 0x4A, 0x58, 0x4C, 0x20, 0x0D, 0x0A, 0x87, 0x0A]
         for cut in [[0xFF, 0x0A] + [UInt8](repeating: 0, count: 40), container + [0, 0, 0, 20], [0xFF, 0x0A]] {
-            #expect(error(cut)?.name == "invalid_resource", "a broken JPEG XL is no unknown format")
+            #expect(error(cut)?.name == "invalid_resource", "a broken JPEG XL is not an unknown format")
         }
         for (found, bytes) in [
             ("OpenEXR", [0x76, 0x2F, 0x31, 0x01]), ("PDF", Array("%PDF-1.7".utf8)),
@@ -156,14 +156,14 @@ struct DecoderPitfallTests {
     @Test func `images are enlarged only in the exact mode`() throws {
         for side in [1, 2, 3, 5] {
             let bytes = TestImages.jpeg(width: side, height: side)
-            for wanted in [1, 2, 106, 120] {
-                var options = RenditionOptions(target: .size(width: wanted, height: wanted))
+            for targetSide in [1, 2, 106, 120] {
+                var options = RenditionOptions(target: .size(width: targetSide, height: targetSide))
                 let fast = try RenditionRenderer.render(bytes, options)
                 #expect(fast.pixelWidth <= side && fast.pixelHeight <= side && !fast.isUpscaled)
                 options.resizeMode = .exact
                 let exact = try RenditionRenderer.render(bytes, options)
-                #expect((exact.pixelWidth, exact.pixelHeight) == (wanted, wanted))
-                #expect(exact.isUpscaled == (wanted > side))
+                #expect((exact.pixelWidth, exact.pixelHeight) == (targetSide, targetSide))
+                #expect(exact.isUpscaled == (targetSide > side))
             }
         }
     }

@@ -23,36 +23,36 @@ struct DeepPixels {
         values = try wand.colours()
     }
 
-    /// The peak signal-to-noise ratio in decibels; infinite for equal pictures, 0 for pictures of different sizes.
+    /// Returns the peak signal-to-noise ratio in dB; infinite for equal images, 0 for images of different sizes.
     func psnr(_ other: DeepPixels) -> Double {
         guard width == other.width, height == other.height else { return 0 }
         return PixelDistance.psnr(values, other.values)
     }
 }
 
-/// Pictures and lists for the comparison of the two engines.
+/// Images and lists for the comparison of the two engines.
 enum EngineFixtures {
-    private struct PictureKey: Hashable {
+    private struct ImageKey: Hashable {
         let seed: UInt64
         let width: Int
         let height: Int
         let bits: UInt8
     }
 
-    private static let pictures = Mutex<[PictureKey: [UInt8]]>([:])
+    private static let images = Mutex<[ImageKey: [UInt8]]>([:])
 
-    /// A picture with gradients, edges, texture and noise, in the colours of the seed; made once.
-    static func picture(seed: UInt64, width: Int = 240, height: Int = 160, bits: UInt8 = 8) -> [UInt8] {
-        pictures.withLock { pictures in
-            let key = PictureKey(seed: seed, width: width, height: height, bits: bits)
-            if let made = pictures[key] { return made }
-            let picture = TestImages.texturedPNG(seed: seed, width: width, height: height, bits: bits)
-            pictures[key] = picture
-            return picture
+    /// Returns an image with gradients, edges, texture and noise, in the colours of the seed; it is created once.
+    static func image(seed: UInt64, width: Int = 240, height: Int = 160, bits: UInt8 = 8) -> [UInt8] {
+        images.withLock { images in
+            let key = ImageKey(seed: seed, width: width, height: height, bits: bits)
+            if let image = images[key] { return image }
+            let image = TestImages.texturedPNG(seed: seed, width: width, height: height, bits: bits)
+            images[key] = image
+            return image
         }
     }
 
-    /// Three adjustments of each operation: far below, above and at moderate values.
+    /// Returns three adjustments of an operation, with values from low to high.
     static func cases(_ kind: AdjustmentKind) throws -> [Adjustment] {
         try (0..<3).map { try Adjustment(kind, members(kind, $0)) }
     }
@@ -73,7 +73,7 @@ enum EngineFixtures {
 
     private static func members(_ kind: AdjustmentKind, _ index: Int) -> JSONObject {
         let strength = [-0.7, 0.5, 0.9][index]
-        let share = JSON.double([0.3, 0.6, 1][index])
+        let amount = JSON.double([0.3, 0.6, 1][index])
         switch kind {
         case .crop: return ["x": 0.1, "y": 0.05, "width": .double(0.3 + 0.2 * Double(index)), "height": 0.6]
         case .straighten: return ["value": .double([-7.3, 2.1, 31][index])]
@@ -95,22 +95,22 @@ enum EngineFixtures {
                 "redHue": .double(strength), "greenSaturation": .double(-strength), "blueLuminance": .double(strength),
                 "yellowHue": 0.3, "aquaSaturation": .double(strength),
             ]
-        case .blackAndWhiteMix: return ["value": share, "red": .double(strength), "blue": -0.5, "green": 0.3]
-        case .toning: return ["value": share, "hue": .double(40 + 120 * Double(index))]
+        case .blackAndWhiteMix: return ["value": amount, "red": .double(strength), "blue": -0.5, "green": 0.3]
+        case .toning: return ["value": amount, "hue": .double(40 + 120 * Double(index))]
         case .splitToning:
-            return ["shadowSaturation": share, "highlightSaturation": 0.5, "balance": .double(strength)]
-        case .lut: return ["value": share, "table": .string(Data(filmLook).base64EncodedString())]
-        case .noiseReduction: return index == 1 ? ["colour": 1] : ["luminance": share, "colour": share]
+            return ["shadowSaturation": amount, "highlightSaturation": 0.5, "balance": .double(strength)]
+        case .lut: return ["value": amount, "table": .string(Data(filmLook).base64EncodedString())]
+        case .noiseReduction: return index == 1 ? ["colour": 1] : ["luminance": amount, "colour": amount]
         case .sharpen:
             return [
                 "amount": .double([0.5, 1.5, 3][index]), "radius": .double([0.4, 1, 4][index]),
                 "threshold": .double([0, 0.03, 0][index]),
             ]
         case .vignette: return ["value": .double(strength), "midpoint": .double([0.7, 0.4, 0.8][index])]
-        case .grain: return ["value": share, "size": .double([0.004, 0.01, 0.02][index]), "seed": JSON(index)]
-        case .textWatermark: return ["text": "Safelight", "opacity": share, "colour": "#ffcc00"]
+        case .grain: return ["value": amount, "size": .double([0.004, 0.01, 0.02][index]), "seed": JSON(index)]
+        case .textWatermark: return ["text": "Safelight", "opacity": amount, "colour": "#ffcc00"]
         case .pictureWatermark:
-            return ["picture": .string(Data(mark).base64EncodedString()), "position": "topLeft", "opacity": share]
+            return ["picture": .string(Data(mark).base64EncodedString()), "position": "topLeft", "opacity": amount]
         case .blur, .motionBlur: return ["radius": .double([0.7, 2, 6][index])]
         case .adaptiveSharpen, .charcoal, .emboss, .edge: return ["radius": .double([0.6, 1, 2][index])]
         case .oilPaint: return ["radius": .double([1, 2, 4][index])]
@@ -121,7 +121,7 @@ enum EngineFixtures {
         case .radialBlur, .swirl: return ["value": .double([3, 20, 60][index])]
         case .border, .frame: return ["size": .double([0.02, 0.1, 0.3][index]), "colour": "#336699"]
         case .roundedCorners: return ["radius": .double([0.05, 0.2, 0.5][index]), "colour": "#336699"]
-        case .colorize, .colourTint, .normalize, .equalize, .contrastStretch: return ["value": share]
+        case .colorize, .colourTint, .normalize, .equalize, .contrastStretch: return ["value": amount]
         case .modulate:
             return [
                 "brightness": .double([0.6, 1.1, 1.4][index]), "saturation": .double([0.3, 1.3, 2][index]),
@@ -139,10 +139,10 @@ enum EngineFixtures {
         case .trim: return ["fuzz": .double([0.05, 0.2, 0.4][index])]
         case .deskew: return ["threshold": .double([0.2, 0.4, 0.8][index]), "colour": "#336699"]
         case .polaroid: return ["angle": .double([-8, 0, 5][index]), "colour": "#336699"]
-        case .shadow: return ["opacity": share, "size": .double([0.004, 0.01, 0.05][index]), "colour": "#ddeeff"]
+        case .shadow: return ["opacity": amount, "size": .double([0.004, 0.01, 0.05][index]), "colour": "#ddeeff"]
         case .timeRange: return ["start": .double([0, 1, 2][index]), "end": 10]
         case .speed, .volume: return ["value": .double([0.5, 1, 2][index])]
-        case .blackAndWhite, .sepia: return ["value": share]
+        case .blackAndWhite, .sepia: return ["value": amount]
         default: return ["value": .double(strength)]
         }
     }
@@ -151,7 +151,7 @@ enum EngineFixtures {
         (UInt8(6 * x), 40, UInt8(8 * y), UInt8(min(255, 9 * y)))
     }
 
-    /// A random list of at most six operations of all stages, or of all but the effects.
+    /// Returns a random list of at most six operations of all stages, or of all but the effects.
     static func list(_ random: inout SeededRandom, withEffects: Bool) throws -> [Adjustment] {
         let kinds = AdjustmentKind.all.filter { withEffects || $0.stage != .effect }
         return try (0..<Int.random(in: 1...6, using: &random)).map { _ in random.pick(try cases(random.pick(kinds))) }

@@ -7,11 +7,11 @@ import Testing
 
 @testable import Imaging
 
-/// Depths, colour spaces and channels: both engines accept every decoded picture, and have the same result.
+/// Tests of depths, colour spaces and channels: both engines accept every decoded image, and have the same result.
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(5))))
 struct EngineFormatTests {
-    /// Arguments of `convert` that make a picture of each sort from one of eight bits.
-    private static let sorts: [(name: String, arguments: [String])] = [
+    /// The variants, and the arguments of `convert` that create each from an image of eight bits.
+    private static let variants: [(name: String, arguments: [String])] = [
         ("grey.jpg", ["-colorspace", "Gray"]), ("cmyk.jpg", ["-colorspace", "CMYK"]), ("plain.jpg", []),
         ("grey.png", ["-colorspace", "Gray", "-depth", "16"]), ("bilevel.png", ["-threshold", "50%"]),
         ("palette.png", ["+dither", "-colors", "30", "-type", "Palette"]),
@@ -43,39 +43,39 @@ struct EngineFormatTests {
             let magick = try EngineTests.render(bytes, operations, .imagemagick, isFlattened: true)
             let distance = fused.psnr(magick)
             let isMoved = operations.contains { $0.kind.isGeometric }
-            // Black beside white shows the shape of a filter.
-            let least = name == "bilevel.png" ? 25.0 : isMoved ? 35 : 40
-            #expect(distance >= least, "\(name) \(operations.map(\.kind)): \(distance) dB")
+            // The filters of the engines differ most between black and white.
+            let minimum = name == "bilevel.png" ? 25.0 : isMoved ? 35 : 40
+            #expect(distance >= minimum, "\(name) \(operations.map(\.kind)): \(distance) dB")
         }
     }
 
-    @Test func `both engines take all depths, colour spaces and channels`() throws {
+    @Test func `both engines agree on all depths, colour spaces and channels`() throws {
         let convert = try Needed.program("convert")
         let folder = try TemporaryFolder("sorts")
         let input = folder.file("in.png")
-        try Data(EngineFixtures.picture(seed: 3, width: 120, height: 80)).write(to: URL(filePath: input))
-        for (name, arguments) in Self.sorts {
+        try Data(EngineFixtures.image(seed: 3, width: 120, height: 80)).write(to: URL(filePath: input))
+        for (name, arguments) in Self.variants {
             let output = folder.file(name)
             _ = try ExternalTool.run(convert, [input, "-alpha", "off"] + arguments + [output])
             try Self.compare([UInt8](Data(contentsOf: URL(filePath: output))), name)
         }
     }
 
-    @Test func `both engines take the sample photos`() throws {
+    @Test func `both engines agree on the sample photos`() throws {
         let isLong = TestEnvironment.rounds(1) > 1
         var compared = 0
         // The smallest files are icons, whose edges show the shapes of filters: the TIFFs among them are not compared.
         for (endings, count, smallest) in [
             (["jpg"], isLong ? 28 : 1, isLong ? 1 : 100_000), (["tif", "tiff"], isLong ? 3 : 1, 100_000),
         ] {
-            var left = count
-            for photo in try Needed.photographs(endings).prefix(isLong ? 28 : .max) where left > 0 {
+            var remaining = count
+            for photo in try Needed.photographs(endings).prefix(isLong ? 28 : .max) where remaining > 0 {
                 let bytes = SharedPhotos.bytes(photo)
                 guard let header = try? ImageProbe.header(of: bytes, limits: PixelLimits()), header.isComplete,
                     (smallest..<2_000_000).contains(header.pixelWidth * header.pixelHeight)
                 else { continue }
                 try Self.compare(bytes, photo.lastPathComponent)
-                left -= 1
+                remaining -= 1
                 compared += 1
             }
         }
@@ -89,39 +89,39 @@ struct EngineFormatTests {
         #expect(compared >= 2, "a JPEG and a TIFF, besides the HEIC")
     }
 
-    @Test func `a trim that would leave nothing changes nothing`() throws {
+    @Test func `a trim that would leave no pixels changes nothing`() throws {
         let convert = try Needed.program("convert")
         let folder = try TemporaryFolder("trim")
         let (input, output) = (folder.file("in.png"), folder.file("grey.tif"))
-        let picture = EngineFixtures.picture(seed: 318, width: 120, height: 80, bits: 16)
-        try Data(picture).write(to: URL(filePath: input))
+        let source = EngineFixtures.image(seed: 318, width: 120, height: 80, bits: 16)
+        try Data(source).write(to: URL(filePath: input))
         _ = try ExternalTool.run(convert, [input, "-colorspace", "Gray", output])
         let grey = [UInt8](try Data(contentsOf: URL(filePath: output)))
         let trim = try Adjustment(.trim, ["fuzz": 0.4])
         for engine in RenderEngine.allCases {
-            let made = try EngineTests.render(grey, [trim], engine)
-            #expect((made.width, made.height) == (120, 80))
+            let result = try EngineTests.render(grey, [trim], engine)
+            #expect((result.width, result.height) == (120, 80))
         }
     }
 
     @Test func `too much work is refused before it begins`() throws {
-        let picture = EngineFixtures.picture(seed: 4)
+        let source = EngineFixtures.image(seed: 4)
         var limits = PixelLimits()
         limits.seconds = 0.001
         let list = AdjustmentList(operations: [try Adjustment(.noiseReduction, ["luminance": 1])])
         let error = #expect(throws: ImagingError.self) {
-            try AdjustmentRendering.render(picture, list, limits: limits, engine: .imagemagick)
+            try AdjustmentRendering.render(source, list, limits: limits, engine: .imagemagick)
         }
         #expect(error?.name == "limit_exceeded" && error?.message.contains("resize") == true, "\(error?.message ?? "")")
-        #expect(throws: Never.self) { try AdjustmentRendering.render(picture, list, limits: limits) }
+        #expect(throws: Never.self) { try AdjustmentRendering.render(source, list, limits: limits) }
         let calls = MagickDetail(width: 8000, height: 6000, scale: 1).calls(list.operations[0])
         #expect(throws: ImagingError.self) { try MagickCost.check(calls, pixels: 100_000_000, seconds: .infinity) }
         #expect(throws: Never.self) { try MagickCost.check(calls, pixels: 24_000_000, seconds: 60) }
     }
 
     @Test(arguments: RenderEngine.allCases)
-    func `a long picture that is turned is refused if there is no memory for it`(engine: RenderEngine) throws {
-        let line = EngineFixtures.picture(seed: 9, width: 20_000, height: 1)
+    func `a long image that is rotated is refused if there is no memory for it`(engine: RenderEngine) throws {
+        let line = EngineFixtures.image(seed: 9, width: 20_000, height: 1)
         let list = AdjustmentList(operations: [try Adjustment(.polaroid, ["angle": 45])])
         let error = #expect(throws: ImagingError.self) { try AdjustmentRendering.render(line, list, engine: engine) }
         #expect(error?.name == "limit_exceeded" && error?.message.contains("polaroid") == true)

@@ -5,15 +5,15 @@ import Testing
 
 @testable import Imaging
 
-/// Gain maps from untrusted bytes, and files that are written with one.
+/// Tests of gain maps from untrusted bytes, and of files that are written with a gain map.
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(5))))
 struct GainMapTests {
-    /// An image with a map that has a step, which the library's own writer made.
+    /// Returns an image with a gain map that Safelight has written.
     private static func file() throws -> [UInt8] {
         var channel = GainMapMetadata.Channel(minimum: -0.5, maximum: 3)
         (channel.gamma, channel.baseOffset, channel.alternateOffset) = (1.5, 1.0 / 32, 1.0 / 64)
-        let made = GainMapMetadata(channels: [channel], baseHeadroom: 0.25, alternateHeadroom: 3)
-        let metadata = try #require(made)
+        let candidate = GainMapMetadata(channels: [channel], baseHeadroom: 0.25, alternateHeadroom: 3)
+        let metadata = try #require(candidate)
         let (image, map) = (TestImages.jpeg(width: 96, height: 64), TestImages.jpeg(width: 24, height: 16))
         return try #require(GainMapJPEG.file(image: image, map: map, metadata))
     }
@@ -42,7 +42,7 @@ struct GainMapTests {
         #expect(try RenditionRenderer.render(image.bytes, Self.options(.avif)).headroom == 8)
     }
 
-    @Test(.spec("T-45")) func `one weight belongs to each display`() throws {
+    @Test(.spec("T-45")) func `the weight of a map depends on the headroom of the display`() throws {
         let metadata = try #require(
             GainMapMetadata(channels: [.init(maximum: 2)], baseHeadroom: 1, alternateHeadroom: 3)
         )
@@ -54,26 +54,26 @@ struct GainMapTests {
         #expect(GainMapMetadata(appleHeadroom: 1) == nil && GainMapMetadata(appleHeadroom: .infinity) == nil)
     }
 
-    @Test(.spec("T-45")) func `numbers out of range are no metadata`() {
-        func made(_ change: (inout GainMapMetadata.Channel) -> Void) -> GainMapMetadata? {
+    @Test(.spec("T-45")) func `metadata with a number out of range is refused`() {
+        func makeMetadata(_ change: (inout GainMapMetadata.Channel) -> Void) -> GainMapMetadata? {
             var channel = GainMapMetadata.Channel(maximum: 1)
             change(&channel)
             return GainMapMetadata(channels: [channel], baseHeadroom: 0, alternateHeadroom: 1)
         }
-        #expect(made { _ in } != nil)
+        #expect(makeMetadata { _ in } != nil)
         for value in [Double.nan, .infinity, 17, -17] {
-            #expect(made { $0.maximum = value } == nil && made { $0.minimum = value } == nil)
-            #expect(made { $0.baseOffset = value } == nil && made { $0.alternateOffset = value } == nil)
+            #expect(makeMetadata { $0.maximum = value } == nil && makeMetadata { $0.minimum = value } == nil)
+            #expect(makeMetadata { $0.baseOffset = value } == nil && makeMetadata { $0.alternateOffset = value } == nil)
         }
-        for value in [0.0, -1, 65, .nan] { #expect(made { $0.gamma = value } == nil) }
+        for value in [0.0, -1, 65, .nan] { #expect(makeMetadata { $0.gamma = value } == nil) }
         let channel = GainMapMetadata.Channel(maximum: 1)
         #expect(GainMapMetadata(channels: [channel], baseHeadroom: 2, alternateHeadroom: 1) == nil)
         #expect(GainMapMetadata(channels: [channel, channel], baseHeadroom: 0, alternateHeadroom: 1) == nil)
     }
 
-    /// Every byte may be damaged: the image is shown with a map or without one, or refused by name, and an edit of it
-    /// ends.
-    @Test(.spec("T-45")) func `damaged files are shown or refused`() throws {
+    /// Any byte may be damaged: the image is rendered with a map or without, or refused with a message, and an edit of
+    /// it ends.
+    @Test(.spec("T-45")) func `damaged files are rendered or refused`() throws {
         var random = SeededRandom(named: "damaged gain maps")
         let seed = random.seed
         let whole = try Self.file()

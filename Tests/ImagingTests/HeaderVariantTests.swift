@@ -1,7 +1,7 @@
 import ImageFormats
 import Testing
 
-/// Headers in forms that few programs write, built by hand.
+/// Tests of headers in forms that few programs write.
 @Suite(.timeLimit(.minutes(1)))
 struct HeaderVariantTests {
     private func big(_ value: Int, _ bytes: Int = 4) -> [UInt8] {
@@ -27,7 +27,7 @@ struct HeaderVariantTests {
         return box("ftyp", Array("avif\0\0\0\0mif1".utf8)) + box("meta", big(0) + meta)
     }
 
-    @Test func `the size of an AVIF is turned and cut also if it is behind the turn and the cut`() throws {
+    @Test func `the size of an AVIF is rotated and cropped, also if it comes after the rotation and the crop`() throws {
         let size = box("ispe", big(0) + big(1024) + big(722))
         let turn = box("irot", [1])
         let cut = box("clap", [385, 1, 330, 1, 0, 1, 0, 1].flatMap { big($0) })
@@ -51,7 +51,7 @@ struct HeaderVariantTests {
         #expect(ContinuousClock.now - start < .seconds(10))
     }
 
-    @Test func `an image whose tiles have their own opacity is refused by name, in whatever way its boxes hide it`() {
+    @Test func `an image whose tiles have their own opacity is refused, however its boxes are arranged`() {
         func items(_ types: [String]) -> [UInt8] {
             let entries = types.enumerated().flatMap { index, type in
                 box("infe", big(0x0200_0000) + big(index + 1, 2) + big(0, 2) + Array(type.utf8))
@@ -97,7 +97,7 @@ struct HeaderVariantTests {
             let large = big(1000) + Array("zzzz".utf8) + empty
             #expect(isRefused(file(grid, large + tile + opacity)) == true)
         }
-        // Of several descriptions the last one counts.
+        // Of several descriptions the last one is used.
         #expect(isRefused(avif([size])) == false)
         #expect(isRefused(avif([size]) + box("meta", big(0))) == nil)
         #expect(isRefused(avif([size]) + unnamed + box("meta", big(0))) == nil)
@@ -114,7 +114,7 @@ struct HeaderVariantTests {
         return head + little(size.count + fields.count, 8) + entries + little(0, 8)
     }
 
-    @Test func `offsets and lengths of a BigTIFF near the largest number are behind the end of the file`() throws {
+    @Test func `offsets and lengths of a BigTIFF near the largest number are beyond the end of the file`() throws {
         let strip = (tag: 0x0111, type: 16, count: 1, value: 8)
         let compression = (tag: 0x0103, type: 3, count: 1, value: 5)
         let length = (tag: 0x0117, type: 16, count: 1, value: Int.max)
@@ -125,7 +125,7 @@ struct HeaderVariantTests {
         #expect(try !ImageHeader.read(bigTIFF([strips])).isComplete)
     }
 
-    @Test func `an image sequence without a primary image is refused by name`() {
+    @Test func `an image sequence without a primary image is refused with this reason`() {
         let file = box("ftyp", Array("msf1\0\0\0\0hevc".utf8)) + box("moov", big(0))
         #expect(throws: ImageHeader.Failure.unsupported(found: "an image sequence without a primary image")) {
             try ImageHeader.read(file)
@@ -140,7 +140,7 @@ struct HeaderVariantTests {
         return start + fields + [UInt8](repeating: 0, count: form - fields.count)
     }
 
-    @Test func `variants of BMP that cannot be shown are refused by name`() throws {
+    @Test func `variants of BMP that cannot be decoded are refused as unsupported`() throws {
         for (form, depth, compression) in [(64, 8, 0), (40, 2, 0), (40, 0, 4), (40, 0, 5), (40, 32, 6)] {
             do throws(ImageHeader.Failure) {
                 _ = try ImageHeader.read(bmp(form: form, depth: depth, compression: compression))

@@ -80,7 +80,7 @@ struct HostileBytesTests {
         #expect(error(none)?.name == "invalid_resource")
     }
 
-    @Test func `the caller sets the limits, by format`() throws {
+    @Test func `the caller sets the limits of each format`() throws {
         let bytes = TestImages.jpeg(width: 100, height: 100)
         var limits = PixelLimits()
         limits.jpegPixels = 9999
@@ -126,10 +126,10 @@ struct HostileBytesTests {
             (UInt8(truncatingIfNeeded: x &* y), UInt8(truncatingIfNeeded: x), UInt8(truncatingIfNeeded: y))
         }
         #expect(error(whole) == nil)
-        for share in [0.3, 0.6, 0.9] {
-            let part = Array(whole.prefix(Int(Double(whole.count) * share)))
-            #expect(error(part) == .truncated, "\(share)")
-            #expect(error(part + [0xFF, 0xD9]) == nil, "\(share) with an end mark")
+        for fraction in [0.3, 0.6, 0.9] {
+            let part = Array(whole.prefix(Int(Double(whole.count) * fraction)))
+            #expect(error(part) == .truncated, "\(fraction)")
+            #expect(error(part + [0xFF, 0xD9]) == nil, "\(fraction) with an end marker")
             #expect(try ImageProbe.info(of: part).isComplete == false)
         }
         #expect(error(Array(whole.prefix(30))) == .truncated)
@@ -137,15 +137,15 @@ struct HostileBytesTests {
         let png = TestImages.png(width: 20, height: 20) { x, y in (UInt8(x), UInt8(y), 0, 255) }
         #expect(error(Array(png.prefix(png.count - 400))) == .truncated)
         for format in [ImageFormat.tiff, .webp, .bmp] {
-            let picture = try RenditionRenderer.render(whole, RenditionOptions(format: format)).bytes
-            #expect(error(picture) == nil)
-            #expect(error(Array(picture.prefix(picture.count / 2)))?.name == "invalid_resource", "\(format)")
+            let image = try RenditionRenderer.render(whole, RenditionOptions(format: format)).bytes
+            #expect(error(image) == nil)
+            #expect(error(Array(image.prefix(image.count / 2)))?.name == "invalid_resource", "\(format)")
         }
         let gif = TestImages.gif(frames: 2)
         #expect(error(Array(gif.dropLast(3))) == .truncated)
     }
 
-    @Test func `a BMP with all its rows is shown whatever size its header has, and one without them is not`() throws {
+    @Test func `a BMP with all its rows is decoded whatever size its header declares, else it is truncated`() throws {
         let jpeg = TestImages.jpeg(width: 40, height: 30)
         let whole = try RenditionRenderer.render(jpeg, RenditionOptions(format: .bmp)).bytes
         for size in [whole.count + 1, 10 * whole.count, 0] {
@@ -162,13 +162,13 @@ struct HostileBytesTests {
             try RenditionRenderer.render(base, RenditionOptions(format: $0)).bytes
         }
         for seed in UInt64(1)...40 {
-            var numbers = SeededRandom(seed: seed)
+            var generator = SeededRandom(seed: seed)
             for bytes in formats + [TestImages.gif(frames: 4)] {
                 var damaged = bytes
-                for _ in 0..<Int.random(in: 1...8, using: &numbers) {
-                    damaged[Int.random(in: 4..<damaged.count, using: &numbers)] = UInt8.random(
+                for _ in 0..<Int.random(in: 1...8, using: &generator) {
+                    damaged[Int.random(in: 4..<damaged.count, using: &generator)] = UInt8.random(
                         in: 0...255,
-                        using: &numbers
+                        using: &generator
                     )
                 }
                 if let error = error(damaged) { #expect(!error.message.isEmpty, "seed \(seed)") }
@@ -185,9 +185,9 @@ struct HostileBytesTests {
             Array("\0\0\0\u{18}ftypheic\0\0\0\0mif1heic".utf8), Array("\0\0\0\u{18}ftypavif\0\0\0\0mif1avif".utf8),
         ]
         for seed in UInt64(1)...25 {
-            var numbers = SeededRandom(seed: seed)
+            var generator = SeededRandom(seed: seed)
             for start in starts {
-                let noise = numbers.bytes(Int.random(in: 0...600, using: &numbers))
+                let noise = generator.bytes(Int.random(in: 0...600, using: &generator))
                 let error = error(start + noise)
                 #expect(error?.message.isEmpty == false, "seed \(seed) after \(start.prefix(8))")
             }

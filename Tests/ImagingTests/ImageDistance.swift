@@ -22,8 +22,8 @@ struct TestPixels: Equatable {
     }
 
     subscript(x: Int, y: Int) -> [Int] {
-        let at = (y * width + x) * 3
-        return [Int(rgb[at]), Int(rgb[at + 1]), Int(rgb[at + 2])]
+        let offset = (y * width + x) * 3
+        return [Int(rgb[offset]), Int(rgb[offset + 1]), Int(rgb[offset + 2])]
     }
 
     /// Returns the colour at a position given as fractions of the sides.

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Imaging
 
-/// Rendering JPEG in bands gives the same images as rendering whole rasters.
+/// Tests that rendering a JPEG in bands gives the same image as rendering the whole raster.
 @Suite(.timeLimit(.minutes(5)))
 struct JPEGBandTranscoderTests {
     private static let lists: [[Adjustment]] = [
@@ -23,10 +23,10 @@ struct JPEGBandTranscoderTests {
         maximumSide: Int? = nil
     ) throws -> (TestPixels, TestPixels) {
         let list = AdjustmentList(operations: operations)
-        let images = try [true, false].map { inBands in
-            try AdjustmentRendering.render(bytes, list, maximumSide: maximumSide, inBands: inBands)
+        let images = try [true, false].map { usesBands in
+            try AdjustmentRendering.render(bytes, list, maximumSide: maximumSide, usesBands: usesBands)
         }
-        #expect(images[0].bytes != images[1].bytes, "the bands were taken")
+        #expect(images[0].bytes != images[1].bytes, "the image was rendered in bands")
         return (try TestPixels(images[0].bytes), try TestPixels(images[1].bytes))
     }
 
@@ -54,7 +54,7 @@ struct JPEGBandTranscoderTests {
     }
 
     @Test(arguments: [1, 6])
-    func `a picture that becomes a pixel smaller is scaled, not cut`(orientation: Int) throws {
+    func `an image that becomes a pixel smaller is scaled, not cropped`(orientation: Int) throws {
         let bytes = TestImages.jpeg(width: 2048, height: 1536, orientation: orientation)
         for operations in [[], [.rotate(.quarter)]] as [[Adjustment]] {
             let smaller = try Adjustment(.resize, ["width": 2047, "height": 2047])
@@ -64,10 +64,10 @@ struct JPEGBandTranscoderTests {
         }
     }
 
-    /// Curves, a matrix, a cube and ImageMagick's own modulation; and what reads rows around a pixel, in bands of 114,
-    /// 90 and fewer rows with margins.
+    /// The lists have curves, a matrix, a colour table and ImageMagick's own modulation, and operations that read the
+    /// rows around a pixel, in bands of 114, 90 and fewer rows with margins.
     @Test(arguments: [1, 6])
-    func `bands of the ImageMagick engine have the pixels of its whole pictures`(orientation: Int) throws {
+    func `the ImageMagick engine renders the same pixels in bands as in a whole image`(orientation: Int) throws {
         let bytes = TestImages.jpeg(width: 300, height: 600, orientation: orientation)
         let lists: [[Adjustment]] = [
             [.exposure(0.4), .contrast(0.2)], [.saturation(0.4), .exposure(-0.3), .rotate(.quarter)],
@@ -82,10 +82,11 @@ struct JPEGBandTranscoderTests {
         ]
         for operations in lists + [Self.lists[1], Self.lists[4]] {
             let list = AdjustmentList(operations: operations)
-            let images = try [true, false].map { inBands in
-                try AdjustmentRendering.render(bytes, list, quality: 100, engine: .imagemagick, inBands: inBands).bytes
+            let images = try [true, false].map { usesBands in
+                try AdjustmentRendering.render(bytes, list, quality: 100, engine: .imagemagick, usesBands: usesBands)
+                    .bytes
             }
-            #expect(images[0] != images[1], "the bands were taken")
+            #expect(images[0] != images[1], "the image was rendered in bands")
             #expect(try TestPixels(images[0]).psnr(TestPixels(images[1])) == .infinity, "\(operations)")
         }
         let limits = { () -> PixelLimits in
@@ -106,7 +107,7 @@ struct JPEGBandTranscoderTests {
     /// Each row becomes the sum of those up to two above and below it.
     @Test(arguments: [1, 2, 3, 4, 5, 7, 8, 9, 30], [true, false])
     func `a band has the rows around it, whichever thread changed them`(height: Int, hasThread: Bool) throws {
-        let pipe = BandPipeline(height: height, rowBytes: 1, rowsOfBand: 4, margin: 2)
+        let pipe = BandPipeline(height: height, rowBytes: 1, rowsPerBand: 4, margin: 2)
         var result: [UInt8] = []
         try pipe.run(
             fill: { rows in for row in 0..<rows.count { rows.pixels[row] = UInt8(rows.first + row) } },
@@ -143,7 +144,7 @@ struct JPEGBandTranscoderTests {
         let seen = Mutex<[ImagingStage]>([])
     }
 
-    @Test func `the time of operations is that of the request, a crash is that of the photo`() throws {
+    @Test func `the stage is working while operations run, and reading otherwise`() throws {
         let bytes = TestImages.jpeg(width: 64, height: 48)
         let thread = pthread_self()
         for operations in [[], [.exposure(0.4)]] as [[Adjustment]] {

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Compares JPEG XL with the files of `cjxl` and the output of `djxl`.
-@Suite(.timeLimit(.minutes(TestEnvironment.rounds(3))), .needs("cjxl of libjxl-tools") { TestJXL.isThere })
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(3))), .needs("cjxl of libjxl-tools") { TestJXL.isInstalled })
 struct JPEGXLTests {
     private static let quadrants: [Quadrant] = [.red, .green, .blue, .yellow]
 
@@ -40,24 +40,24 @@ struct JPEGXLTests {
         let colour = TestImages.jpeg(width: 300, height: 200)
         let grey = TestImages.png(width: 64, height: 48) { x, y in (UInt8(x + y), UInt8(x + y), UInt8(x + y), 255) }
         for (bytes, ending) in [(colour, "jpg"), (grey, "png")] {
-            let picture = try encoded(bytes, ending, "-d", "1", "--lossless_jpeg=0")
-            let reference = try TestPixels(try #require(try TestJXL.decoded(picture)))
-            let image = try RenditionRenderer.render(picture, RenditionOptions(format: .png))
+            let jxl = try encoded(bytes, ending, "-d", "1", "--lossless_jpeg=0")
+            let reference = try TestPixels(try #require(try TestJXL.decoded(jxl)))
+            let image = try RenditionRenderer.render(jxl, RenditionOptions(format: .png))
             let distance = try TestPixels(image.bytes).psnr(reference)
             #expect(distance > 50, "\(distance) dB")
         }
     }
 
     @Test func `the profile of a grey image is applied`() throws {
-        // A gamma of 1.8, of which 128 is 146 in sRGB.
+        // With a gamma of 1.8, 128 is 146 in sRGB.
         let chunks = [(name: "gAMA", content: [0, 0, 0xD9, 0x03] as [UInt8])]
         let png = TestImages.png(width: 64, height: 48, chunks: chunks) { _, _ in (128, 128, 128, 255) }
-        let picture = try encoded(png, "png", "-d", "0")
-        let image = try RenditionRenderer.render(picture, RenditionOptions(format: .png))
+        let jxl = try encoded(png, "png", "-d", "0")
+        let image = try RenditionRenderer.render(jxl, RenditionOptions(format: .png))
         let colour = try TestPixels(image.bytes)[20, 20]
         for value in colour { #expect(abs(value - 146) <= 2, "\(colour)") }
         // A photo that is only moved has three components, to which a profile of grey does not apply.
-        let moved = try AdjustmentRendering.render(picture, AdjustmentList(operations: [.rotate(.quarter)]))
+        let moved = try AdjustmentRendering.render(jxl, AdjustmentList(operations: [.rotate(.quarter)]))
         let pixels = try TestPixels(moved.bytes)[20, 20]
         for value in pixels { #expect(abs(value - 146) <= 3, "\(pixels)") }
     }
@@ -130,7 +130,7 @@ struct JPEGXLTests {
 
     @Test func `the shadows of a lossy image with a profile have all their steps`() throws {
         let profile = (name: "iCCP", content: Array("colour\0\0".utf8) + TestImages.stored(TestProfiles.colour))
-        // Up to 63, which is a twelfth of the light of white: 21 steps of eight bits that are proportional to light.
+        // Values up to 63, a twelfth of the light of white. Eight bits proportional to light would have 21 steps there.
         let png = TestImages.png(width: 256, height: 32, chunks: [profile]) { x, _ in
             (UInt8(x / 4), UInt8(x / 4), UInt8(x / 4), 255)
         }

@@ -4,7 +4,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Photoshop, TGA, ICO and portable maps, compared with Pillow.
+/// Tests of Photoshop, TGA, ICO and portable maps, compared with Pillow.
 @Suite(.serialized, .timeLimit(.minutes(TestEnvironment.rounds(5))))
 struct OtherFormatTests {
     private static let formats: [String: ImageFormat] = [
@@ -22,9 +22,11 @@ struct OtherFormatTests {
         let hasAlpha = wand.hasAlpha
         // Blue, green, red and transparency in 16 bits.
         try wand.withPixelsForReading { values, count in
-            for at in stride(from: 0, to: 4 * count, by: 4) {
-                let alpha = hasAlpha ? 65_535 - values[at + 3] : 65_535
-                pixels += [values[at + 2], values[at + 1], values[at], alpha].map { UInt8((Int($0) + 128) / 257) }
+            for offset in stride(from: 0, to: 4 * count, by: 4) {
+                let alpha = hasAlpha ? 65_535 - values[offset + 3] : 65_535
+                pixels += [values[offset + 2], values[offset + 1], values[offset], alpha].map {
+                    UInt8((Int($0) + 128) / 257)
+                }
             }
         }
         return (width, height, pixels)
@@ -51,7 +53,7 @@ struct OtherFormatTests {
             for pixel in stride(from: 0, to: file.pixels.count, by: 4) {
                 let opacity = file.pixels[pixel + 3]
                 if image.pixels[pixel + 3] != opacity { otherOpacities += 1 }
-                // The colour of transparent pixels does not count.
+                // The colour of transparent pixels is not compared.
                 guard opacity > (file.tolerance < 0 ? 100 : 0) else { continue }
                 for channel in 0..<3 {
                     worst = max(worst, abs(Int(image.pixels[pixel + channel]) - Int(file.pixels[pixel + channel])))
@@ -66,8 +68,8 @@ struct OtherFormatTests {
         let whole = try decoded(try #require(try PillowFile.all().first { $0.name == "colour.ppm" }).bytes)
         let rgb = (0..<(whole.width * whole.height)).flatMap { whole.pixels[(4 * $0)..<(4 * $0 + 3)] }
         let source = TestImages.png(width: whole.width, height: whole.height) { x, y in
-            let at = 3 * (y * whole.width + x)
-            return (rgb[at], rgb[at + 1], rgb[at + 2], 255)
+            let offset = 3 * (y * whole.width + x)
+            return (rgb[offset], rgb[offset + 1], rgb[offset + 2], 255)
         }
         for file in try PillowFile.all() where ["rgb.psd", "rgbplain1.tga", "text.ppm"].contains(file.name) {
             for side in [10, 15, 30, 61, 100] {
@@ -83,11 +85,11 @@ struct OtherFormatTests {
         }
     }
 
-    @Test func `a file that is cut off is an error`() throws {
+    @Test func `a truncated file is an error`() throws {
         for file in try PillowFile.all() {
-            for share in [0.2, 0.5, 0.9] {
-                let part = Array(file.bytes.prefix(Int(Double(file.bytes.count) * share)))
-                #expect(error(part) != nil, "\(file.name) \(share)")
+            for fraction in [0.2, 0.5, 0.9] {
+                let part = Array(file.bytes.prefix(Int(Double(file.bytes.count) * fraction)))
+                #expect(error(part) != nil, "\(file.name) \(fraction)")
             }
         }
     }
@@ -115,13 +117,13 @@ struct OtherFormatTests {
         #expect(shown > 100 && refused > 100, "\(shown) shown, \(refused) refused")
     }
 
-    @Test func `what is not opened is refused by name`() throws {
+    @Test func `an unsupported variant is refused with its name`() throws {
         let files = try PillowFile.all()
         let bytes = try #require(files.first { $0.name == "rgb.psd" }).bytes
         let grey = try #require(files.first { $0.name == "grey.psd" }).bytes
-        func changed(_ bytes: [UInt8], _ at: Int, _ value: UInt8) -> [UInt8] {
+        func changed(_ bytes: [UInt8], _ offset: Int, _ value: UInt8) -> [UInt8] {
             var bytes = bytes
-            bytes[at] = value
+            bytes[offset] = value
             return bytes
         }
         // A resource that declares that there is no flattened image.

@@ -18,10 +18,10 @@ struct PillowFile {
     static func all() throws -> [PillowFile] {
         // Without Pillow each of the tests is skipped.
         _ = try Needed.python("PIL.Image")
-        return try made.get()
+        return try created.get()
     }
 
-    private static let made = Result { try makeAll() }
+    private static let created = Result { try makeAll() }
 
     private static func makeAll() throws -> [PillowFile] {
         let python = try Needed.python("PIL.Image")

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Files whose colours are multiplied by their opacity.
+/// Tests of files whose colours are multiplied by their opacity.
 @Suite(.timeLimit(.minutes(1)))
 struct PremultipliedTests {
     /// 16 by 16 pixels of (200, 100, 50), written by libavif as premultiplied: the left half opaque, the right half
@@ -18,7 +18,7 @@ struct PremultipliedTests {
         YAAAUIyqqFUrlxIACgU4DP/YJDISRGAAABR/ud46oTg36WfNfxzA
         """
 
-    @Test func `an AVIF with premultiplied colours is shown with its own`() throws {
+    @Test func `an AVIF with premultiplied colours is decoded to the original colours`() throws {
         let data = try #require(Data(base64Encoded: Self.avif, options: .ignoreUnknownCharacters))
         let wand = try HeifDecoder.decode([UInt8](data), scale: 1, limits: PixelLimits())
         var pixels: [UInt16] = []

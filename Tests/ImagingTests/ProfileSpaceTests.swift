@@ -6,7 +6,7 @@ import SamplePhotos
 import TestSupport
 import Testing
 
-/// A profile for values of another colour space than those of the image counts as broken.
+/// Tests that a profile for another colour space than that of the image is treated as broken.
 @Suite(.timeLimit(.minutes(2)))
 struct ProfileSpaceTests {
     private func with(_ profile: [UInt8], _ jpeg: [UInt8]) -> [UInt8] {
@@ -14,7 +14,7 @@ struct ProfileSpaceTests {
         return Array(jpeg.prefix(2)) + segment + jpeg.dropFirst(2)
     }
 
-    private func shown(_ bytes: [UInt8]) throws -> [Int] {
+    private func rendered(_ bytes: [UInt8]) throws -> [Int] {
         try TestPixels(RenditionRenderer.render(bytes, RenditionOptions(format: .png)).bytes)[8, 8]
     }
 
@@ -23,7 +23,7 @@ struct ProfileSpaceTests {
         for profile in [TestProfiles.grey, TestProfiles.inks] {
             let bytes = with(profile, green)
             let edited = try AdjustmentRendering.render(bytes, .init(operations: [.exposure(0.01)]))
-            for colour in [try shown(bytes), try shown(edited.bytes)] {
+            for colour in [try rendered(bytes), try rendered(edited.bytes)] {
                 for (found, expected) in zip(colour, [0, 200, 0]) { #expect(abs(found - expected) <= 4, "\(colour)") }
             }
         }
@@ -35,14 +35,14 @@ struct ProfileSpaceTests {
 
     @Test func `a profile for RGB is not applied to CMYK`() throws {
         let inks = try magick(["xc:rgb(200,60,60)", "-colorspace", "CMYK"])
-        let expected = try shown(inks)
+        let expected = try rendered(inks)
         for profile in [ColourProfile.displayP3, ColourProfile.sRGB, TestProfiles.grey] {
             let bytes = with(profile, inks)
-            #expect(try shown(bytes) == expected)
-            let edited = try shown(
+            #expect(try rendered(bytes) == expected)
+            let edited = try rendered(
                 try AdjustmentRendering.render(bytes, .init(operations: [.exposure(0.001)])).bytes
             )
-            for (found, wanted) in zip(edited, expected) { #expect(abs(found - wanted) <= 4, "\(edited)") }
+            for (found, value) in zip(edited, expected) { #expect(abs(found - value) <= 4, "\(edited)") }
         }
     }
 
@@ -54,7 +54,7 @@ struct ProfileSpaceTests {
             try AdjustmentRendering.render(grey, .init(operations: [.straighten(3), .exposure(0.001)])).bytes
         )
         for bytes in images {
-            let colour = try shown(bytes)
+            let colour = try rendered(bytes)
             for value in colour { #expect(abs(value - 146) <= 3, "\(colour)") }
         }
     }

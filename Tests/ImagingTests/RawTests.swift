@@ -5,7 +5,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Camera raw files: the preview if it is large enough, otherwise the developed sensor data.
+/// Tests of camera RAW files: the preview is used if it is large enough, otherwise the developed sensor data.
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(3))))
 struct RawTests {
     private static func preview(_ width: Int, _ height: Int, orientation: Int = 1) -> [UInt8] {
@@ -29,18 +29,18 @@ struct RawTests {
 
     @Test(.spec("S-43", "S-45"), arguments: 1...8)
     func `the camera's preview is used if it is large enough`(orientation: Int) throws {
-        // The preview is a different image, upside down, so that the test can tell which one was used.
-        let turned = TestImages.jpeg(
+        // The preview has another colour than the image, so that the test can tell which one was used.
+        let previewImage = TestImages.jpeg(
             width: orientation >= 5 ? 80 : 120,
             height: orientation >= 5 ? 120 : 80
         ) { _, _ in (20, 20, 220) }
-        let bytes = TestRaw.dng(width: 240, height: 160, orientation: orientation, preview: turned)
+        let bytes = TestRaw.dng(width: 240, height: 160, orientation: orientation, preview: previewImage)
         func middle(_ options: RenditionOptions) throws -> Quadrant {
             Quadrant(try TestPixels(RenditionRenderer.render(bytes, options).bytes).colour(0.2, 0.2))
         }
         #expect(try middle(RenditionOptions(target: .size(width: 100, height: 100), resizeMode: .exact)) == .blue)
         #expect(try middle(RenditionOptions(target: .size(width: 200, height: 200), resizeMode: .exact)) == .red)
-        #expect(try middle(RenditionOptions()) == .red, "all pixels are the sensor's")
+        #expect(try middle(RenditionOptions()) == .red, "the full size is developed from the sensor data")
         let low = try #require(try Preview.embedded(in: bytes, RenditionOptions(target: .size(width: 90, height: 90))))
         #expect(Quadrant(try TestPixels(low.bytes).colour(0.2, 0.2)) == .blue)
         #expect((low.pixelWidth, low.pixelHeight) == (90, 60))

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import Imaging
 
-/// Renditions that are refused before anything is decoded, because they would take too long.
+/// Tests of renditions that are refused before anything is decoded, because they would take too long.
 @Suite(.timeLimit(.minutes(5)))
 struct RenditionCostTests {
     private let photo = TestImages.jpeg(width: 64, height: 48)
@@ -26,7 +26,7 @@ struct RenditionCostTests {
         }
     }
 
-    @Test func `an estimate beyond the time is refused by name, with what would be possible`() {
+    @Test func `a rendition that would take too long is refused with a possible size and format`() {
         let refused = error(9000, .avif, seconds: 2)
         #expect(refused?.name == "limit_exceeded")
         #expect(
@@ -37,13 +37,13 @@ struct RenditionCostTests {
         #expect(error(9000, .png, seconds: 2)?.message.contains("ask for at most 8 megapixels, or for jpeg") == true)
     }
 
-    @Test func `what there is time for is made`() {
+    @Test func `a rendition for which there is time is rendered`() {
         #expect(error(200, .avif, seconds: 1) == nil)
         #expect(error(200, .jpeg, seconds: 1) == nil)
         #expect(error(2000, .jpeg, seconds: 0.05)?.name == "limit_exceeded")
     }
 
-    @Test func `the largest pictures of cameras are delivered in each format within the usual time`() {
+    @Test func `the largest photos of cameras take at most 25 s in each format`() {
         for (megapixels, format) in [(61, ImageFormat.avif), (100, .png), (120, .webp), (250, .jpeg)] {
             #expect(RenditionCost.seconds(pixels: megapixels * 1_000_000, format: format) <= 25, "\(format)")
         }

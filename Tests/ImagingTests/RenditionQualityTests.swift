@@ -55,9 +55,9 @@ struct RenditionQualityTests {
         _ = try ExternalTool.run(vips, ["cast", whole.path, reference.path + "[strip]", "uchar"])
         _ = try ExternalTool.run(thumbnail, [source.path, "--size", "\(side)x\(side)", "-o", theirs.path + "[strip]"])
         let exact = try TestPixels(Array(Data(contentsOf: reference)))
-        let rival = try TestPixels(Array(Data(contentsOf: theirs)))
-        guard (rival.width, rival.height) == (ours.width, ours.height) else { return nil }
-        return Comparison(ours: ours.psnr(exact), theirs: rival.psnr(exact))
+        let vipsPixels = try TestPixels(Array(Data(contentsOf: theirs)))
+        guard (vipsPixels.width, vipsPixels.height) == (ours.width, ours.height) else { return nil }
+        return Comparison(ours: ours.psnr(exact), theirs: vipsPixels.psnr(exact))
     }
 
     private func withFolder(_ body: (URL) throws -> Void) throws {
@@ -93,7 +93,7 @@ struct RenditionQualityTests {
         let bytes = SharedPhotos.bytes(file)
         try withFolder { folder in
             try write(bytes, to: folder)
-            // Each photo at one of the sizes; the long form has all three.
+            // Each photo is compared at one of the sizes; the long form has all three.
             let sides = [256, 512, 1024]
             let own = sides[(Self.photos.firstIndex(of: name) ?? 0) % sides.count]
             let compared = TestEnvironment.rounds(1) > 1 ? sides : [own]

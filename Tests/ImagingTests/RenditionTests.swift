@@ -218,11 +218,11 @@ struct RenditionTests {
         let png = TestImages.png(width: 64, height: 64) { x, _ in x % 2 == 0 ? (230, 30, 30, 255) : (30, 30, 230, 255) }
         let whole = try TestPixels(png)
         for format in [ImageFormat.avif, .jpeg] {
-            let made = try [85, 90].map { quality in
+            let images = try [85, 90].map { quality in
                 try RenditionRenderer.render(png, RenditionOptions(format: format, quality: quality))
             }
-            #expect(try TestPixels(made[0].bytes).psnr(whole) < 20, "\(format)")
-            #expect(try TestPixels(made[1].bytes).psnr(whole) > 25, "\(format)")
+            #expect(try TestPixels(images[0].bytes).psnr(whole) < 20, "\(format)")
+            #expect(try TestPixels(images[1].bytes).psnr(whole) > 25, "\(format)")
         }
     }
 
@@ -256,7 +256,7 @@ struct RenditionTests {
         }
     }
 
-    @Test func `invalid options are refused by name`() {
+    @Test func `invalid options are refused as invalid_options`() {
         let bytes = TestImages.jpeg(width: 16, height: 16)
         let bad: [RenditionOptions] = [
             RenditionOptions(target: .size(width: 0, height: 10)),

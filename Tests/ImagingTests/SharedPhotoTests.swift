@@ -16,12 +16,12 @@ struct SharedPhotoTests {
 
     @Test func `the numbered orientation images are rendered upright`() throws {
         try Needed.photographs()
-        // The second collection was compressed hard after it was turned: its pictures are 22 dB apart at full size.
+        // The second collection was compressed strongly after its rotation: its images differ by 22 dB at full size.
         let sets = [
             ("orientation", "Landscape", 25.0), ("orientation", "Portrait", 25),
             ("exif-samples/jpg/orientation", "landscape", 24), ("exif-samples/jpg/orientation", "portrait", 25),
         ]
-        for (folder, name, least) in sets {
+        for (folder, name, minimum) in sets {
             let files = SharedPhotos.files(["jpg"], below: folder).filter { $0.lastPathComponent.hasPrefix(name) }
             func pixels(_ number: Int) throws -> TestPixels {
                 let file = try #require(files.first { $0.lastPathComponent == "\(name)_\(number).jpg" })
@@ -30,7 +30,7 @@ struct SharedPhotoTests {
             let upright = try pixels(1)
             for number in 2...8 {
                 let decibels = try pixels(number).psnr(upright)
-                #expect(decibels > least, "\(folder)/\(name)_\(number): \(decibels) dB")
+                #expect(decibels > minimum, "\(folder)/\(name)_\(number): \(decibels) dB")
             }
         }
     }
@@ -62,8 +62,8 @@ struct SharedPhotoTests {
         for file in SharedPhotos.files(["heic", "heif"]) where !file.lastPathComponent.contains("hdr") {
             let bytes = SharedPhotos.bytes(file)
             let header = try ImageHeader.read(bytes)
-            // It may be made from the preview, which some phones compress strongly: the correct orientation is above
-            // 20 dB, a double rotation below 15.
+            // The image may be rendered from the preview, which some phones compress strongly: the correct orientation
+            // is above 20 dB, a double rotation below 15.
             var options = Self.options
             options.resizeMode = .fast
             let small = try TestPixels(RenditionRenderer.render(bytes, options).bytes)

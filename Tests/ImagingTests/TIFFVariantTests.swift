@@ -6,7 +6,7 @@ import Testing
 
 @testable import Imaging
 
-/// Variants of TIFF that decoders open with wrong pixels and without an error: each is right, or refused by name.
+/// Tests of variants of TIFF that decoders open with wrong pixels and without an error: each is correct or refused.
 @Suite(.timeLimit(.minutes(5)))
 struct TIFFVariantTests {
     private static let side = 32
@@ -44,7 +44,7 @@ struct TIFFVariantTests {
 
     /// libtiff refuses a whole file for an orientation that TIFF does not define.
     @Test(arguments: [0, 9, 65_535], [false, true])
-    func `an orientation that does not exist counts as upright`(_ orientation: Int, _ isBig: Bool) throws {
+    func `an orientation that does not exist is treated as upright`(_ orientation: Int, _ isBig: Bool) throws {
         var file = File()
         (file.isBig, file.fields) = (isBig, [274: 1])
         let upright = try TestPixels(
@@ -60,12 +60,12 @@ struct TIFFVariantTests {
 
     /// Returns rows that become brighter from left to right.
     private func ramp(bits: Int, isInk: Bool) -> [UInt8] {
-        let most = (1 << bits) - 1
+        let maximum = (1 << bits) - 1
         var row: [UInt8] = []
         var (byte, used) = (0, 0)
         for x in 0..<Self.side {
-            let value = (x * most + Self.side / 2) / (Self.side - 1)
-            byte = byte << bits | (isInk ? most - value : value)
+            let value = (x * maximum + Self.side / 2) / (Self.side - 1)
+            byte = byte << bits | (isInk ? maximum - value : value)
             used += bits
             guard used == 8 else { continue }
             row.append(UInt8(byte))
@@ -88,7 +88,9 @@ struct TIFFVariantTests {
     }
 
     @Test(arguments: [1, 2, 4, 8], [false, true])
-    func `grey of every depth is a positive, wherever white is`(bits: Int, isInk: Bool) throws {
+    func `grey of every depth is decoded as a positive, whether white is 0 or the maximum`(bits: Int, isInk: Bool)
+        throws
+    {
         let bytes = File(bits: bits, photometric: isInk ? 0 : 1).bytes(ramp(bits: bits, isInk: isInk))
         let (left, right) = try edges(bytes)
         #expect(left < 30 && right > 190, "\(left) to \(right)")
@@ -106,7 +108,7 @@ struct TIFFVariantTests {
         (File(bits: 8, fields: [339: 2]), "signed"), (File(bits: 32, photometric: 8, fields: [339: 3]), "CIELab"),
         (File(photometric: 5, fields: [259: 7, 322: 32, 323: 32]), "tiles of CMYK JPEG"),
     ])
-    func `a variant that would come out wrong is refused by name`(_ test: (file: File, name: String)) {
+    func `a variant that would be decoded wrongly is refused with its name`(_ test: (file: File, name: String)) {
         let error = #expect(throws: ImageHeader.Failure.self) {
             try ImageHeader.read(test.file.bytes([UInt8](repeating: 0, count: Self.side * Self.side * 4)))
         }
@@ -130,11 +132,11 @@ struct TIFFVariantTests {
         }
     }
 
-    /// A posterized picture has a palette, and a TIFF with a palette of sixteen bits that ImageMagick writes is broken.
+    /// A posterized image has a palette, and a TIFF with a palette of sixteen bits that ImageMagick writes is broken.
     @Test func `a palette of sixteen bits is written as pixels`() throws {
-        let picture = EngineFixtures.picture(seed: 308, width: 120, height: 80, bits: 16)
+        let source = EngineFixtures.image(seed: 308, width: 120, height: 80, bits: 16)
         let list = AdjustmentList(operations: [try Adjustment(.posterize, ["levels": 2])])
-        let files = try [ImageFormat.tiff, .png].map { try AdjustmentRendering.render(picture, list, format: $0).bytes }
+        let files = try [ImageFormat.tiff, .png].map { try AdjustmentRendering.render(source, list, format: $0).bytes }
         #expect(try DeepPixels(files[0]).psnr(DeepPixels(files[1])) == .infinity)
     }
 }

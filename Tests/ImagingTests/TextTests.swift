@@ -23,7 +23,7 @@ struct TextTests {
         var seen: [[UInt8]: String] = [:]
         for text in texts {
             let pixels = try render(text)
-            #expect(pixels.rgb.contains { $0 > 200 }, "\(text) has ink")
+            #expect(pixels.rgb.contains { $0 > 200 }, "\(text) is visible")
             #expect(seen.updateValue(text, forKey: pixels.rgb.map { UInt8($0) }) == nil, "\(text)")
         }
     }
@@ -66,7 +66,7 @@ struct TextTests {
         }
     }
 
-    @Test func `characters that no font has are refused by name`() throws {
+    @Test func `characters that no font has are refused with their code points`() throws {
         let error = #expect(throws: ImagingError.self) { try render("a\u{1F4F7}b\u{E000}") }
         #expect(error?.message.contains("U+1F4F7") == true && error?.message.contains("U+E000") == true)
         #expect(error?.name == "invalid_options")
@@ -77,7 +77,7 @@ struct TextTests {
     @Test func `long lines of wide characters and the shortest ones are drawn`() throws {
         let long = try #require(try TextRenderer.draw(String(repeating: "W", count: 200), width: 1000, height: 100))
         #expect(abs(long.width - 1000) <= 8, "\(long.width)")
-        // It would need more pixels per em than a font has.
+        // This would need more pixels per em than a font can have.
         let point = try #require(try TextRenderer.draw(".", width: 5000, height: 5000))
         #expect(point.height > 3000 && point.height <= 5000, "\(point.height)")
     }

@@ -35,7 +35,7 @@ struct JSONCursorTests {
             try cursor.enterArray()
             while try cursor.nextElement() { elements.append(try read(&cursor, text)) }
             return .array(elements)
-        case UInt8(ascii: "\""): return .string(try cursor.string())
+        case UInt8(ascii: "\""): return .string(try cursor.parseString())
         default: return try JSON(parsing: text[try cursor.skip()])
         }
     }
@@ -44,9 +44,9 @@ struct JSONCursorTests {
         var random = SeededRandom(named: "JSON cursor")
         for round in 0..<TestEnvironment.rounds(150) {
             let value = Self.value(3, &random)
-            let spaced = round.isMultiple(of: 2)
-            let text = Array((spaced ? " \(value.prettyText) " : value.text).utf8)
-            let found = try JSONCursor.reading(text) { (cursor) throws(JSONError) in
+            let hasSpaces = round.isMultiple(of: 2)
+            let text = Array((hasSpaces ? " \(value.prettyText) " : value.text).utf8)
+            let found = try JSONCursor.read(text) { (cursor) throws(JSONError) in
                 let range = try cursor.skip()
                 try cursor.move(to: 0)
                 return (range, try Self.read(&cursor, text), cursor.offset)
@@ -60,7 +60,7 @@ struct JSONCursorTests {
     @Test(arguments: ["", "{", "[1", "\"abc", "\"abc\\\"", "{\"a\"", "{\"a\":", "{1:2}", "{\"a\":}", "[1,,"])
     func `truncated or malformed text is refused`(text: String) {
         #expect(throws: JSONError.self) {
-            try JSONCursor.reading(Array(text.utf8)) { (cursor) throws(JSONError) in
+            try JSONCursor.read(Array(text.utf8)) { (cursor) throws(JSONError) in
                 _ = try Self.read(&cursor, Array(text.utf8))
                 _ = try cursor.skip()
             }
@@ -69,15 +69,15 @@ struct JSONCursorTests {
 
     @Test func `leave skips the rest of an object`() throws {
         let text = Array(#"[{"a":1,"b":{"c":["]}"]}},7]"#.utf8)
-        let found = try JSONCursor.reading(text) { (cursor) throws(JSONError) in
+        let found = try JSONCursor.read(text) { (cursor) throws(JSONError) in
             try cursor.enterArray()
             _ = try cursor.nextElement()
             try cursor.enterObject()
             let name = try cursor.nextMember()
-            let value = try cursor.integer()
+            let value = try cursor.parseInteger()
             try cursor.leave()
             _ = try cursor.nextElement()
-            return (name, value, try cursor.integer())
+            return (name, value, try cursor.parseInteger())
         }
         #expect(found == ("a", 1, 7))
     }

@@ -88,7 +88,7 @@ struct JSONReaderTests {
         #expect(error.reason == .tooManyValues)
     }
 
-    @Test func `an object with many members finds all of them and keeps their order`() throws {
+    @Test func `every member of an object with many members is found, and they keep their order`() throws {
         var object = JSONObject()
         for number in 0..<1000 { object["name \(number)"] = JSON(number) }
         let again = try JSON(parsing: JSON.object(object).bytes)

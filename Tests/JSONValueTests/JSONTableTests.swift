@@ -23,7 +23,7 @@ struct JSONTableTests {
         )
     }
 
-    @Test func `an undeclared member is refused beside one that is declared twice`() {
+    @Test func `a table that declares a member twice refuses an undeclared member`() {
         let table = JSONTable(
             "Twice",
             "A table with a name for two properties.",

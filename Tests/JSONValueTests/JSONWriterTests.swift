@@ -5,14 +5,14 @@ import Testing
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct JSONWriterTests {
     @Test(arguments: [0, 63, 64, 65, 1000])
-    func `a text is written into an array, whatever its length`(count: Int) {
+    func `a text of any length is written into an array of any capacity`(count: Int) {
         let text = JSON.string(String(repeating: "x", count: count))
         for capacity in [0, 64, 66, 67, 2000] {
             #expect(JSONWriter.bytes(capacity: capacity) { $0.write(text) } == text.bytes)
         }
     }
 
-    @Test func `parts are written one after the other, into a buffer that grows`() {
+    @Test func `parts are written one after the other into a buffer that grows`() {
         var writer = JSONWriter(capacity: 0)
         let text = String(repeating: "é\"", count: 200)
         writer.writeObject { writer in
@@ -51,7 +51,7 @@ struct JSONWriterTests {
         #expect(value.prettyText == "{\n  \"a\": [\n    1,\n    []\n  ],\n  \"b\": {}\n}")
     }
 
-    @Test func `canonical values sort their members by bytes`() {
+    @Test func `the members of a canonical value are sorted by the bytes of their names`() {
         let value: JSON = ["b": ["z": 1, "a": 2], "é": 3, "a": [["y": 1, "x": 2]], "B": 4]
         #expect(value.canonical.text == #"{"B":4,"a":[{"x":2,"y":1}],"b":{"a":2,"z":1},"é":3}"#)
     }
@@ -92,13 +92,13 @@ struct JSONWriterTests {
     private static func text(_ random: inout SeededRandom) -> String {
         var view = String.UnicodeScalarView()
         for _ in 0..<Int.random(in: 0...6, using: &random) {
-            let most: UInt32 = random.pick([0x1F, 0x7F, 0x7FF, 0xFFFF, 0x10FFFF])
-            if let scalar = Unicode.Scalar(UInt32.random(in: 0...most, using: &random)) { view.append(scalar) }
+            let maximum: UInt32 = random.pick([0x1F, 0x7F, 0x7FF, 0xFFFF, 0x10FFFF])
+            if let scalar = Unicode.Scalar(UInt32.random(in: 0...maximum, using: &random)) { view.append(scalar) }
         }
         return String(view)
     }
 
-    @Test func `a second of random broken texts never traps`() throws {
+    @Test func `parsing random broken texts for a second does not trap`() throws {
         var random = SeededRandom(named: "broken JSON")
         let pieces = Array(#"{}[],:"\u0123456789eE+-.truefalsnul"#.utf8) + [0x00, 0x20, 0x7F, 0x80, 0xC3, 0xED, 0xFF]
         let clock = ContinuousClock()

@@ -83,7 +83,7 @@ struct CancellingTests {
         }
     }
 
-    @Test func `the method rpc dot cancel affects only requests of its own connection`() async throws {
+    @Test func `rpc.cancel affects only requests of its own connection`() async throws {
         try await MessagingFixture.with { fixture in
             let signals = NamedSignals()
             let handler = ClosureHandler { _, _ in
@@ -92,13 +92,13 @@ struct CancellingTests {
                 return Reply(["isCancelled": .bool(Task.isCancelled)])
             }
             try await fixture.serving(handler: handler) { server in
-                let one = try RawPeer(ZMQ_DEALER, server.boundAddress)
+                let first = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 let other = try RawPeer(ZMQ_DEALER, server.boundAddress)
-                try await one.send(request(1, "work"))
+                try await first.send(request(1, "work"))
                 await signals.wait("started")
                 #expect(try await other.ask(request(9, "rpc.cancel", ["id": 1]))["result"] == ["cancelled": false])
                 signals.signal("finish")
-                #expect(try await one.receiveJSON()["result"] == ["isCancelled": false])
+                #expect(try await first.receiveJSON()["result"] == ["isCancelled": false])
             }
         }
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Messaging
 
-/// A client with many connections leaves connections, memory and capacity for other clients.
+/// Tests that a client with many connections leaves connections, memory and capacity for other clients.
 @Suite(.timeLimit(.minutes(5)))
 struct ClientShareTests {
     /// A separate context, whose TCP connections are not counted with those of other tests, with a list of keys and a
@@ -22,7 +22,7 @@ struct ClientShareTests {
         }
     }
 
-    /// Makes peers that do not reconnect once their connections were ended.
+    /// Creates peers that do not reconnect after their connections have been ended.
     private func peers(
         _ count: Int,
         _ kind: Int32,
@@ -50,7 +50,7 @@ struct ClientShareTests {
 
     // MARK: Connections
 
-    @Test func `a connection that sends more than a message may have, without an end, is found`() {
+    @Test func `a connection that sends more bytes than a message may have, without an end, is detected`() {
         let table = PeerTable(counts: ConnectionCounts())
         #expect(table.nextEndlessCheck == .max)
         var received: [Int32: Int64] = [1: 0, 2: 0, 3: 0]
@@ -61,11 +61,11 @@ struct ClientShareTests {
         _ = table.identify(1, as: nil)
         #expect(endless(at: 0) == [])
         received = [1: 90_000, 2: 101_000, 3: 100_000]
-        #expect(endless(at: 1) == [], "looked at a moment ago")
+        #expect(endless(at: 1) == [], "the last check is too recent")
         #expect(endless(at: 300_000) == [2], "also before its first message")
         table.delivered(1)
         received = [1: 500_000, 2: 102_000, 3: -1]
-        #expect(endless(at: 600_000) == [2], "a whole message has come from the first")
+        #expect(endless(at: 600_000) == [2], "the first has sent a whole message")
         received[1] = 601_000
         #expect(endless(at: 900_000) == [1, 2])
         table.closed(1)
@@ -74,16 +74,16 @@ struct ClientShareTests {
         #expect(endless(at: 1_200_000) == [2], "it is another connection")
         for number in Int64(1)...1000 {
             received[1] = 50_000 + 200 * number
-            #expect(endless(at: 1_200_000 + 300_000 * number) == [2], "heartbeats are no message")
+            #expect(endless(at: 1_200_000 + 300_000 * number) == [2], "heartbeats are not messages")
         }
         let local = PeerTable()
         local.opened(1, at: 0)
-        #expect(local.nextEndlessCheck == .max, "only connections over TCP are looked at")
+        #expect(local.nextEndlessCheck == .max, "only connections over TCP are checked")
     }
 
-    @Test func `the oldest connections that have sent nothing end when few are left`() {
+    @Test func `the oldest connections that have sent no message are ended when few are left`() {
         let counts = ConnectionCounts()
-        counts.most = 32
+        counts.maxCount = 32
         let table = PeerTable(counts: counts)
         let second: Int64 = 1_000_000
         for number in 0..<20 as Range<Int32> { table.opened(number, at: Int64(number)) }
@@ -91,7 +91,7 @@ struct ClientShareTests {
         #expect(table.silent(at: second).isEmpty, "they may still send something")
         #expect(table.silent(at: 40 * second).map(\.descriptor) == [1, 2, 3, 4], "16 are half of all")
         for number in 20..<30 as Range<Int32> { table.opened(number, at: 40 * second + Int64(number)) }
-        #expect(table.silent(at: 40 * second + 99).isEmpty, "once a second")
+        #expect(table.silent(at: 40 * second + 99).isEmpty, "the check runs once a second")
         for number in 1..<20 as Range<Int32> { _ = table.identify(number, as: nil) }
         #expect(table.silent(at: 42 * second).map(\.descriptor) == Array(20..<26), "24 are three quarters of all")
         for number in 20..<30 as Range<Int32> { table.closed(number) }
@@ -100,9 +100,9 @@ struct ClientShareTests {
         #expect(counts.surplus.ofHalf == -16)
     }
 
-    @Test func `keys of clients leave connections for services and for keys with few`() {
+    @Test func `keys of clients leave connections for services and for keys with few connections`() {
         let counts = ConnectionCounts()
-        counts.most = 1024
+        counts.maxCount = 1024
         let tables = (0..<2).map { _ in
             PeerTable(counts: counts) { $0.name == "service" }
         }
@@ -110,7 +110,7 @@ struct ClientShareTests {
             tables[table].opened(descriptor, at: 0)
             return tables[table].identify(descriptor, as: CurveIdentity(key: name, name: name))
         }
-        // A key has a quarter of them at each socket.
+        // A key may have a quarter of the connections at each socket.
         for number in 0..<256 as Range<Int32> { #expect(identify(0, number, "a") && identify(1, number, "a")) }
         #expect(!identify(0, 256, "a") && !identify(1, 256, "a"))
         for number in 300..<556 as Range<Int32> { _ = identify(0, number, "b") }
@@ -119,10 +119,10 @@ struct ClientShareTests {
         for number in 700..<800 as Range<Int32> { #expect(identify(1, number, "service")) }
     }
 
-    @Test func `a connection that has ended is not counted again for what it had sent`() async throws {
+    @Test func `an ended connection is not counted again when messages that it has sent arrive`() async throws {
         let counts = ConnectionCounts()
-        counts.most = 1024
-        let table = PeerTable(mostOfKey: 2, counts: counts)
+        counts.maxCount = 1024
+        let table = PeerTable(maxPerKey: 2, counts: counts)
         let ann = CurveIdentity(key: "ann", name: "ann")
         for number in 0..<8 as Range<Int32> {
             table.opened(number, at: 0)
@@ -145,7 +145,7 @@ struct ClientShareTests {
             let first = try RawPeer(ZMQ_PUSH, puller.boundAddress, security: client)
             try await first.send([[0]])
             while await puller.metrics()["received"] != 1 { try await shortDelay() }
-            // The inbox is full: libzmq keeps the messages of these until it is read.
+            // The inbox is full: libzmq keeps the messages of these peers until the inbox is read.
             for number in 1...2 as ClosedRange<UInt8> {
                 let peer = try RawPeer(
                     ZMQ_PUSH,
@@ -168,7 +168,7 @@ struct ClientShareTests {
         }
     }
 
-    @Test func `connections that send nothing leave some for other clients of a server and a publisher`() async throws {
+    @Test func `silent connections leave connections for other clients of a server and a publisher`() async throws {
         try await MessagingFixture.with { fixture in
             let limited = try Limited(connections: 32)
             let server = try RequestServer(
@@ -201,7 +201,8 @@ struct ClientShareTests {
         }
     }
 
-    @Test func `a key has few pushers, and few are accepted while a puller is not read`() async throws {
+    @Test
+    func `a key has a limited number of pushers, and few are accepted while the puller is not read`() async throws {
         try await MessagingFixture.with { fixture in
             let limited = try Limited(connections: 1024)
             var limits = MessagingLimits()
@@ -236,7 +237,7 @@ struct ClientShareTests {
         }
     }
 
-    @Test func `of all topics together the client with the most loses a connection`() async throws {
+    @Test func `when there are too many topics, the client with the most topics loses a connection`() async throws {
         try await MessagingFixture.with { fixture in
             let curve = try CurveFixture()
             var limits = MessagingLimits()
@@ -321,7 +322,7 @@ struct ClientShareTests {
         }
     }
 
-    @Test func `replies that many connections do not read take bounded memory, and those of another key arrive`()
+    @Test func `replies that many connections do not read take limited memory, and replies to another key arrive`()
         async throws
     {
         try await MessagingFixture.with { fixture in
@@ -329,9 +330,9 @@ struct ClientShareTests {
             var limits = MessagingLimits()
             (limits.outboxBytesPerConnection, limits.outboxBytes) = (1 << 20, 8 << 20)
             let bytes = 256 << 10
-            let made = Counter()
+            let replies = Counter()
             let handler = ClosureHandler { _, _ in
-                made.add()
+                replies.add()
                 return Reply([:], attachments: [Bytes(repeating: 7, count: bytes)])
             }
             // Unix sockets, because a connection over TCP keeps megabytes in the kernel.
@@ -348,8 +349,8 @@ struct ClientShareTests {
             let (ann, count) = (try curve.client("ann"), 32)
             let peers = try peers(count, ZMQ_DEALER, server.boundAddress, ann, options: [(ZMQ_RCVHWM, 1)])
             for peer in peers { for id in 0..<9 { try await peer.send(request(JSON(id), "large")) } }
-            while made.count < 9 * count { try await shortDelay() }
-            /// Returns the bytes of the replies on their way and of those that wait.
+            while replies.count < 9 * count { try await shortDelay() }
+            /// Returns the bytes of the replies in the outbox and of the replies that wait.
             func replyBytes() async -> Int64 {
                 let metrics = await server.metrics()
                 return (metrics["outboxBytes"]?.intValue ?? 0) + (metrics["open"]?.intValue ?? 0) * Int64(bytes)

@@ -93,7 +93,7 @@ struct ComponentTests {
         }
     }
 
-    @Test func `a byte semaphore admits waiters in order while bytes are left, up to its ceiling`() async throws {
+    @Test func `a byte semaphore admits waiters in order while bytes are left, up to its maximum`() async throws {
         let gate = ByteSemaphore(available: 10, maxAvailable: 20, maxWaitingBytes: 100)
         #expect(await gate.acquire(15) == .acquired)
         #expect(gate.available == -5)
@@ -120,29 +120,29 @@ struct ComponentTests {
         #expect(await gate.acquire(0) == .closed)
     }
 
-    @Test func `a peer with few bytes on their way does not wait for those of others`() {
+    @Test func `a peer with few bytes in flight does not wait for the bytes of others`() {
         var limits = MessagingLimits()
         (limits.outboxBytes, limits.outboxBytesPerConnection) = (10, 1 << 20)
         let part = ServerCapacity(limits).local
         let (greedy, modest) = (ConnectionOutbox(limits, in: part), ConnectionOutbox(limits, in: part))
         var reservations = [greedy.tryReserve(100_000), modest.tryReserve(50_000)]
         #expect(!reservations.contains { $0 == nil })
-        // Those of a peer with few are its own.
+        // The first bytes of each peer count against its own allowance, not against the shared capacity.
         #expect(part.outbox[0].available == 10 - 100_000)
         #expect(modest.tryReserve(20_000) == nil && modest.usage.bytes == 50_000)
-        #expect(modest.usage.releases == 0, "a message that was not sent is no sign that the peer reads")
+        #expect(modest.usage.releases == 0, "a message that was not sent does not show that the peer reads")
         #expect(part.outbox[0].available == 10 - 100_000)
         reservations = []
         #expect(part.outbox[0].available == 10 && greedy.usage.bytes == 0 && modest.usage.bytes == 0)
     }
 
-    @Test func `as many bytes wait as are on their way, and of both a key has half over all of its connections`()
+    @Test func `as many bytes may wait as are in flight, and the connections of one key get at most half of each`()
         async throws
     {
         var limits = MessagingLimits()
         (limits.outboxBytes, limits.outboxBytesPerConnection) = (4 << 20, 1 << 20)
         let capacity = ServerCapacity(limits)
-        let key = capacity.partOfKey()
+        let key = capacity.makePartOfKey()
         let bytes = 256 << 10
         let (sent, refused) = (Counter(), Counter())
         // Eight connections that read nothing, with eight replies each: 16 MiB.
@@ -158,17 +158,17 @@ struct ComponentTests {
                 tasks.append(task)
             }
         }
-        // The others wait.
+        // The other replies wait.
         while sent.count < 8 || sent.count + refused.count < 56 { try await shortDelay() }
         #expect(sent.count == 8 && key.outbox[0].available == 0)
         #expect(key.waiting.bytesInUse <= 2 << 20)
-        #expect(ConnectionOutbox(limits, in: capacity.partOfKey()).tryReserve(bytes) != nil)
+        #expect(ConnectionOutbox(limits, in: capacity.makePartOfKey()).tryReserve(bytes) != nil)
         for task in tasks { task.cancel() }
         for task in tasks { _ = await task.value }
         #expect(key.waiting.bytesInUse == 0)
     }
 
-    @Test func `calls that end before they are sent are forgotten without a connection too`() {
+    @Test func `calls that end before they are sent are removed, also without a connection`() {
         func call(_ id: Int64, waitsForConnection: Bool = true) -> OutgoingCall {
             OutgoingCall(
                 id: id,
@@ -195,12 +195,12 @@ struct ComponentTests {
         #expect(calls.waiting.count < 100)
         let next = calls.nextToSend()
         #expect(next === first)
-        #expect(calls.open == 1)
+        #expect(calls.openCount == 1)
     }
 
     @Test func `a mailbox is bounded and ordered, and ends after its last element`() async {
-        let fixture = Counter()
-        let mailbox = Mailbox<Int>(maxElements: 2, maxBytes: 100) { fixture.add() }
+        let capacityCalls = Counter()
+        let mailbox = Mailbox<Int>(maxElements: 2, maxBytes: 100) { capacityCalls.add() }
         #expect(mailbox.enqueue(1, bytes: 60))
         #expect(!mailbox.enqueue(2, bytes: 60))
         #expect(mailbox.enqueue(3, bytes: 40))
@@ -209,10 +209,10 @@ struct ComponentTests {
         #expect(mailbox.enqueue(5, bytes: 0, always: true))
         mailbox.finish(.busy("b"))
         #expect(!mailbox.enqueue(6, bytes: 0))
-        var acquired: [Int] = []
-        while case .element(let element) = await mailbox.next() { acquired.append(element) }
-        #expect(acquired == [1, 3, 5])
-        #expect(fixture.count == 1)
+        var read: [Int] = []
+        while case .element(let element) = await mailbox.next() { read.append(element) }
+        #expect(read == [1, 3, 5])
+        #expect(capacityCalls.count == 1)
         guard case .end(let failure) = await mailbox.next() else {
             Issue.record("the mailbox has not ended")
             return
@@ -220,7 +220,7 @@ struct ComponentTests {
         #expect(failure?.name == "busy")
     }
 
-    @Test func `a wait in silence is ended, and no element is lost`() async {
+    @Test func `a wait without a new element is ended, and no element is lost`() async {
         let mailbox = Mailbox<Int>(maxElements: 2, maxBytes: 100)
         #expect(mailbox.enqueue(1, bytes: 1))
         guard case .element(1) = await mailbox.next() else {

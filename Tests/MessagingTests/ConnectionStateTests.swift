@@ -6,7 +6,7 @@ import Testing
 
 @testable import Messaging
 
-/// The state of a client's connection, and requests that do not wait for one.
+/// Tests of the state of a client's connection, and of requests that do not wait for a connection.
 @Suite(.timeLimit(.minutes(1)))
 struct ConnectionStateTests {
     private func error(_ body: () async throws(RPCError) -> Reply) async -> RPCError? {
@@ -18,7 +18,7 @@ struct ConnectionStateTests {
         }
     }
 
-    @Test func `the time without a connection is known, and a waiting task is resumed by one`() async {
+    @Test func `the time without a connection is measured, and a connection resumes a waiting task`() async {
         let clock = ManualClock()
         let state = ConnectionState(isReady: false, clock: clock.clock)
         clock.advance(milliseconds: 70)
@@ -32,7 +32,7 @@ struct ConnectionStateTests {
         state.set(isReady: false)
         clock.advance(milliseconds: 5)
         #expect(!state.isReady && state.absence == .milliseconds(5))
-        // A cancelled task waits no longer.
+        // A cancelled task stops waiting.
         let waiting = Task { await state.waitUntilUsable() }
         waiting.cancel()
         await waiting.value
@@ -46,7 +46,7 @@ struct ConnectionStateTests {
         #expect(state.isReady && !state.isUsable && state.absence == .milliseconds(30))
         state.set(isReady: false)
         clock.advance(milliseconds: 30)
-        #expect(state.absence == .milliseconds(60), "since it said so")
+        #expect(state.absence == .milliseconds(60), "since it announced its stop")
         async let usable: Void = state.waitUntilUsable()
         state.set(isReady: true)
         await usable
@@ -73,7 +73,7 @@ struct ConnectionStateTests {
         }
     }
 
-    @Test func `when the connection is lost, requests are known to be sent or not sent`() async throws {
+    @Test func `the error after a lost connection reports if the request was sent`() async throws {
         try await MessagingFixture.with { fixture in
             let signals = NamedSignals()
             let thread = try PollThread(name: "first")
@@ -111,7 +111,7 @@ struct ConnectionStateTests {
         }
     }
 
-    @Test func `a response that has arrived is delivered, also if the connection has ended since`() async throws {
+    @Test func `a response that has arrived is delivered, even if the connection has ended since`() async throws {
         try await MessagingFixture.with { fixture in
             let server = try RawPeer(ZMQ_ROUTER, binding: fixture.address(.tcp))
             let address = try await server.boundAddress()
@@ -160,7 +160,7 @@ extension RequestClient {
     }
 }
 
-/// Returns true while a connection to a tcp address is open at the side that made it.
+/// Returns true while a connection to a tcp address is open at the side that has connected.
 private func isConnected(to address: EndpointAddress) -> Bool {
     let port = address.location.split(separator: ":").last.flatMap { UInt16($0) } ?? 0
     let remote = String(format: "0100007F:%04X", port)

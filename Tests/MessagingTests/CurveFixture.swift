@@ -23,38 +23,38 @@ final class CurveFixture: Sendable {
 
     var serving: SocketSecurity { .curveServer(secretKey: server.secretKey, domain: domain) }
 
-    /// Makes the security of a new client whose key is on the list.
+    /// Returns the security of a new client whose key is on the list.
     func client(_ name: String) throws -> SocketSecurity {
         let keys = try CurveKeyPair.generate()
         list.withLock { $0[keys.publicKey.text] = name }
-        return calling(keys)
+        return clientSecurity(keys)
     }
 
     func revoke(_ name: String) { list.withLock { $0 = $0.filter { $0.value != name } } }
 
     /// Empties the list, as while its folder is copied again; returns the removed keys.
-    func takeListAway() -> [String: String] {
+    func removeList() -> [String: String] {
         list.withLock { list in
             defer { list = [:] }
             return list
         }
     }
 
-    func putListBack(_ old: [String: String]) { list.withLock { $0 = old } }
+    func restoreList(_ old: [String: String]) { list.withLock { $0 = old } }
 
-    func calling(_ keys: CurveKeyPair) -> SocketSecurity {
+    func clientSecurity(_ keys: CurveKeyPair) -> SocketSecurity {
         .curveClient(serverPublicKey: server.publicKey, keys: keys)
     }
 
-    /// Returns four kinds of clients that must be refused, by name.
+    /// Returns four kinds of clients that must be refused, with their names.
     func unlistedKeys() throws -> [(name: String, security: SocketSecurity)] {
         let other = try CurveFixture()
         guard case .curveClient(_, let listed) = try client("listed"),
             case .curveClient(_, let foreign) = try other.client("foreign")
         else { return [] }
         return [
-            ("a key on no list", calling(try .generate())),
-            ("a key of another domain", calling(foreign)),
+            ("a key on no list", clientSecurity(try .generate())),
+            ("a key of another domain", clientSecurity(foreign)),
             ("a wrong server key", .curveClient(serverPublicKey: other.server.publicKey, keys: listed)),
             ("no key", .trustedLoopback),
         ]

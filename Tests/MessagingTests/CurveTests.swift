@@ -83,8 +83,8 @@ struct CurveTests {
             await subscriber.subscribe(["news"])
             await signals.wait("news")
             for number in 0..<100 { publisher.publish("news", [[UInt8(number)]]) }
-            var heard = subscriber.messages.makeAsyncIterator()
-            for number in 0..<100 { #expect(await heard.next()?.frames == [[UInt8(number)]]) }
+            var received = subscriber.messages.makeAsyncIterator()
+            for number in 0..<100 { #expect(await received.next()?.frames == [[UInt8(number)]]) }
 
             let puller = try Puller(
                 address: fixture.address(.tcp),
@@ -139,7 +139,7 @@ struct CurveTests {
                         }
                     }
                 }
-                // Meanwhile all subscribers tried to connect too; the publisher must not have seen any of them.
+                // Meanwhile all subscribers tried to connect too; the publisher must not have accepted any of them.
                 for (name, _, subscriber) in unlistedKeys {
                     publisher.publish(name, [[1]])
                     #expect(!signals.isSignaled(name))
@@ -219,7 +219,7 @@ struct CurveTests {
         }
     }
 
-    @Test func `after a key is revoked the publisher disconnects all, and all others reconnect`() async throws {
+    @Test func `after a key is revoked the publisher disconnects all clients, and other keys reconnect`() async throws {
         try await with { fixture, curve in
             let publisher = try Publisher(
                 address: fixture.address(.tcp),
@@ -252,8 +252,8 @@ struct CurveTests {
             await second.wait("+good")
             publisher.publish("good", [[1]])
             publisher.publish("bad", [[1]])
-            var heard = good.messages.makeAsyncIterator()
-            #expect(await heard.next()?.topic == "good")
+            var received = good.messages.makeAsyncIterator()
+            #expect(await received.next()?.topic == "good")
             await second.wait("-bad")
             #expect(!second.isSignaled("+bad"))
             #expect(await bad.metrics()["received"] == 0)

@@ -18,34 +18,34 @@ struct FuzzTests {
         Bytes("[[],{}]".utf8), [], [0, 0, 0, 1],
     ]
 
-    private static func frame(_ numbers: inout SeededRandom) -> Bytes {
-        if Int.random(in: 0..<5, using: &numbers) == 0 {
-            return numbers.bytes(Int.random(in: 0..<200, using: &numbers))
+    private static func frame(_ random: inout SeededRandom) -> Bytes {
+        if Int.random(in: 0..<5, using: &random) == 0 {
+            return random.bytes(Int.random(in: 0..<200, using: &random))
         }
-        var bytes = seeds[Int.random(in: 0..<seeds.count, using: &numbers)]
-        for _ in 0..<Int.random(in: 0..<6, using: &numbers) where !bytes.isEmpty {
-            let place = Int.random(in: 0..<bytes.count, using: &numbers)
-            switch Int.random(in: 0..<4, using: &numbers) {
-            case 0: bytes[place] = UInt8.random(in: 0...255, using: &numbers)
-            case 1: bytes.remove(at: place)
-            case 2: bytes.insert(UInt8.random(in: 0...255, using: &numbers), at: place)
-            default: bytes.append(contentsOf: bytes[place...].prefix(40))
+        var bytes = seeds[Int.random(in: 0..<seeds.count, using: &random)]
+        for _ in 0..<Int.random(in: 0..<6, using: &random) where !bytes.isEmpty {
+            let position = Int.random(in: 0..<bytes.count, using: &random)
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0: bytes[position] = UInt8.random(in: 0...255, using: &random)
+            case 1: bytes.remove(at: position)
+            case 2: bytes.insert(UInt8.random(in: 0...255, using: &random), at: position)
+            default: bytes.append(contentsOf: bytes[position...].prefix(40))
             }
         }
         return bytes
     }
 
     @Test func `random and mutated frames do not stop the server`() async throws {
-        var numbers = SeededRandom(named: "random frames")
+        var random = SeededRandom(named: "random frames")
         try await MessagingFixture.with { fixture in
             try await fixture.serving { server in
                 var sent = 0
                 for _ in 0..<TestEnvironment.rounds(200) {
-                    let kind = Bool.random(using: &numbers) ? ZMQ_DEALER : ZMQ_REQ
+                    let kind = Bool.random(using: &random) ? ZMQ_DEALER : ZMQ_REQ
                     let peer = try RawPeer(kind, server.boundAddress, timeout: 60_000)
                     for _ in 0..<(kind == ZMQ_REQ ? 1 : 100) {
-                        let count = Int.random(in: 1...4, using: &numbers)
-                        try await peer.send((0..<count).map { _ in Self.frame(&numbers) })
+                        let count = Int.random(in: 1...4, using: &random)
+                        try await peer.send((0..<count).map { _ in Self.frame(&random) })
                         sent += 1
                     }
                     // REQ must get exactly one message, whatever it sent.
@@ -58,7 +58,7 @@ struct FuzzTests {
     }
 
     @Test func `bytes that are not ZMTP do not stop the server`() async throws {
-        var numbers = SeededRandom(named: "bytes that are not ZMTP")
+        var random = SeededRandom(named: "bytes that are not ZMTP")
         try await MessagingFixture.with { fixture in
             try await fixture.serving { server in
                 let greeting: Bytes =
@@ -68,12 +68,12 @@ struct FuzzTests {
                     + Bytes("REQ".utf8)
                 let path = try #require(server.boundAddress.path)
                 for _ in 0..<300 {
-                    var bytes: Bytes = Bool.random(using: &numbers) ? greeting : []
-                    if !bytes.isEmpty, Bool.random(using: &numbers) { bytes += ready }
-                    bytes += Self.frame(&numbers)
+                    var bytes: Bytes = Bool.random(using: &random) ? greeting : []
+                    if !bytes.isEmpty, Bool.random(using: &random) { bytes += ready }
+                    bytes += Self.frame(&random)
                     // A frame header with a length above every limit.
-                    if Bool.random(using: &numbers) { bytes += [2, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF] }
-                    Self.throwAt(path, bytes)
+                    if Bool.random(using: &random) { bytes += [2, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF] }
+                    Self.send(bytes, toSocketAt: path)
                 }
                 let client = try fixture.client(server)
                 #expect(try await client.call("hello").result["method"] == "hello")
@@ -81,7 +81,7 @@ struct FuzzTests {
         }
     }
 
-    private static func throwAt(_ path: String, _ bytes: Bytes) {
+    private static func send(_ bytes: Bytes, toSocketAt path: String) {
         let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { return }
         defer { Glibc.close(descriptor) }

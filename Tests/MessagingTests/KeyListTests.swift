@@ -3,10 +3,10 @@ import Testing
 
 @testable import Messaging
 
-/// Lists of keys that change while connections are open.
+/// Tests of lists of keys that change while connections are open.
 @Suite(.timeLimit(.minutes(1)))
 struct KeyListTests {
-    @Test func `keys whose list was away for a moment are served again, over open connections and new ones`()
+    @Test func `keys whose list was empty for a short time are served again, over open and new connections`()
         async throws
     {
         try await MessagingFixture.with { fixture in
@@ -47,20 +47,20 @@ struct KeyListTests {
                 logger: fixture.logger
             )
             _ = try await client.call("hello")
-            let list = curve.takeListAway()
+            let list = curve.removeList()
             while (try? await client.call("hello")) != nil { try await Task.sleep(for: .milliseconds(20)) }
             let refused = await #expect(throws: RPCError.self) { try await client.call("hello") }
             #expect(refused?.name == "access_denied")
             var events = subscriber.events.makeAsyncIterator()
             #expect(await events.next() == .connected)
             #expect(await events.next() == .disconnected)
-            // It tries to connect again meanwhile.
+            // The subscriber tries to connect again meanwhile.
             try await Task.sleep(for: .milliseconds(500))
-            curve.putListBack(list)
+            curve.restoreList(list)
             while (try? await client.call("hello")) == nil { try await Task.sleep(for: .milliseconds(20)) }
             #expect(await client.metrics()["connections"] == 1)
             await signals.wait("2")
-            // Its key is that of a service again.
+            // The key is again that of a service.
             let identity = try #require(list.first { $0.value == "service" })
             let known = CurveIdentity(key: identity.key, name: identity.value)
             #expect(MessagingContext.shared.authenticator.isService(known, in: curve.domain))

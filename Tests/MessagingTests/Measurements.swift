@@ -4,7 +4,7 @@ import Testing
 
 @testable import Messaging
 
-/// Prints round trips per second; run with `MEASURE=1`.
+/// A measurement of round trips per second, which runs only with `MEASURE=1`.
 ///
 /// Compare the numbers only within one run.
 @Suite(.serialized, .timeLimit(.minutes(5)), .enabled(if: ProcessInfo.processInfo.environment["MEASURE"] != nil))

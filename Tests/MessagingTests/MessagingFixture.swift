@@ -115,7 +115,7 @@ struct ClosureHandler: RequestHandler {
 struct EchoHandler: RequestHandler {
     @concurrent
     func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
-        if request.method == "fail" { throw .invalidParams("as you wish") }
+        if request.method == "fail" { throw .invalidParams("the test asked for an error") }
         return Reply(
             ["method": .string(request.method), "params": request.params, "identity": .string(context.identity)],
             attachments: context.attachments

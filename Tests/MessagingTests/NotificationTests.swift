@@ -119,7 +119,7 @@ struct NotificationTests {
                 for try await element in client.stream("read", deadline: nil, credit: 200_000) {
                     guard case .notification = element else { continue }
                     read += 1
-                    // Four fit in the window, and one more may overshoot it; one may be counted but not read yet.
+                    // Four fit in the credit, and one more may overshoot it; one may be counted but not read yet.
                     #expect(sent.count <= read + 6)
                 }
                 #expect(read == 200)
@@ -190,12 +190,13 @@ struct NotificationTests {
     }
 
     @Test(arguments: [[100_000], [50_000, 50_000], [3000]])
-    func `a peer that does not read blocks only its own requests, within the bound`(frames: [Int]) async throws {
+    func `a peer that does not read blocks only its own requests, and takes limited memory`(frames: [Int]) async throws
+    {
         let attachments = frames.map { Bytes(repeating: 1, count: $0) }
         try await MessagingFixture.with { fixture in
             var limits = MessagingLimits()
             limits.outboxBytesPerConnection = 1 << 20
-            // Not libzmq's number of messages is to stop the flood, but their bytes.
+            // The bytes of the messages must stop the flood, not libzmq's limit of their number.
             limits.sendHighWaterMark = 100_000
             let sent = Counter()
             let handler = ClosureHandler { request, context in
@@ -225,7 +226,8 @@ struct NotificationTests {
         }
     }
 
-    @Test func `a peer that does not read is ended when its messages keep those of others waiting`() async throws {
+    @Test
+    func `a peer that does not read is disconnected when the messages of others wait for its memory`() async throws {
         try await MessagingFixture.with { fixture in
             var limits = MessagingLimits()
             limits.outboxBytesPerConnection = 4 << 20

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Messaging
 
-/// Small requests of the simplest form are read without a tree, with the same result as by the JSON parser.
+/// Tests that small requests of the simplest form are read without a tree, with the same result as by the JSON parser.
 @Suite(.timeLimit(.minutes(1)))
 struct PlainRequestTests {
     private let limits = MessagingLimits()
@@ -28,7 +28,7 @@ struct PlainRequestTests {
     func `a plain request is read as the parser reads it`(text: String) throws {
         let request = try #require(read(text))
         guard case .request(let expected)? = parsed(text) else {
-            Issue.record("the parser refuses it")
+            Issue.record("the parser refuses the request")
             return
         }
         #expect("\(request)" == "\(expected)")
@@ -50,11 +50,11 @@ struct PlainRequestTests {
         #"{"jsonrpc":"2.0","id":1,"method":"m","params":{"deadlineMs":1,"credit":1}}"#,
         #"{"jsonrpc":"2.0","id":1,"method":"m"},"#, #"{"jsonrpc":"2.0","id":1,"method":"m",}"#,
     ])
-    func `everything else is left to the parser`(text: String) {
+    func `every other request is left to the parser`(text: String) {
         #expect(read(text) == nil)
     }
 
-    @Test func `a request with a byte changed is never read differently`() throws {
+    @Test func `a request with changed bytes is never read differently than by the parser`() throws {
         let plain = Array(#"{"jsonrpc":"2.0","id":12,"method":"health","params":{"deadlineMs":50}}"#.utf8)
         var random = SeededRandom(named: "plain requests")
         for _ in 0..<20_000 {

@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct PublishingTests {
-    /// Makes a publisher, and events named after the topics of its subscriptions.
+    /// Creates a publisher, and signals that are named after the topics of its subscriptions.
     private func publisher(
         _ fixture: MessagingFixture,
         _ kind: MessagingFixture.Kind,
@@ -43,23 +43,23 @@ struct PublishingTests {
             await signals.wait("+head")
             for number in 0..<300 {
                 publisher.publish("asset.1", [[UInt8(number % 256)], [1, 2]])
-                // Has a subscribed topic as its prefix.
+                // A subscribed topic is a prefix of this topic.
                 publisher.publish("asset.12", [[0]])
                 publisher.publish("other", [[0]])
             }
             publisher.publish("head", [])
             publisher.publish(String(repeating: "x", count: 65), [])
-            var heard = 0
+            var received = 0
             for await (topic, frames) in subscriber.messages {
                 if topic == "head" {
                     #expect(frames == [])
                     break
                 }
                 #expect(topic == "asset.1")
-                #expect(frames == [[UInt8(heard % 256)], [1, 2]])
-                heard += 1
+                #expect(frames == [[UInt8(received % 256)], [1, 2]])
+                received += 1
             }
-            #expect(heard == 300)
+            #expect(received == 300)
             #expect(await publisher.metrics()["refused"] == 1)
             await subscriber.unsubscribe(["asset.1"])
             await signals.wait("-asset.1")
@@ -143,7 +143,7 @@ struct PublishingTests {
             )
             await subscriber.subscribe(["t"])
             await signals.wait("+t")
-            async let heard = {
+            async let received = {
                 var messages = subscriber.messages.makeAsyncIterator()
                 for number in 0..<5000 {
                     let frame = await messages.next()?.frames.first
@@ -155,14 +155,14 @@ struct PublishingTests {
                 publisher.publish("t", [Bytes(repeating: UInt8(number % 256), count: 2000)])
                 if number.isMultiple(of: 100) { await publisher.waitForCapacity() }
             }
-            #expect(await heard == 5000)
+            #expect(await received == 5000)
             #expect(await publisher.metrics()["sentWithoutSome"] == 0)
         }
     }
 
-    @Test func `a publisher waits briefly for a full queue, and then for a long time not at all`() {
+    @Test func `a publisher waits briefly for a full queue, and then not again for a long time`() {
         var policy = SlowSubscriberPolicy(minimumWait: .milliseconds(20))
-        let longest = policy.longest(subscriptions: 10)
+        let longest = policy.longestWait(subscriptions: 10)
         var waits = [
             policy.shouldWait(at: 0, subscriptions: 10), policy.shouldWait(at: longest, subscriptions: 10),
         ]
@@ -176,7 +176,7 @@ struct PublishingTests {
         waits.append(policy.shouldWait(at: end + 100 * longest, subscriptions: 10))
         #expect(waits == [true, true, true, false, false, true])
         #expect(policy.skippedCount == 2)
-        #expect(policy.longest(subscriptions: .max) <= 200_000)
+        #expect(policy.longestWait(subscriptions: .max) <= 200_000)
     }
 
     @Test func `events report connections, and subscriptions survive a restart of the publisher`() async throws {
@@ -223,7 +223,7 @@ struct PublishingTests {
         }
     }
 
-    @Test func `the hook is called as directly for the last subscription as for the first`() async throws {
+    @Test func `the call stack of the hook does not grow with the number of subscriptions`() async throws {
         try await MessagingFixture.with { fixture in
             let (publisher, _) = try publisher(fixture, .ipc)
             let depths = Mutex<[Int]>([])
@@ -283,7 +283,7 @@ struct PublishingTests {
                 while await ended() < count { try await shortDelay() }
                 while await publisher.metrics()["connections"] != 1 { try await shortDelay() }
             }
-            // All connections together have too many topics: the one with the most is ended.
+            // All connections together have too many topics: the connection with the most topics is ended.
             var others: [RawPeer] = []
             for peer in 0..<3 {
                 others.append(try RawPeer(ZMQ_XSUB, publisher.boundAddress, options: [(ZMQ_RECONNECT_IVL, -1)]))
@@ -323,7 +323,7 @@ struct PublishingTests {
                 security: .trustedLoopback
             )
             for number in 0..<40 { try await pusher.push([[UInt8(number)], Bytes(repeating: 1, count: 40_000)]) }
-            // Elapsed time is what this tests: several heartbeats that could not be answered.
+            // Several heartbeats pass in this time, and cannot be answered.
             try await Task.sleep(for: .milliseconds(500))
             var messages = puller.messages.makeAsyncIterator()
             for number in 0..<40 { #expect(await messages.next()?.frames.first == [UInt8(number)]) }
@@ -341,7 +341,7 @@ struct PublishingTests {
             // Large messages, because a connection over TCP keeps up to ten megabytes in the kernel.
             let body = Bytes(repeating: 1, count: 200_000)
             let count = 200
-            limits.outboxBytesPerConnection = 5 * body.count
+            limits.sendQueueBytes = 5 * body.count
             let puller = try Puller(
                 address: fixture.address(kind, "edits"),
                 thread: fixture.serverThread,
@@ -361,14 +361,14 @@ struct PublishingTests {
                     pushed.add()
                 }
             }
-            // Reading begins after the pusher has waited for a while with a full outbox.
-            var (seen, looks) = (0, 0)
-            while pushed.count < count, looks < 25 {
+            // Reading begins after the pusher has waited for a while with a full queue.
+            var (lastCount, fullChecks) = (0, 0)
+            while pushed.count < count, fullChecks < 25 {
                 try await shortDelay()
                 let queued = await pusher.metrics()["outboxBytes"]?.intValue ?? 0
-                let isFull = queued >= Int64(limits.outboxBytesPerConnection)
-                looks = isFull && pushed.count == seen ? looks + 1 : 0
-                seen = pushed.count
+                let isFull = queued >= Int64(limits.sendQueueBytes)
+                fullChecks = isFull && pushed.count == lastCount ? fullChecks + 1 : 0
+                lastCount = pushed.count
             }
             #expect(pushed.count < count, "all messages were pushed, and none was read")
             var pulled = 0

@@ -139,7 +139,7 @@ struct RPCMessageTests {
                 #expect(try await script.ask(notification).errorCode == -32600)
                 let dealer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 try await dealer.send(notification)
-                // Nor is one with wrong parameters.
+                // A notification with wrong parameters is not answered either.
                 try await dealer.send(["jsonrpc": "2.0", "method": "rpc.cancel"])
                 #expect(try await dealer.ask(request(1, "hello"))["id"] == 1)
                 #expect(await server.metrics()["notificationsReceived"] == 3)
@@ -155,21 +155,21 @@ struct RPCMessageTests {
                 return Reply([:])
             }
             try await fixture.serving(handler: handler) { server in
-                let one = try RawPeer(ZMQ_DEALER, server.boundAddress)
+                let first = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 let other = try RawPeer(ZMQ_DEALER, server.boundAddress)
-                try await one.send(request("same", "work"))
-                let refused = try await one.ask(request("same", "work"))
+                try await first.send(request("same", "work"))
+                let refused = try await first.ask(request("same", "work"))
                 #expect(refused["id"] == .null)
                 #expect(refused.errorName == "invalid_request")
                 #expect(refused["error"]?["data"]?["id"] == "same")
                 // Ids are scoped to their connection, and a string differs from an integer.
                 try await other.send(request("same", "work"))
-                try await one.send(request(1, "work"))
-                try await one.send(request("1", "work"))
+                try await first.send(request(1, "work"))
+                try await first.send(request("1", "work"))
                 signals.signal("finish")
                 #expect(try await other.receiveJSON()["result"] == [:])
-                for _ in 0..<3 { #expect(try await one.receiveJSON()["result"] == [:]) }
-                #expect(try await one.ask(request("same", "work"))["result"] == [:])
+                for _ in 0..<3 { #expect(try await first.receiveJSON()["result"] == [:]) }
+                #expect(try await first.ask(request("same", "work"))["result"] == [:])
             }
         }
     }
@@ -305,7 +305,8 @@ struct RPCMessageTests {
         #expect(id == 1 && error.name == "invalid_params" && error.data["parameter"] == .string(name))
     }
 
-    @Test func `JSON beyond a limit is refused by that limit and with its id, and the deepest predicate is not`() {
+    @Test
+    func `JSON beyond a limit is refused with the limit and the request's id, and the deepest predicate is not`() {
         func deep(_ levels: Int) -> JSON { (0..<levels).reduce(true) { tree, _ in ["and": [tree]] } }
         var limits = MessagingLimits()
         let fetch = request(1, "fetch.assets", ["fetch": ["predicate": deep(32)]])

@@ -29,14 +29,14 @@ final class RawPeer: @unchecked Sendable {
         self.socket = socket
     }
 
-    /// Binds to the address. When it is closed, it sends what it has to send first.
+    /// Binds to the address. A peer that is closed sends its remaining messages first.
     init(_ kind: Int32, binding address: EndpointAddress) throws {
         let socket = Self.makeSocket(kind, [], 20_000)
         guard zmq_bind(socket, address.description) == 0 else { throw RawError.cannotBind }
         self.socket = socket
     }
 
-    /// The address that the socket is bound to, with its actual port.
+    /// Returns the address that the socket is bound to, with its actual port.
     func boundAddress() async throws -> EndpointAddress {
         let text = try await perform { socket -> Swift.Result<String, RawError> in
             var text = [CChar](repeating: 0, count: 512)
@@ -66,7 +66,7 @@ final class RawPeer: @unchecked Sendable {
         return socket
     }
 
-    enum RawError: Error { case cannotBind, cannotConnect, nothingCame, notSent }
+    enum RawError: Error { case cannotBind, cannotConnect, noMessage, notSent }
 
     private func perform<Result: Sendable>(
         _ body: @escaping @Sendable (UnsafeMutableRawPointer?) -> Swift.Result<Result, RawError>
@@ -98,7 +98,7 @@ final class RawPeer: @unchecked Sendable {
                 var part = zmq_msg_t()
                 zmq_msg_init(&part)
                 defer { zmq_msg_close(&part) }
-                guard zmq_msg_recv(&part, socket, 0) >= 0 else { return .failure(.nothingCame) }
+                guard zmq_msg_recv(&part, socket, 0) >= 0 else { return .failure(.noMessage) }
                 frames.append(Bytes(UnsafeRawBufferPointer(start: zmq_msg_data(&part), count: zmq_msg_size(&part))))
                 more = zmq_msg_more(&part)
             }

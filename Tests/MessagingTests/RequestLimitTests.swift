@@ -6,7 +6,7 @@ import Testing
 
 @testable import Messaging
 
-/// The limits of requests per method, and of the memory that open requests use.
+/// Tests of the limits of requests per method, and of the memory that open requests use.
 @Suite(.timeLimit(.minutes(5)))
 struct RequestLimitTests {
     /// A handler that replies to `wait` once all parties have reached the barrier.
@@ -177,7 +177,7 @@ struct RequestLimitTests {
         }
     }
 
-    /// Makes a state machine, and returns the connections of peers with these keys.
+    /// Opens a connection for each key, and returns the connections.
     private func connections(
         _ machine: inout RequestServerStateMachine,
         _ keys: [String]
@@ -200,7 +200,7 @@ struct RequestLimitTests {
             transport: .tcp,
             limits: limits,
             capacity: ServerCapacity(limits),
-            peers: PeerTable(mostOfKey: limits.connectionsPerKey),
+            peers: PeerTable(maxPerKey: limits.connectionsPerKey),
             isAdmitted: { _ in true },
             methodLimits: { _ in .unlimited }
         )
@@ -263,15 +263,15 @@ struct RequestLimitTests {
             MessagingContext.shared.authenticator.decide(domain: curve.domain, key: keys.publicKey, address: "")
         }
         let admitted = ZAPRequest.Decision.admitted(hasty.publicKey.text + "hasty")
-        let most = ZAPAuthenticator.connectionsAtOnce
+        let maximum = ZAPAuthenticator.connectionsAtOnce
         var count = 0
-        while count <= 2 * most, decision(hasty) == admitted { count += 1 }
+        while count <= 2 * maximum, decision(hasty) == admitted { count += 1 }
         // A few more are allowed for the time that this takes.
-        #expect((most...2 * most).contains(count))
+        #expect((maximum...2 * maximum).contains(count))
         #expect(decision(other) == .admitted(other.publicKey.text + "other"))
     }
 
-    @Test func `of the peers that do not read the one with the most bytes is ended first, after a time`() throws {
+    @Test func `of the peers that do not read, the one with the most bytes is disconnected first`() throws {
         let limits = MessagingLimits()
         var machine = makeMachine(limits)
         let found = try connections(&machine, ["a", "b", "c", "d"])

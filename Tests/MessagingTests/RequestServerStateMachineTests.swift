@@ -4,7 +4,7 @@ import Testing
 
 @testable import Messaging
 
-/// The decisions of the request server, without sockets, tasks and time.
+/// Tests of the decisions of the request server, without sockets, tasks and time.
 @Suite(.timeLimit(.minutes(1)))
 struct RequestServerStateMachineTests {
     typealias Machine = RequestServerStateMachine
@@ -37,7 +37,7 @@ struct RequestServerStateMachineTests {
             var message = IncomingMessage()
             message.frames = [[peer]] + envelope + [json.bytes] + attachments
             message.totalFrames = message.frames.count
-            message.totalBytes = message.keptBytes
+            message.totalBytes = message.frameBytes
             message.descriptor = Int32(peer)
             message.curveIdentity = key
             guard let connection = machine.connection(of: message).found else { return .nothing }
@@ -53,7 +53,7 @@ struct RequestServerStateMachineTests {
             return machine.open(accepted)
         }
 
-        /// Returns whether the response is sent.
+        /// Returns true if the response is sent.
         func finished(_ request: OpenRequest, failure: String? = nil) -> Bool {
             machine.finished(request, failure: failure) != nil
         }
@@ -79,8 +79,8 @@ struct RequestServerStateMachineTests {
         }
 
         func notified(_ request: OpenRequest) -> Bool { machine.notified(request) != nil }
-        func endings(at now: Int64) -> [Machine.Ending] { machine.endings(at: now) }
-        func endings(ofKeys keys: Set<String>) -> [Machine.Ending] { machine.endings(ofKeys: keys) }
+        func endings(at now: Int64) -> [Machine.Ending] { machine.endExpired(at: now) }
+        func endings(ofKeys keys: Set<String>) -> [Machine.Ending] { machine.endRequests(ofKeys: keys) }
         func nextBehindLarge(of id: ConnectionID) -> Machine.Decision? { machine.nextBehindLarge(of: id, at: 0) }
         func closed(_ descriptor: Int32) -> [Connection] { machine.closed(descriptor) }
         func flush(at now: Int64) -> Bool { machine.flush(at: now) }
@@ -149,7 +149,7 @@ struct RequestServerStateMachineTests {
         #expect(server.machine.metrics.errors == ["busy": 1])
     }
 
-    @Test func `tasks that outlive their responses count too`() throws {
+    @Test func `tasks that run longer than their responses count against the limit`() throws {
         var limits = MessagingLimits()
         limits.requestsPerConnection = 1
         limits.waitingRequestsPerConnection = 0
@@ -161,7 +161,7 @@ struct RequestServerStateMachineTests {
         #expect(Self.error(server.receive(Self.call(3)))?.name == "busy")
     }
 
-    private static func narrow(_ own: Int, _ all: Int = 100, waiting: Int = 100) -> MessagingLimits {
+    private static func narrowLimits(_ own: Int, _ all: Int = 100, waiting: Int = 100) -> MessagingLimits {
         var limits = MessagingLimits()
         (limits.requestsPerConnection, limits.requests) = (own, all)
         limits.waitingRequestsPerConnection = waiting
@@ -169,7 +169,7 @@ struct RequestServerStateMachineTests {
     }
 
     @Test func `requests above the number that may be open wait in order, up to a limit`() throws {
-        let server = Server(Self.narrow(2, waiting: 3))
+        let server = Server(Self.narrowLimits(2, waiting: 3))
         let (first, second) = (try server.open(1), try server.open(2))
         for id in [3, 4, 5] as [Int64] { try server.wait(.int(id), ["n": .int(id)]) }
         #expect(server.machine.waitingCount == 3)
@@ -188,7 +188,7 @@ struct RequestServerStateMachineTests {
     }
 
     @Test func `waiting requests of several connections take turns`() throws {
-        let server = Server(Self.narrow(10, 2))
+        let server = Server(Self.narrowLimits(10, 2))
         let open = [try server.open(1), try server.open(2)]
         for id in [3, 4, 5] as [Int64] { try server.wait(.int(id)) }
         try server.wait(1, from: 2)
@@ -206,13 +206,13 @@ struct RequestServerStateMachineTests {
     }
 
     @Test func `each connection may have some requests open although another one has filled the service`() throws {
-        let server = Server(Self.narrow(1024, 1024))
+        let server = Server(Self.narrowLimits(1024, 1024))
         for id in 1...1024 as ClosedRange<Int64> { _ = try server.open(.int(id)) }
         try server.wait(2000)
         let first = try server.open(1, from: 2)
         _ = try server.open(2, from: 2)
         try server.wait(3, from: 2)
-        #expect(server.nextWaiting().map { "\($0)" } == nil, "both have what they may always have")
+        #expect(server.nextWaiting().map { "\($0)" } == nil, "both connections have their guaranteed number")
         #expect(server.finished(first))
         #expect(server.machine.mayOpenWaiting)
         #expect(try server.openNext(3).context.connection.routing == [2], "the other one waits for the service")
@@ -221,7 +221,7 @@ struct RequestServerStateMachineTests {
     }
 
     @Test func `waiting requests leave half of the service's memory for others`() throws {
-        var limits = Self.narrow(1)
+        var limits = Self.narrowLimits(1)
         limits.requestBytes = 6000
         let server = Server(limits)
         _ = try server.open(1)
@@ -232,7 +232,7 @@ struct RequestServerStateMachineTests {
     }
 
     @Test func `a waiting request can be cancelled and given credit`() throws {
-        let server = Server(Self.narrow(1, waiting: 2))
+        let server = Server(Self.narrowLimits(1, waiting: 2))
         let first = try server.open(1)
         try server.wait(2, ["credit": 100])
         try server.wait(3)
@@ -255,7 +255,7 @@ struct RequestServerStateMachineTests {
     }
 
     @Test func `a waiting request ends at its own deadline, or when its connection makes no progress`() throws {
-        let server = Server(Self.narrow(1))
+        let server = Server(Self.narrowLimits(1))
         var open = try server.open(1, ["deadlineMs": 500_000])
         try server.wait(2, ["deadlineMs": 10], at: 1000)
         try server.wait(3, at: 1000)
@@ -281,7 +281,7 @@ struct RequestServerStateMachineTests {
     func `waiting requests are answered when the server stops or their key is removed, and end with the connection`()
         throws
     {
-        let server = Server(Self.narrow(1), removedKeys: [])
+        let server = Server(Self.narrowLimits(1), removedKeys: [])
         server.key = CurveIdentity(key: "k", name: "laptop")
         _ = try server.open(1)
         try server.wait(2)
@@ -291,7 +291,7 @@ struct RequestServerStateMachineTests {
         #expect(server.stopWaiting().map(\.id) == [3])
         try server.wait(4)
         let connection = try #require(server.closed(1).first)
-        #expect(server.machine.end(connection, .connectionLost).count == 1)
+        #expect(server.machine.endRequests(of: connection, .connectionLost).count == 1)
         #expect(server.machine.waitingCount == 0)
     }
 
@@ -338,7 +338,7 @@ struct RequestServerStateMachineTests {
         #expect(server.machine.nextTime == 20_000)
         #expect(!server.finished(early), "it was answered at its deadline")
         #expect(!server.notified(early))
-        #expect(server.machine.metrics.answersDropped == 1)
+        #expect(server.machine.metrics.responsesDropped == 1)
         #expect(server.machine.metrics.notificationsDropped == 1)
     }
 
@@ -387,11 +387,11 @@ struct RequestServerStateMachineTests {
         #expect(Self.id(server.nextBehindLarge(of: id)) == 3)
         let large = try #require(server.nextBehindLarge(of: id))
         guard case .parse = large else { throw Unexpected(decision: large) }
-        // 5 waits for 4.
+        // Request 5 waits for request 4.
         if let next = server.nextBehindLarge(of: id) { throw Unexpected(decision: next) }
     }
 
-    @Test func `memory of open requests is limited, and free again when they have ended`() throws {
+    @Test func `the memory of open requests is limited, and is released when they have ended`() throws {
         var limits = MessagingLimits()
         limits.requestBytesPerConnection = 2000
         let server = Server(limits)
@@ -429,13 +429,13 @@ struct RequestServerStateMachineTests {
         let server = Server()
         let request = try server.open(1, from: 7)
         let connection = try #require(server.closed(7).first)
-        let endings = server.machine.end(connection, .connectionLost)
+        let endings = server.machine.endRequests(of: connection, .connectionLost)
         #expect(endings.map(\.request.incoming.id) == [1])
         #expect(endings.first?.response == nil)
         #expect(!server.finished(request))
         #expect(server.machine.running == 0)
         _ = server.receive(Self.call(2), from: 7)
-        #expect(server.machine.metrics.messagesDropped == 1, "a message that was on its way is dropped")
+        #expect(server.machine.metrics.messagesDropped == 1, "a message that arrives later is dropped")
     }
 
     @Test func `a removed key loses its open requests and opens no others`() throws {

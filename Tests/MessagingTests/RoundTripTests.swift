@@ -81,7 +81,7 @@ struct RoundTripTests {
                             try await client.call("n", ["number": JSON(number)]).result == ["number": JSON(number)]
                         }
                     }
-                    for try await isRight in group { #expect(isRight) }
+                    for try await isEqual in group { #expect(isEqual) }
                 }
                 #expect(arrived.count == 512)
                 #expect(await server.metrics()["requests"] == 512)
@@ -95,7 +95,7 @@ struct RoundTripTests {
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 let large = JSON.string(String(repeating: "x", count: 200_000))
                 try await peer.send(request("a", "large", ["text": large]))
-                // Refused as a duplicate only if the large request before it is already known.
+                // This request is refused as a duplicate only if the large request before it is already open.
                 try await peer.send(request("a", "small"))
                 let responses = [try await peer.receiveJSON(), try await peer.receiveJSON()]
                 let largeOne = responses.first { $0["result"]?["method"] == "large" }
@@ -125,8 +125,8 @@ struct RoundTripTests {
         }
     }
 
-    /// A handler that replies to some requests on the poll thread. Each reply names where it was made.
-    private struct Quick: RequestHandler {
+    /// A handler that replies to some requests on the poll thread. Each reply names the thread that has created it.
+    private struct QuickHandler: RequestHandler {
         @concurrent
         func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
             Reply(["by": "task"], attachments: context.attachments)
@@ -142,9 +142,11 @@ struct RoundTripTests {
     }
 
     @Test(arguments: MessagingFixture.Kind.allCases)
-    func `immediate replies are sent without a task, and others by one`(kind: MessagingFixture.Kind) async throws {
+    func `immediate replies are sent without a task, and other replies by a task`(kind: MessagingFixture.Kind)
+        async throws
+    {
         try await MessagingFixture.with { fixture in
-            try await fixture.serving(kind, handler: Quick()) { server in
+            try await fixture.serving(kind, handler: QuickHandler()) { server in
                 let client = try fixture.client(server)
                 for round in 1...3 {
                     let reply = try await client.call("quick", attachments: [[1, 2]])
@@ -169,7 +171,7 @@ struct RoundTripTests {
         async throws
     {
         try await MessagingFixture.with { fixture in
-            try await fixture.serving(kind, handler: Quick()) { server in
+            try await fixture.serving(kind, handler: QuickHandler()) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 let padding = JSON.string(String(repeating: "x", count: 2 * MessagingLimits().parseInlineBytes))
                 for _ in 0..<20 {
@@ -188,7 +190,7 @@ struct RoundTripTests {
             var limits = MessagingLimits()
             limits.outboxBytes = 1 << 20
             limits.sendHighWaterMark = 1
-            try await fixture.serving(limits: limits, handler: Quick()) { server in
+            try await fixture.serving(limits: limits, handler: QuickHandler()) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress, options: [(ZMQ_RCVHWM, 1)])
                 let bytes = Bytes(repeating: 7, count: 1 << 20)
                 for number in 0..<40 {
@@ -291,7 +293,7 @@ struct RoundTripTests {
             for call in calls {
                 switch await call.result {
                 case .success(let count): #expect(count == 4 << 20)
-                // Calls that arrived too late got an error, and none was forgotten.
+                // Calls that arrived too late got an error, and none waited until its deadline.
                 case .failure(let error): #expect((error as? RPCError)?.name != "deadline_exceeded")
                 }
             }
@@ -301,7 +303,8 @@ struct RoundTripTests {
         }
     }
 
-    @Test func `a request whose service has closed its own client is interrupted by the stop`() async throws {
+    @Test
+    func `a request whose handler calls a closed client ends with the error of a stopping service`() async throws {
         try await MessagingFixture.with { fixture in
             try await fixture.serving(.inproc) { other in
                 let own = try fixture.client(other)

@@ -11,7 +11,7 @@ enum ExifToolFile {
     /// A small PNG without metadata.
     static let plainPNG = TestImages.png(width: 6, height: 4) { _, _ in (1, 2, 3, 255) }
 
-    /// Returns a JPEG or PNG with the given tags, as "-XMP-dc:Description=text".
+    /// Returns a JPEG or PNG with tags such as "-XMP-dc:Description=text".
     static func bytes(_ tags: [String], from source: [UInt8] = plainJPEG) throws -> [UInt8] {
         try #require(try files([tags], from: source).first)
     }

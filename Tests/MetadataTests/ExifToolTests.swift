@@ -10,7 +10,7 @@ enum ExifTool {
     }
 }
 
-/// Compares the metadata of every real photograph with exiftool, the most complete metadata reader there is.
+/// Compares the metadata of every real photograph with the metadata that exiftool reads.
 @Suite(.timeLimit(.minutes(3)))
 struct ExifToolTests {
     /// The known differences and their reasons. A new difference fails the test, and so does one that no longer exists.
@@ -30,7 +30,7 @@ struct ExifToolTests {
         for file in files {
             let name = SharedPhotos.name(file)
             guard let entry = reported[file.path] else {
-                found[name] = "exiftool says nothing"
+                found[name] = "exiftool reports nothing"
                 continue
             }
             do throws(MetadataError) {
@@ -45,7 +45,9 @@ struct ExifToolTests {
         for (key, difference) in found.sorted(by: { $0.key < $1.key }) {
             #expect(Self.differences[key] != nil, "\(key): \(difference)")
         }
-        for key in Self.differences.keys where found[key] == nil { Issue.record("no difference any more: \(key)") }
+        for key in Self.differences.keys where found[key] == nil {
+            Issue.record("this difference no longer exists: \(key)")
+        }
         #expect(files.count > 90)
     }
 
@@ -76,7 +78,7 @@ struct ExifToolTests {
     }
 }
 
-/// The values of exiftool in our terms. Exiftool prints sizes before rotation.
+/// The values of exiftool in the form of the reader. Exiftool prints sizes before rotation.
 private struct ReportedMetadata {
     private let entry: JSON
 
@@ -109,7 +111,7 @@ private struct ReportedMetadata {
         return isTurned ? "\(height)x\(width)" : "\(width)x\(height)"
     }
 
-    /// The dates in the order of the documented table.
+    /// The first date in the order of the documented table.
     private var stamp: (date: String, subsec: String, offset: String)? {
         exif("ExifIFD:DateTimeOriginal", "ExifIFD:SubSecTimeOriginal", "ExifIFD:OffsetTimeOriginal")
             ?? exif("ExifIFD:CreateDate", "ExifIFD:SubSecTimeDigitized", "ExifIFD:OffsetTimeDigitized")
@@ -126,7 +128,7 @@ private struct ReportedMetadata {
         return (value, text(subsec), own == "none" && isOnly ? text("ExifIFD:OffsetTime") : own)
     }
 
-    /// XMP has date, time and time zone in one text; a day means midnight.
+    /// Returns the first of these dates. XMP has date, time and time zone in one text; a day means midnight.
     private func xmp(_ dates: String...) -> (date: String, subsec: String, offset: String)? {
         for date in dates {
             let value = text(date).replacing("Z", with: "+00:00")
@@ -155,7 +157,7 @@ private struct ReportedMetadata {
     }
 
     var rating: Int { min(5, max(0, Int(number("XMP-xmp:Rating", "IFD0:Rating") ?? 0))) }
-    /// The lens by its name; exiftool's names of lenses in maker notes differ in their wording.
+    /// The name of the lens, but not from maker notes, because exiftool names those lenses differently.
     var lens: String? {
         ["ExifIFD:LensModel", "XMP-exifEX:LensModel", "XMP-aux:Lens"].map(text).first { $0 != "none" }
     }

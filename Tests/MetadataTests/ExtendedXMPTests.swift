@@ -4,16 +4,21 @@ import SamplePhotos
 import TestSupport
 import Testing
 
-/// XMP of a JPEG that does not fit into one segment.
+/// Tests of the XMP of a JPEG that does not fit into one segment.
 @Suite(.timeLimit(.minutes(1)))
 struct ExtendedXMPTests {
     private static let identifier = "FD346B9BF807F7B05A516CEAC2AA02B4"
 
-    private func big(_ number: Int) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) } }
+    private func bigEndian(_ number: Int) -> [UInt8] {
+        (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
+    }
 
     private func piece(_ packet: [UInt8], _ range: Range<Int>, identifier: String = Self.identifier) -> [UInt8] {
         let head = Array("http://ns.adobe.com/xmp/extension/\0\(identifier)".utf8)
-        return JPEGEncoder.segment(0xE1, head + big(packet.count) + big(range.lowerBound) + Array(packet[range]))
+        return JPEGEncoder.segment(
+            0xE1,
+            head + bigEndian(packet.count) + bigEndian(range.lowerBound) + Array(packet[range])
+        )
     }
 
     private func facts(_ pieces: [[UInt8]]) throws -> PhotoMetadata {
@@ -28,7 +33,7 @@ struct ExtendedXMPTests {
         TestImages.xmpPacket("xmp:Rating=\"5\" photoshop:City=\"Oslo\" xmp:Label=\"Red\"").utf8
     )
 
-    @Test func `fields of the second packet are read that the first does not have`() throws {
+    @Test func `fields that only the second packet has are read`() throws {
         let (packet, half) = (Self.packet, Self.packet.count / 2)
         let (first, second) = (piece(packet, 0..<half), piece(packet, half..<packet.count))
         for pieces in [[piece(packet, 0..<packet.count)], [first, second], [second, first]] {
@@ -37,7 +42,7 @@ struct ExtendedXMPTests {
         }
     }
 
-    @Test func `a packet that is not whole, not the one that is named or no XMP is left out`() throws {
+    @Test func `a packet that is incomplete, not the one named in the first, or not XMP is ignored`() throws {
         let (packet, half) = (Self.packet, Self.packet.count / 2)
         let other = String(Self.identifier.reversed())
         for pieces in [

@@ -5,7 +5,7 @@ import Metadata
 import TestSupport
 import Testing
 
-/// Videos in fragments, whose header has no duration.
+/// Tests of videos in fragments, whose header has no duration.
 @Suite(.timeLimit(.minutes(2)))
 struct FragmentedVideoTests {
     private static func number(_ value: Int, _ count: Int = 4) -> [UInt8] {
@@ -32,11 +32,16 @@ struct FragmentedVideoTests {
         return start + fragments.flatMap { $0 + box("mdat", [1, 2, 3]) }
     }
 
+    /// Returns a fragment.
+    ///
     /// - Parameters:
-    ///   - start: the time at which the fragment begins; nil to leave it out
-    ///   - each: the duration of samples in the header of the fragment; nil for that of the track
-    private static func fragment(start: Int?, each: Int?, _ run: [UInt8]) -> [UInt8] {
-        let header = box("tfhd", number(each == nil ? 0 : 8) + number(7) + (each.map { number($0) } ?? []))
+    ///   - start: the time at which the fragment begins; nil to omit it
+    ///   - sampleDuration: the duration of samples in the header of the fragment; nil for the duration in the track
+    private static func fragment(start: Int?, sampleDuration: Int?, _ run: [UInt8]) -> [UInt8] {
+        let header = box(
+            "tfhd",
+            number(sampleDuration == nil ? 0 : 8) + number(7) + (sampleDuration.map { number($0) } ?? [])
+        )
         let time = start.map { box("tfdt", number(1 << 24) + number($0, 8)) } ?? []
         return box("moof", box("mfhd", number(0) + number(1)) + box("traf", header + time + box("trun", run)))
     }
@@ -50,27 +55,30 @@ struct FragmentedVideoTests {
         let single = Self.number(0x100) + Self.number(2) + Self.number(30) + Self.number(50)
         let many = Self.number(0) + Self.number(25)
         let parts = [
-            Self.fragment(start: 0, each: nil, many), Self.fragment(start: 1000, each: 20, many),
-            Self.fragment(start: 1500, each: nil, single), Self.fragment(start: nil, each: 10, many),
+            Self.fragment(start: 0, sampleDuration: nil, many), Self.fragment(start: 1000, sampleDuration: 20, many),
+            Self.fragment(start: 1500, sampleDuration: nil, single),
+            Self.fragment(start: nil, sampleDuration: 10, many),
         ]
         #expect(try Self.duration(Self.video(parts)) == 1_830_000)
         #expect(try Self.duration(Self.video([])) == 0)
-        // A recording that begins late.
-        #expect(try Self.duration(Self.video([Self.fragment(start: 90_000, each: nil, many)])) == 1_000_000)
+        // The first fragment begins late.
+        #expect(try Self.duration(Self.video([Self.fragment(start: 90_000, sampleDuration: nil, many)])) == 1_000_000)
     }
 
-    @Test func `absurd numbers are no duration, and are no error`() throws {
-        let most = Self.number(0) + Self.number(0xFFFF_FFFF)
+    @Test func `extreme numbers cause neither an error nor a negative duration`() throws {
+        let longest = Self.number(0) + Self.number(0xFFFF_FFFF)
         for start in [0, Int.max, 0xFFFF_FFFF] {
-            let video = Self.video([[UInt8]](repeating: Self.fragment(start: start, each: 0xFFFF_FFFF, most), count: 9))
+            let video = Self.video(
+                [[UInt8]](repeating: Self.fragment(start: start, sampleDuration: 0xFFFF_FFFF, longest), count: 9)
+            )
             #expect(try #require(try Self.duration(video)) >= 0)
         }
         let cut = Self.number(0xF00) + Self.number(1000) + Self.number(5)
-        #expect(try Self.duration(Self.video([Self.fragment(start: 0, each: nil, cut)])) != nil)
+        #expect(try Self.duration(Self.video([Self.fragment(start: 0, sampleDuration: nil, cut)])) != nil)
     }
 
     @Test(arguments: ["+frag_keyframe+empty_moov", "+frag_keyframe"])
-    func `a video of FFmpeg in fragments has its whole duration`(_ flags: String) throws {
+    func `a fragmented video of FFmpeg has its complete duration`(_ flags: String) throws {
         let folder = try TemporaryFolder("fragments")
         let path = folder.file("a.mp4")
         try FFmpegVideos.make(path, size: "160x120", rate: 10, seconds: 20, ["-movflags", flags, "-g", "20"])

@@ -3,29 +3,29 @@ import Metadata
 import TestSupport
 import Testing
 
-/// Checks for damage in the coded data of an image.
+/// Tests of the checks for damage in the coded data of an image.
 @Suite(.timeLimit(.minutes(2)))
 struct ImageDamageTests {
     private static let end: [UInt8] = [0xFF, 0xD9]
 
     /// Returns the offset of the first byte of the coded data.
     private static func dataStart(_ jpeg: [UInt8]) -> Int {
-        for at in 2..<(jpeg.count - 3) where jpeg[at] == 0xFF && jpeg[at + 1] == 0xDA {
-            return at + 2 + (Int(jpeg[at + 2]) << 8 | Int(jpeg[at + 3]))
+        for position in 2..<(jpeg.count - 3) where jpeg[position] == 0xFF && jpeg[position + 1] == 0xDA {
+            return position + 2 + (Int(jpeg[position + 2]) << 8 | Int(jpeg[position + 3]))
         }
         return 0
     }
 
-    @Test func `a JPEG with a gap before its end marker is damaged, from a given row on`() throws {
+    @Test func `a JPEG with a gap before its end marker is damaged, and the first damaged row is reported`() throws {
         let whole = TestImages.jpeg(width: 640, height: 480)
         #expect(MetadataReader.damage(of: whole) == nil)
         let start = Self.dataStart(whole)
         var last = -1
-        for share in [0.1, 0.3, 0.5, 0.7, 0.9] {
-            let cut = start + Int(Double(whole.count - start) * share)
-            let damage = try #require(MetadataReader.damage(of: Array(whole[..<cut]) + Self.end), "\(share)")
+        for fraction in [0.1, 0.3, 0.5, 0.7, 0.9] {
+            let cut = start + Int(Double(whole.count - start) * fraction)
+            let damage = try #require(MetadataReader.damage(of: Array(whole[..<cut]) + Self.end), "\(fraction)")
             let row = try #require(damage.firstMatch(of: /row ([0-9]+) of 480/).flatMap { Int($0.1) }, "\(damage)")
-            #expect(row >= last && row < 480, "\(share): \(damage)")
+            #expect(row >= last && row < 480, "\(fraction): \(damage)")
             last = row
         }
         #expect(last > 200)
@@ -33,7 +33,7 @@ struct ImageDamageTests {
         #expect(MetadataReader.damage(of: Array(whole.dropLast(500))) != nil)
     }
 
-    @Test func `data after or besides the image data is not damage`() {
+    @Test func `data after or beside the image data is not damage`() {
         let whole = TestImages.jpeg(width: 160, height: 120, date: "2024:06:01 12:30:00", latitude: 1, longitude: 2)
         #expect(MetadataReader.damage(of: whole + Array("appended by a camera".utf8)) == nil)
         #expect(MetadataReader.damage(of: whole + whole) == nil)
@@ -54,15 +54,16 @@ struct ImageDamageTests {
         #expect(damage?.contains("row ") == true, "\(damage ?? "")")
     }
 
-    @Test func `a forged header with huge dimensions costs little time`() {
+    @Test func `a forged header with huge dimensions is checked quickly`() {
         var jpeg = TestImages.jpeg(width: 160, height: 120)
-        for at in 2..<(jpeg.count - 9) where jpeg[at] == 0xFF && (jpeg[at + 1] == 0xC0 || jpeg[at + 1] == 0xC2) {
-            for (offset, byte) in [(5, 0xFF), (6, 0xDC), (7, 0xFF), (8, 0xDC)] { jpeg[at + offset] = UInt8(byte) }
+        for position in 2..<(jpeg.count - 9)
+        where jpeg[position] == 0xFF && (jpeg[position + 1] == 0xC0 || jpeg[position + 1] == 0xC2) {
+            for (offset, byte) in [(5, 0xFF), (6, 0xDC), (7, 0xFF), (8, 0xDC)] { jpeg[position + offset] = UInt8(byte) }
             break
         }
-        let began = ContinuousClock().now
+        let start = ContinuousClock().now
         #expect(MetadataReader.damage(of: jpeg)?.contains("65500 by 65500") == true)
-        #expect(ContinuousClock().now - began < .seconds(3))
+        #expect(ContinuousClock().now - start < .seconds(3))
     }
 
     @Test func `checking random damage always returns`() {
@@ -81,19 +82,19 @@ struct ImageDamageTests {
 
     @Test func `exactly one of the photographs is damaged`() throws {
         let files = try Needed.photographs(["jpg", "jpeg"])
-        let (began, clock) = (ContinuousClock().now, ContinuousClock())
+        let (start, clock) = (ContinuousClock().now, ContinuousClock())
         var (found, bytes) = ([String](), 0)
         for file in files {
             let image = Array(SharedPhotos.bytes(file))
             bytes += image.count
             if MetadataReader.damage(of: image) != nil { found.append(file.lastPathComponent) }
         }
-        let time = clock.now - began
+        let time = clock.now - start
         TestPaths.report("\(files.count) photographs, \(bytes >> 20) MiB, checked in \(time)")
         #expect(found == ["corrupted.jpg"])
     }
 
-    @Test func `an image that is too large to be shown is stored with the reason`() throws {
+    @Test func `an image that is too large to be rendered has the reason as its damage`() throws {
         let end = TestImages.chunk("IEND", [])
         for (width, height, reason) in [
             (12_000, 9000, "12000 by 9000 pixels, at most 100 megapixels of png"),
@@ -104,7 +105,7 @@ struct ImageDamageTests {
             try MetadataReader.requireWhole(bytes)
             let facts = try MetadataReader.facts(of: bytes)
             #expect(facts.damage?.contains(reason) == true, "\(facts.damage ?? "")")
-            #expect(MetadataReader.damage(of: bytes) == facts.damage, "another check does not remove the mark")
+            #expect(MetadataReader.damage(of: bytes) == facts.damage, "another check reports the same")
         }
         #expect(try MetadataReader.facts(of: TestImages.gif(frames: 1001)).damage?.contains("1001 frames") == true)
         for bytes in [TestImages.gif(frames: 1000), TestImages.pngStart(width: 10_000, height: 10_000) + end] {

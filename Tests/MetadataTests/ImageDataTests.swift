@@ -18,8 +18,8 @@ struct ImageDataTests {
                 var damaged = bytes
                 if Bool.random(using: &random) { damaged.removeLast(Int.random(in: 1..<bytes.count, using: &random)) }
                 for _ in 0..<4 where !damaged.isEmpty {
-                    let place = Int.random(in: damaged.indices, using: &random)
-                    damaged[place] = UInt8.random(in: .min ... .max, using: &random)
+                    let position = Int.random(in: damaged.indices, using: &random)
+                    damaged[position] = UInt8.random(in: .min ... .max, using: &random)
                 }
                 for range in ImageData.ranges(of: damaged, format) ?? [] {
                     #expect(range.lowerBound >= 0 && range.upperBound <= damaged.count)
@@ -29,12 +29,12 @@ struct ImageDataTests {
         #expect(ImageData.ranges(of: TestImages.jpeg(width: 8, height: 8), .gif) == nil)
     }
 
-    @Test func `other pixels are other image data`() throws {
+    @Test func `different pixels give different image data`() throws {
         func data(_ bytes: [UInt8]) throws -> [UInt8] {
             try #require(ImageData.ranges(of: bytes, .jpeg)).flatMap { bytes[$0] }
         }
-        let one = try data(TestImages.jpeg(width: 64, height: 48, date: "2024:05:01 12:00:00", seed: 1))
-        #expect(try data(TestImages.jpeg(width: 64, height: 48, date: "2023:05:01 12:00:00", seed: 1)) == one)
-        #expect(try data(TestImages.jpeg(width: 64, height: 48, seed: 2)) != one)
+        let first = try data(TestImages.jpeg(width: 64, height: 48, date: "2024:05:01 12:00:00", seed: 1))
+        #expect(try data(TestImages.jpeg(width: 64, height: 48, date: "2023:05:01 12:00:00", seed: 1)) == first)
+        #expect(try data(TestImages.jpeg(width: 64, height: 48, seed: 2)) != first)
     }
 }

@@ -3,8 +3,8 @@ import ImageFormats
 import TestSupport
 import Testing
 
-/// The metadata of JPEG XL files, in boxes written by `cjxl`.
-@Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))), .needs("cjxl of libjxl-tools") { TestJXL.isThere })
+/// Tests of the metadata of JPEG XL files, in boxes written by `cjxl`.
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))), .needs("cjxl of libjxl-tools") { TestJXL.isInstalled })
 struct JPEGXLTests {
     private static let xmp = """
         <x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
@@ -28,18 +28,18 @@ struct JPEGXLTests {
     }
 
     @Test(arguments: [1, 6], [false, true])
-    func `metadata equals that of the source JPEG, compressed or not`(orientation: Int, isPacked: Bool) throws {
+    func `metadata equals that of the source JPEG, compressed or not`(orientation: Int, isCompressed: Bool) throws {
         let jpeg = Self.jpeg(orientation: orientation)
         let exif = try #require(try ImageHeader.read(jpeg).exif)
         let bytes = try #require(
-            isPacked
+            isCompressed
                 ? try TestJXL.encoded(jpeg, ending: "jpg", ["--lossless_jpeg=1"])
                 : try TestJXL.boxed(jpeg, ending: "jpg", exif: Array(jpeg[exif]), xmp: Array(Self.xmp.utf8))
         )
         var expected = try MetadataReader.facts(of: jpeg)
         #expect(expected.rating == 4 && expected.location != nil && expected.captureDate == 1_717_237_800_000_000)
         let facts = try MetadataReader.facts(of: bytes)
-        #expect(facts.turnsItself && facts.contentType == "public.jpeg-xl")
+        #expect(facts.isOrientedByDecoder && facts.contentType == "public.jpeg-xl")
         expected.contentType = facts.contentType
         // Decoders apply the orientation; the stored number is informational.
         expected.orientation = facts.orientation
@@ -61,18 +61,18 @@ struct JPEGXLTests {
         #expect(facts.rating == 4 && facts.cameraMake == "Safelight")
     }
 
-    @Test func `bytes behind a codestream are allowed only if its pixels can be decoded`() throws {
+    @Test func `bytes after a codestream are allowed only if its pixels can be decoded`() throws {
         let png = TestImages.png(width: 60, height: 40) { x, y in
             (UInt8(x * 4), UInt8(y * 6), UInt8((x ^ y) & 255), 255)
         }
         let whole = try #require(try TestJXL.encoded(png, ending: "png", ["--container=0"]))
         try #require(whole.starts(with: [0xFF, 0x0A]))
-        let rest = [UInt8](repeating: 7, count: 50)
+        let appended = [UInt8](repeating: 7, count: 50)
         try MetadataReader.requireWhole(whole)
-        try MetadataReader.requireWhole(whole + rest)
-        // The header and the sizes of the parts stay, the coded pixels do not.
+        try MetadataReader.requireWhole(whole + appended)
+        // The header and the sizes of the parts are intact, the coded pixels are not.
         let damaged = whole.prefix(whole.count / 2) + [UInt8](repeating: 0xA5, count: whole.count - whole.count / 2)
-        #expect(throws: MetadataError.self) { try MetadataReader.requireWhole(damaged + rest) }
+        #expect(throws: MetadataError.self) { try MetadataReader.requireWhole(damaged + appended) }
     }
 
     @Test func `truncated or damaged boxes are handled`() throws {

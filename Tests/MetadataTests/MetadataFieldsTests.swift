@@ -4,10 +4,10 @@ import Testing
 
 @testable import Metadata
 
-/// The order of the fields: as it is documented, and as files with one or more of them are read.
+/// Tests of the order of the fields, in the documentation and in files with one or more of them.
 @Suite(.timeLimit(.minutes(3)))
 struct MetadataFieldsTests {
-    /// A field, the tag of exiftool that writes it, and the value that it then has.
+    /// A date field, and the tags of exiftool that write it.
     private struct Case: Sendable {
         let field: String
         /// The format of the file: PNG for its own fields.
@@ -44,10 +44,10 @@ struct MetadataFieldsTests {
 
     private func check(_ cases: [[(Int, Case)]]) throws {
         for isPNG in [false, true] {
-            let some = cases.filter { $0.contains { $0.1.isPNG } == isPNG }
+            let selected = cases.filter { $0.contains { $0.1.isPNG } == isPNG }
             let source = isPNG ? ExifToolFile.plainPNG : ExifToolFile.plainJPEG
-            let files = try ExifToolFile.files(some.map { $0.flatMap { $0.1.tags($0.0) } }, from: source)
-            for (parts, file) in zip(some, files) {
+            let files = try ExifToolFile.files(selected.map { $0.flatMap { $0.1.tags($0.0) } }, from: source)
+            for (parts, file) in zip(selected, files) {
                 let names = parts.map(\.1.field).joined(separator: ", ")
                 let facts = try MetadataReader.facts(of: file)
                 let (n, first) = try #require(parts.min { $0.0 < $1.0 })
@@ -59,18 +59,18 @@ struct MetadataFieldsTests {
         }
     }
 
-    @Test func `every date is read where it is the only one, and marked if it is that of the last change`() throws {
+    @Test func `every date is read if it is the only one, and marked if it is the date of the last change`() throws {
         #expect(Self.dates.map(\.field) == CaptureDateSource.allCases.map(\.rawValue))
         try check(Self.dates.enumerated().map { [($0, $1)] })
         let modifications = CaptureDateSource.allCases.filter(\.isModification).map(\.rawValue)
         #expect(modifications == ["Exif.Image.DateTime", "Xmp.xmp.ModifyDate", "PNG.tIME"])
     }
 
-    @Test func `of two dates the first in the table is used, whichever they are`() throws {
+    @Test func `of any two dates the first in the table is used`() throws {
         let all = Array(Self.dates.enumerated().map { ($0, $1) })
         let pairs = all.indices.flatMap { first in all.indices.dropFirst(first + 1).map { [all[first], all[$0]] } }
         try check(pairs)
-        // The more fields there are, the same.
+        // The same is true for more than two fields.
         try check(all.indices.map { Array(all[$0...]) })
     }
 
@@ -85,7 +85,7 @@ struct MetadataFieldsTests {
         for (fact, tags, read) in tags {
             let fields = try #require(MetadataFields.table.first { $0.fact == fact }).fields
             #expect(fact == "lens" || fields.count == tags.count)
-            // The n-th field alone, and with all that follow it.
+            // Files with the n-th field alone, and with all fields after it.
             func setting(_ index: Int) -> String { "-\(tags[index])\(fact == "rating" ? "#=" : "=")\(index + 1)" }
             let alone = tags.indices.map { [setting($0)] }
             let following = tags.indices.map { tags.indices[$0...].map(setting) }
@@ -102,7 +102,7 @@ struct MetadataFieldsTests {
         #expect(words.keywords == ["sea, sun", "beach"])
     }
 
-    @Test func `the documented table is that of the reader`() throws {
+    @Test func `the documented table equals the table of the reader`() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let page = try String(contentsOf: root.appending(path: "Shared/docs/metadata.md"), encoding: .utf8)

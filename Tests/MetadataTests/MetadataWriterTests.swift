@@ -28,7 +28,7 @@ struct MetadataWriterTests {
 
     private func contains(_ bytes: [UInt8], _ text: String) -> Bool { Data(bytes).range(of: Data(text.utf8)) != nil }
 
-    @Test func `a render keeps metadata that still applies and drops the rest`() throws {
+    @Test func `a render keeps metadata that still applies and omits the rest`() throws {
         let render = TestImages.jpeg(width: 40, height: 60)
         let result = try MetadataWriter.transfer(from: source(), to: render, width: 40, height: 60)
         let before = try MetadataReader.facts(of: source())
@@ -37,9 +37,11 @@ struct MetadataWriterTests {
         #expect((after.captureDate, after.captureOffset) == (before.captureDate, 7200))
         #expect(after.location == before.location)
         #expect((after.cameraMake, after.cameraModel, after.rating) == ("Safelight", "Camera", 4))
-        for kept in ["A. Person", "Sydney"] { #expect(contains(result, kept), "\(kept)") }
-        for gone in ["SECRET", "hdrgm", "GPano", "tiff:Orientation"] { #expect(!contains(result, gone), "\(gone)") }
-        // One start and one end of an image: there is no thumbnail.
+        for expected in ["A. Person", "Sydney"] { #expect(contains(result, expected), "\(expected)") }
+        for omitted in ["SECRET", "hdrgm", "GPano", "tiff:Orientation"] {
+            #expect(!contains(result, omitted), "\(omitted)")
+        }
+        // A file with only one start of an image has no thumbnail.
         #expect(result.indices.filter { result[$0...].starts(with: [0xFF, 0xD8, 0xFF]) }.count == 1)
         if let exiftool = ["/usr/bin/exiftool", "/usr/local/bin/exiftool"].first(
             where: FileManager.default.isExecutableFile
@@ -112,7 +114,7 @@ struct MetadataWriterTests {
         }
     }
 
-    @Test func `of more keywords than fit into a JPEG a render keeps the first`() throws {
+    @Test func `a JPEG render keeps the first keywords if not all of them fit into it`() throws {
         let words = (0..<900).map { "<rdf:li>word \($0) \(String(repeating: "x", count: 100))</rdf:li>" }.joined()
         let packet = """
             <x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
@@ -129,7 +131,7 @@ struct MetadataWriterTests {
         #expect(facts.keywords.first?.hasPrefix("word 0 ") == true)
     }
 
-    @Test func `a source without metadata gives a plain render`() throws {
+    @Test func `a source without metadata gives a render without metadata`() throws {
         let bare = TestImages.jpeg(width: 8, height: 8) { _, _ in (1, 2, 3) }
         let result = try MetadataWriter.transfer(from: bare, to: bare, width: 8, height: 8)
         let facts = try MetadataReader.facts(of: result)

@@ -2,7 +2,7 @@ import Metadata
 import TestSupport
 import Testing
 
-/// Videos inside the files of photos.
+/// Tests of videos inside the files of photos.
 @Suite(.timeLimit(.minutes(2)))
 struct MotionPhotoTests {
     @Test(.spec("T-47"), arguments: TestMotionPhotos.Kind.allCases)
@@ -15,17 +15,19 @@ struct MotionPhotoTests {
         #expect(found.offset == Int64(photo.range.lowerBound) && found.size == Int64(video.count))
         #expect((found.pixelWidth, found.pixelHeight, found.duration) == (1920, 1080, 2_900_000))
         #expect(found.contentType == "public.mpeg-4" && !facts.isVideo && facts.contentType == "public.jpeg")
-        // The result of a worker is read again.
+        // The JSON that a worker returns has the video too.
         #expect(try PhotoMetadata(json: facts.json).embeddedVideo == found)
     }
 
     @Test(.spec("T-47"), arguments: TestMotionPhotos.Kind.allCases)
-    func `a photo whose video is missing, cut or no video is a photo`(_ kind: TestMotionPhotos.Kind) throws {
+    func `a photo whose video is missing, incomplete or invalid has no embedded video`(_ kind: TestMotionPhotos.Kind)
+        throws
+    {
         let video = TestVideos.video(brand: "mp42")
         let photo = TestMotionPhotos.jpeg(kind, video: video)
-        // Without the video the position leads into the image.
-        let gone = photo.bytes.prefix(photo.range.lowerBound)
-        #expect(try MetadataReader.facts(of: Array(gone)).embeddedVideo == nil)
+        // Without the video, the position is inside the image.
+        let withoutVideo = photo.bytes.prefix(photo.range.lowerBound)
+        #expect(try MetadataReader.facts(of: Array(withoutVideo)).embeddedVideo == nil)
         #expect(
             try MetadataReader.facts(of: TestMotionPhotos.jpeg(kind, video: video.dropLast(8)).bytes).embeddedVideo
                 == nil
@@ -35,7 +37,7 @@ struct MotionPhotoTests {
         #expect(try MetadataReader.facts(of: TestMotionPhotos.jpeg(kind, video: []).bytes).embeddedVideo == nil)
     }
 
-    /// Motion Photo version 2 in photographs of Apple's and other cameras.
+    /// Tests Motion Photo version 2 in photographs of Apple's and other cameras.
     @Test(.spec("T-47"), arguments: TestMotionPhotos.BoxLength.allCases)
     func `the video in the box of a HEIC is found`(_ length: TestMotionPhotos.BoxLength) throws {
         let video = TestVideos.video(brand: "mp42", width: 1920, height: 1080, duration: 2900, padding: 1000)
@@ -48,7 +50,7 @@ struct MotionPhotoTests {
             #expect(found.offset == Int64(photo.range.lowerBound) && found.size == Int64(video.count))
             #expect((found.pixelWidth, found.pixelHeight, found.duration) == (1920, 1080, 2_900_000))
             #expect(!facts.isVideo)
-            // A video that is cut off, and a box with something else, leave a photo.
+            // An incomplete video, and a box with other content, are ignored.
             let cut = TestMotionPhotos.boxed(still, video: video.dropLast(8), length)
             #expect(try MetadataReader.facts(of: cut.bytes).embeddedVideo == nil)
             #expect(try MetadataReader.facts(of: Array(photo.bytes.dropLast(8))).embeddedVideo == nil)
@@ -58,15 +60,15 @@ struct MotionPhotoTests {
     }
 
     @Test(arguments: TestMotionPhotos.Kind.allCases)
-    func `damaged positions lead nowhere outside the file`(_ kind: TestMotionPhotos.Kind) throws {
+    func `damaged positions never refer to bytes outside the file`(_ kind: TestMotionPhotos.Kind) throws {
         var random = SeededRandom(named: "motion photos \(kind)")
         let photo = TestMotionPhotos.jpeg(kind, video: TestVideos.video(brand: "mp42"), width: 48, height: 32)
         for _ in 0..<500 {
             var bytes = photo.bytes
             for _ in 0..<Int.random(in: 1...6, using: &random) {
-                // Near the table that says where the video is, or anywhere.
-                let at = random.one(in: 2) ? bytes.count - 60..<bytes.count : 0..<bytes.count
-                bytes[Int.random(in: at, using: &random)] = .random(in: 0...255, using: &random)
+                // Damages the table with the position of the video, or any part of the file.
+                let range = random.one(in: 2) ? bytes.count - 60..<bytes.count : 0..<bytes.count
+                bytes[Int.random(in: range, using: &random)] = .random(in: 0...255, using: &random)
             }
             guard let video = try? MetadataReader.facts(of: bytes).embeddedVideo else { continue }
             #expect(video.offset >= 0 && video.offset + video.size <= Int64(bytes.count))

@@ -1,7 +1,7 @@
 import ImageFormats
 import Testing
 
-/// Tracks with absurd numbers.
+/// Tests of tracks with extreme numbers.
 @Suite(.timeLimit(.minutes(1)))
 struct MovieTrackTests {
     private static func bytes(_ value: UInt64, _ count: Int) -> [UInt8] {
@@ -12,7 +12,7 @@ struct MovieTrackTests {
         bytes(UInt64(content.count + 8), 4) + Array(name.utf8) + content
     }
 
-    /// Makes a file of one track.
+    /// Returns a file of one track.
     ///
     /// - Parameter edits: the fields of each entry: duration, media time and rate
     private static func file(
@@ -41,7 +41,9 @@ struct MovieTrackTests {
     }
 
     @Test(arguments: [false, true])
-    func `an edit before the beginning of the media ends the list, and is no gap or later time`(_ isLong: Bool) throws {
+    func `an edit before the beginning of the media ends the list, and is neither a gap nor a later time`(
+        _ isLong: Bool
+    ) throws {
         let before: UInt64 = isLong ? 0xFFFF_FFFF_FFFF_FFFE : 0xFFFF_FFFE
         let gap: UInt64 = isLong ? .max : 0xFFFF_FFFF
         let file = Self.file(isLong: isLong, edits: [(500, gap, 65_536), (500, before, 65_536), (500, 0, 65_536)])
@@ -49,16 +51,16 @@ struct MovieTrackTests {
         #expect(edits.map(\.duration) == [500_000] && edits.first?.mediaStart == nil, "\(edits)")
     }
 
-    @Test func `a media time after thirty years ends the list, and is no gap`() throws {
+    @Test func `a media time after thirty years ends the list, and is not a gap`() throws {
         let file = Self.file(isLong: true, edits: [(500, 0, 65_536), (500, 1 << 62, 65_536)])
         #expect(try #require(Self.tracks(file).first).edits.map(\.mediaStart) == [0])
     }
 
-    @Test func `numbers at their ends are no tracks, or tracks with times that can be added`() {
-        let ends: [UInt64] = [0, 1, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF, 0x7FFF_FFFF_FFFF_FFFF, 1 << 63, .max]
+    @Test func `extreme numbers give no tracks, or tracks whose times can be added`() {
+        let extremes: [UInt64] = [0, 1, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF, 0x7FFF_FFFF_FFFF_FFFF, 1 << 63, .max]
         for isLong in [false, true] {
-            for number in ends {
-                for scale in ends.prefix(5) {
+            for number in extremes {
+                for scale in extremes.prefix(5) {
                     let entries = [(UInt64, UInt64, UInt64)](repeating: (number, number, number), count: 2000)
                     let file = Self.file(
                         isLong: isLong,
@@ -81,7 +83,7 @@ struct MovieTrackTests {
         }
     }
 
-    @Test func `boxes in boxes without an end are read once`() {
+    @Test func `deeply nested boxes give no tracks`() {
         var nested: [UInt8] = []
         for _ in 0..<10_000 { nested = Self.box("trak", nested) }
         #expect(Self.tracks(Self.box("moov", nested)).isEmpty)

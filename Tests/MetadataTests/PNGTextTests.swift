@@ -5,7 +5,7 @@ import SamplePhotos
 import TestSupport
 import Testing
 
-/// The metadata in the text chunks of a PNG, plain, compressed and in hexadecimal digits.
+/// Tests of the metadata in the text chunks of a PNG, plain, compressed and in hexadecimal digits.
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(2))))
 struct PNGTextTests {
     private static let exif: [UInt8] = {
@@ -24,7 +24,7 @@ struct PNGTextTests {
         ("tEXt", Array(keyword.utf8) + [0] + content)
     }
 
-    private func packed(_ keyword: String, _ content: [UInt8]) -> (name: String, content: [UInt8]) {
+    private func compressed(_ keyword: String, _ content: [UInt8]) -> (name: String, content: [UInt8]) {
         ("zTXt", Array(keyword.utf8) + [0, 0] + TestImages.stored(content))
     }
 
@@ -35,13 +35,13 @@ struct PNGTextTests {
     }
 
     @Test(arguments: [false, true])
-    func `a raw profile of EXIF gives its facts and its orientation`(isPacked: Bool) throws {
-        let make = isPacked ? packed : text
+    func `a raw profile of EXIF gives its facts and its orientation`(isCompressed: Bool) throws {
+        let chunk = isCompressed ? compressed : text
         for (name, content) in [
             ("exif", Array("Exif\0\0".utf8) + Self.exif), ("APP1", Array("Exif\0\0".utf8) + Self.exif),
             ("exif", Self.exif),
         ] {
-            let file = png([make("Raw profile type \(name)", profile(name.lowercased(), content))])
+            let file = png([chunk("Raw profile type \(name)", profile(name.lowercased(), content))])
             let facts = try MetadataReader.facts(of: file)
             #expect((facts.orientation, facts.pixelWidth, facts.pixelHeight) == (6, 4, 6))
             #expect((facts.cameraMake, facts.location?.longitude) == ("Maker", 2))
@@ -50,11 +50,11 @@ struct PNGTextTests {
         }
     }
 
-    @Test func `compressed XMP gives its facts and its orientation`() throws {
+    @Test func `plain and compressed XMP gives its facts and its orientation`() throws {
         let xmp = Array(TestImages.xmpPacket("xmp:Rating=\"3\" tiff:Orientation=\"8\"").utf8)
         let international = Array("XML:com.adobe.xmp\0\u{1}\0en\0XMP\0".utf8) + TestImages.stored(xmp)
         for chunk in [
-            packed("XML:com.adobe.xmp", xmp), ("iTXt", international),
+            compressed("XML:com.adobe.xmp", xmp), ("iTXt", international),
             text("Raw profile type xmp", profile("xmp", xmp)),
             text("Raw profile type APP1", profile("app1", Array("http://ns.adobe.com/xap/1.0/\0".utf8) + xmp)),
             ("iTXt", Array("XML:com.adobe.xmp\0\0\0en\0XMP\0".utf8) + xmp),
@@ -84,22 +84,22 @@ struct PNGTextTests {
         #expect(facts.captureDate == 1_717_245_000_000_000)
     }
 
-    @Test func `the chunks that the standard provides come first`() throws {
+    @Test func `the chunks of the standard are used first`() throws {
         let facts = try MetadataReader.facts(
             of: png([
                 text("Raw profile type exif", profile("exif", Self.exif)),
-                ("eXIf", TestImages.turned(3)),
+                ("eXIf", TestImages.orientationOnly(3)),
             ])
         )
         #expect(facts.orientation == 3)
     }
 
-    @Test func `no more is decompressed than two of the longest texts and one more`() throws {
-        let whole = packed("Raw profile type exif", profile("exif", Self.exif))
+    @Test func `no text is decompressed after three of the maximum size`() throws {
+        let whole = compressed("Raw profile type exif", profile("exif", Self.exif))
         func broken(_ keyword: String) -> (name: String, content: [UInt8]) {
             ("zTXt", Array(keyword.utf8) + [0, 0] + [1, 2, 3])
         }
-        // A text that cannot be decompressed may have been decompressed up to the limit.
+        // A text that cannot be decompressed counts as one of the maximum size.
         for (keyword, orientation) in [("Raw profile type exif", 1), ("Raw profile type other", 6)] {
             let file = png([broken(keyword), broken(keyword), broken(keyword), whole])
             #expect(try ImageHeader.read(file).orientation == orientation, "\(keyword)")
@@ -118,7 +118,7 @@ struct PNGTextTests {
             #expect(facts.orientation == 1, "\(index)")
         }
         var random = SeededRandom(named: "text chunks")
-        let whole = packed("Raw profile type exif", good)
+        let whole = compressed("Raw profile type exif", good)
         for _ in 0..<TestEnvironment.rounds(300) {
             var content = Array(whole.content.prefix(Int.random(in: 24...whole.content.count, using: &random)))
             for _ in 0..<3 {
@@ -131,7 +131,7 @@ struct PNGTextTests {
 
 extension TestImages {
     /// Returns an EXIF block with an orientation only.
-    fileprivate static func turned(_ orientation: Int) -> [UInt8] {
+    fileprivate static func orientationOnly(_ orientation: Int) -> [UInt8] {
         var exif = ExifBlock()
         exif.main = [.short(0x0112, orientation)]
         return exif.bytes

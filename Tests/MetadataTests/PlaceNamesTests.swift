@@ -21,7 +21,7 @@ struct PlaceNamesTests {
         #expect(PlaceNames.table.names(latitude: latitude, longitude: longitude) == names)
     }
 
-    @Test func `lines that are no cells are skipped`() {
+    @Test func `lines that are not cells are ignored`() {
         let table = PlaceNames("52\t13\tGermany\tBerlin\nbroken\n1\tx\tA\tB\n-1\t-1\tGhana\t\n")
         #expect(table.names(latitude: 52.9, longitude: 13.1) == ["Berlin", "Germany"])
         #expect(table.names(latitude: -0.5, longitude: -0.5) == ["Ghana"])

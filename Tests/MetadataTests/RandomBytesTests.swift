@@ -3,7 +3,7 @@ import Metadata
 import TestSupport
 import Testing
 
-/// The first bytes of a format followed by random ones are not an image of that format.
+/// Tests that the first bytes of a format, followed by random bytes, are not an image.
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct RandomBytesTests {
     private static let beginnings: [[UInt8]] = [
@@ -17,7 +17,7 @@ struct RandomBytesTests {
     ]
 
     @Test(arguments: beginnings)
-    func `a beginning and random bytes are refused`(_ beginning: [UInt8]) {
+    func `the first bytes of a format with random bytes are refused`(_ beginning: [UInt8]) {
         var random = SeededRandom(named: "random bytes after \(beginning.prefix(4))")
         for _ in 0..<TestEnvironment.rounds(300) {
             let count = Int.random(in: 100...3000, using: &random)

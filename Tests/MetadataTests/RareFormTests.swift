@@ -6,7 +6,7 @@ import SamplePhotos
 import TestSupport
 import Testing
 
-/// Metadata in forms and places that few programs write.
+/// Tests of metadata in forms and fields that few programs write.
 @Suite(.timeLimit(.minutes(3)))
 struct RareFormTests {
     private func magick(_ format: String) throws -> [UInt8] {
@@ -31,12 +31,12 @@ struct RareFormTests {
         #expect((facts.keywords, facts.cameraMake) == (["Alps"], "Maker"))
     }
 
-    @Test func `an XMP packet counts without what follows its end`() throws {
+    @Test func `an XMP packet is read without the bytes after its end`() throws {
         let packet = Array(TestImages.xmpPacket("xmp:Rating=\"3\"").utf8) + Array("\n<?xpacket end=\"w\"?>".utf8)
-        for more in [[], [0, 1, 2, 0xFF], Array("<x:xmpmeta><broken".utf8)] as [[UInt8]] {
-            let text = Array("XML:com.adobe.xmp\0\0\0\0\0".utf8) + packet + more
+        for appended in [[], [0, 1, 2, 0xFF], Array("<x:xmpmeta><broken".utf8)] as [[UInt8]] {
+            let text = Array("XML:com.adobe.xmp\0\0\0\0\0".utf8) + packet + appended
             let png = TestImages.png(width: 6, height: 4, chunks: [("iTXt", text)]) { _, _ in (1, 2, 3, 255) }
-            #expect(try MetadataReader.facts(of: png).rating == 3, "\(more.count) bytes")
+            #expect(try MetadataReader.facts(of: png).rating == 3, "\(appended.count) bytes")
         }
     }
 
@@ -83,7 +83,7 @@ struct RareFormTests {
         #expect((facts.captureDate, facts.captureOffset) == (date, offset))
     }
 
-    @Test func `the date in the main part of EXIF takes the offset too`() throws {
+    @Test func `the date in the main part of EXIF uses the offset too`() throws {
         let date = ExifBlock.Field.ascii(0x9003, "2020:01:02 03:04:05")
         let facts = try facts([.ascii(0x9011, "+05:00")], main: [date])
         #expect((facts.captureDate, facts.captureOffset) == (Self.time - 18_000_000_000, 18_000))
@@ -91,7 +91,7 @@ struct RareFormTests {
 
     // MARK: Sizes
 
-    @Test func `an image with a very long side is read, and one that no image has is refused by name`() throws {
+    @Test func `an image with a very long side is read, and an impossible side is refused`() throws {
         let png = TestImages.pngStart(width: 1_200_000, height: 1) + TestImages.chunk("IEND", [])
         #expect(try MetadataReader.facts(of: png).pixelWidth == 1_200_000)
         let impossible = TestImages.pngStart(width: 1 << 31, height: 1) + TestImages.chunk("IEND", [])

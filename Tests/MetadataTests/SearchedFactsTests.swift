@@ -6,14 +6,14 @@ import Testing
 
 @testable import Metadata
 
-/// A row of the table of facts with the tags by which exiftool knows its fields.
+/// A row of the table of facts, with the tags of exiftool for its fields.
 struct SearchedFact: Sendable {
     let name: String
     /// The fields with their tags in the order of the table.
     let tags: [(field: String, tag: String)]
     /// Returns the fact as text, numbers with five digits; nil if it is missing.
     let read: @Sendable (AssetMetadata) -> String?
-    /// Returns the n-th value as exiftool takes it, and as it is read.
+    /// Returns the n-th value in the form that exiftool writes, and in the form of `read`.
     let value: @Sendable (Int) -> (written: String, read: String)
 
     static func number(_ number: Double?) -> String? { number.map { String(format: "%.5f", $0) } }
@@ -29,7 +29,7 @@ struct SearchedFact: Sendable {
         }
     }
 
-    private static func whole(
+    private static func integers(
         _ name: String,
         _ tags: [(String, String)],
         _ path: any KeyPath<AssetMetadata, Int?> & Sendable
@@ -69,7 +69,7 @@ struct SearchedFact: Sendable {
             ],
             \.exposureTime
         ) { [0.004, 0.5, 0.02, 0.001, 2, 4][$0] },
-        whole(
+        integers(
             "ISO",
             [
                 ("Exif.Photo.ISOSpeedRatings", "ExifIFD:ISO"),
@@ -90,7 +90,7 @@ struct SearchedFact: Sendable {
             ],
             \.focalLength
         ) { [4.25, 50, 18][$0] },
-        whole(
+        integers(
             "focal length in 35 mm",
             [
                 ("Exif.Photo.FocalLengthIn35mmFilm", "ExifIFD:FocalLengthIn35mmFormat"),
@@ -192,7 +192,7 @@ struct SearchedFact: Sendable {
         ),
     ]
 
-    /// Returns the fact by the table's rule from what exiftool reports, in the form of `read`.
+    /// Returns the fact that the table requires for a report of exiftool, in the form of `read`.
     func expected(_ report: JSON) -> String? {
         for (field, tag) in tags {
             guard let value = report[tag], let text = Self.text(value) else { continue }
@@ -202,7 +202,7 @@ struct SearchedFact: Sendable {
                 return isFired ? "fired" : "notFired"
             }
             guard let number = Double(text), number != 0, number != 65_535 else { continue }
-            // A logarithm of 0 is an unknown one.
+            // The logarithm 0, which exiftool reports as 1, means that the value is unknown.
             if number == 1, field.hasSuffix("ApertureValue") || field.hasSuffix("ShutterSpeedValue") { continue }
             if field.hasSuffix("ApertureValue") { return Self.number((number * 100).rounded() / 100) }
             if field.hasSuffix("ShutterSpeedValue") {
@@ -224,10 +224,10 @@ struct SearchedFact: Sendable {
     }
 }
 
-/// Facts that people search by: from every field alone, from fields that contradict each other, and from real files.
+/// Tests of facts that people search by, from each field alone, from contradictory fields and from real files.
 @Suite(.timeLimit(.minutes(3)))
 struct SearchedFactsTests {
-    @Test func `each fact is read from each of its fields, and of two from the first in the table`() throws {
+    @Test func `each fact is read from each of its fields, and from the first in the table if it has several`() throws {
         var lists: [[String]] = []
         var expected: [(SearchedFact, String, String)] = []
         for fact in SearchedFact.all {
@@ -251,10 +251,10 @@ struct SearchedFactsTests {
             #expect(fact.read(metadata) == value, "\(fact.name) of \(name)")
             if fact.read(metadata) == value { read += 1 }
         }
-        TestPaths.report("\(read) of \(lists.count) files made by exiftool are read by the table's rule")
+        TestPaths.report("\(read) of \(lists.count) files written by exiftool are read as the table requires")
     }
 
-    @Test func `the facts of every photograph are those that exiftool reports`() throws {
+    @Test func `the facts of every photograph equal those that exiftool reports`() throws {
         let (folder, exiftool) = (try Needed.photographs(), try Needed.program("exiftool"))
         let text = try ExifTool.run(exiftool, ["-json", "-n", "-r", "-G1", folder.path])
         var reports: [String: JSON] = [:]
@@ -279,7 +279,7 @@ struct SearchedFactsTests {
         #expect(counts["aperture", default: 0] > 30)
     }
 
-    @Test func `lists and several authors are read whole`() throws {
+    @Test func `lists and several authors are read completely`() throws {
         let metadata = try #require(
             try ExifToolFile.facts([
                 "-XMP-lr:HierarchicalSubject=Places|Europe|Alps", "-XMP-lr:HierarchicalSubject=Sea, sun",
@@ -323,10 +323,10 @@ struct SearchedFactsTests {
         )
     }
 
-    @Test func `areas of faces are those of the displayed image`() throws {
-        let turned = try ExifToolFile.facts([Self.region, "-IFD0:Orientation#=6"]).metadata?.persons.first?.area
-        #expect(turned == UnitRect(x: 0.7, y: 0.4, width: 0.1, height: 0.2))
-        // The sides to which this one refers are those of the displayed image.
+    @Test func `areas of faces refer to the displayed image`() throws {
+        let rotated = try ExifToolFile.facts([Self.region, "-IFD0:Orientation#=6"]).metadata?.persons.first?.area
+        #expect(rotated == UnitRect(x: 0.7, y: 0.4, width: 0.1, height: 0.2))
+        // The dimensions of this region are those of the displayed image.
         let displayed = try ExifToolFile.facts([
             Self.region.replacing("W=16,H=8", with: "W=8,H=16"), "-IFD0:Orientation#=6",
         ]).metadata?.persons.first?.area
@@ -345,7 +345,7 @@ struct SearchedFactsTests {
 
     // MARK: Other files
 
-    @Test func `a video's keys and a sidecar have the facts too`() throws {
+    @Test func `the facts are also read from a video's keys and from a sidecar`() throws {
         let video = TestVideos.video(values: [
             ("title", "Waves"), ("author", "Ada"), ("copyright", "© Ada"), ("software", "17.4"),
             ("direction.facing", "123.5"),
@@ -366,7 +366,7 @@ struct SearchedFactsTests {
         #expect(try SidecarMetadata(json: sidecar.json) == sidecar)
     }
 
-    @Test func `a render keeps every fact, whichever standard has it`() throws {
+    @Test func `a render keeps every fact of each standard`() throws {
         var lists: [[String]] = []
         for fact in SearchedFact.all {
             for (index, tag) in fact.tags.enumerated() {
@@ -386,7 +386,7 @@ struct SearchedFactsTests {
         }
     }
 
-    /// Fractions have limited digits.
+    /// Returns metadata with rounded numbers, because fractions have limited digits.
     private static func rounded(_ metadata: AssetMetadata?) -> AssetMetadata? {
         var metadata = metadata
         for path in [\AssetMetadata.aperture, \.exposureTime, \.focalLength, \.imageDirection] {

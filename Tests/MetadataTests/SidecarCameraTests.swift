@@ -3,7 +3,7 @@ import Metadata
 import TestSupport
 import Testing
 
-/// The camera and the lens of a sidecar.
+/// Tests of the camera and the lens of a sidecar.
 @Suite(.timeLimit(.minutes(1)))
 struct SidecarCameraTests {
     private func packet(_ lens: String) -> [UInt8] {

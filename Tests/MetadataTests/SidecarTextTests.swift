@@ -3,7 +3,7 @@ import Metadata
 import TestSupport
 import Testing
 
-/// Sidecars in all the encodings and forms in which programs write them.
+/// Tests of sidecars in the encodings and forms that programs write.
 @Suite(.timeLimit(.minutes(1)))
 struct SidecarTextTests {
     private static let rdf = """
@@ -23,7 +23,7 @@ struct SidecarTextTests {
         }
     }
 
-    @Test func `a keyword of few characters with many accents is short`() throws {
+    @Test func `a keyword with many accents is limited in bytes`() throws {
         let keyword = String(repeating: "a" + String(repeating: "\u{0301}", count: 200), count: 100)
         let description = "<dc:description>"
         let subject = "<dc:subject><rdf:Bag><rdf:li>\(keyword)</rdf:li></rdf:Bag></dc:subject>" + description
@@ -33,7 +33,7 @@ struct SidecarTextTests {
         #expect((1...1024).contains(bytes))
     }
 
-    @Test func `a description with commas is whole`() { check(Array(Self.packet.utf8), "packet") }
+    @Test func `a description with commas is read completely`() { check(Array(Self.packet.utf8), "packet") }
 
     @Test func `the packet header may be missing, and white space may come first`() {
         for (name, text) in [
@@ -63,7 +63,7 @@ struct SidecarTextTests {
         }
     }
 
-    @Test func `the encoding of the XML declaration does not count`() throws {
+    @Test func `the encoding of the XML declaration is ignored`() throws {
         for encoding in ["UTF-16", "windows-1252", "ISO-8859-1", "UTF-8"] {
             for text in [Self.meta, Self.packet] {
                 check(Array("<?xml version=\"1.0\" encoding=\"\(encoding)\"?>\n\(text)".utf8), encoding)
@@ -78,7 +78,7 @@ struct SidecarTextTests {
         #expect(try SidecarMetadata(xmp: mixed).caption == "Wälle – , Küste, 海")
     }
 
-    @Test func `a sidecar that cannot be parsed is refused, not empty`() {
+    @Test func `a sidecar that cannot be parsed is refused, and an empty one is reported as empty`() {
         let type = "<!DOCTYPE x [<!ENTITY a SYSTEM \"file:///etc/passwd\">]>"
         for text in [
             String(Self.meta.dropLast(20)), Self.meta.replacing("</rdf:Alt>", with: ""), type + Self.meta,
@@ -91,7 +91,7 @@ struct SidecarTextTests {
         #expect(error?.message.contains("empty") == true)
     }
 
-    @Test func `bytes behind the end of the packet do not count`() {
+    @Test func `bytes after the end of the packet are ignored`() {
         check(Array(Self.packet.utf8) + [0, 0, 10, 0], "padding")
         check(Array((Self.packet + "\n<trailer").utf8), "trailer")
     }
@@ -101,7 +101,7 @@ struct SidecarTextTests {
         #expect(try SidecarMetadata(xmp: Array(text.utf8)).captureDate == nil)
     }
 
-    @Test func `other texts are refused`() {
+    @Test func `texts without XMP are refused`() {
         for bytes in [
             Array("no XMP".utf8), [0xFF, 0xFE, 0x41, 0], [0xFE, 0xFF], [0, 0, 0, 0x41], [0xFF, 0xFE, 0xFF],
         ] {

@@ -3,7 +3,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Values in sidecars of other programs and of Safelight.
+/// Tests of values in sidecars of other programs and of Safelight.
 @Suite(.timeLimit(.minutes(1)))
 struct SidecarValueTests {
     private func facts(_ attributes: String, beside image: SidecarMetadata.Image? = nil) throws -> SidecarMetadata {
@@ -25,29 +25,29 @@ struct SidecarValueTests {
     }
 
     @Test func `a location has hemispheres in its texts, in fields of their own, or signs`() throws {
-        func place(_ latitude: String, _ longitude: String, _ refs: (String, String)? = nil) throws
+        func coordinates(_ latitude: String, _ longitude: String, _ refs: (String, String)? = nil) throws
             -> PhotoMetadata.Coordinates?
         {
             let names = refs.map { "exif:GPSLatitudeRef=\"\($0.0)\" exif:GPSLongitudeRef=\"\($0.1)\"" } ?? ""
             return try facts("exif:GPSLatitude=\"\(latitude)\" exif:GPSLongitude=\"\(longitude)\" \(names)").location
         }
         let expected = PhotoMetadata.Coordinates(latitude: -33.5, longitude: 151.25)
-        #expect(try place("33,30.0S", "151,15.0E") == expected)
-        #expect(try place("33,30,0S", "151,15,0E", ("N", "W")) == expected, "the letter in the text counts")
-        #expect(try place("33.5", "151.25", ("S", "E")) == expected)
-        #expect(try place("-33.5", "151.25", ("S", "E")) == expected)
-        #expect(try place("-33.5", "+151.25") == expected)
-        // Rounded minutes.
-        #expect(try place("52,60.0N", "13,24.0E") == .init(latitude: 53, longitude: 13.4))
-        // Minutes as Swift prints them.
-        let near = try place("52,6e-05N", "13,24.0E")
-        #expect(abs((near?.latitude ?? 0) - 52.000_001) < 1e-9)
+        #expect(try coordinates("33,30.0S", "151,15.0E") == expected)
+        #expect(try coordinates("33,30,0S", "151,15,0E", ("N", "W")) == expected, "the letter in the text is used")
+        #expect(try coordinates("33.5", "151.25", ("S", "E")) == expected)
+        #expect(try coordinates("-33.5", "151.25", ("S", "E")) == expected)
+        #expect(try coordinates("-33.5", "+151.25") == expected)
+        // The minutes are rounded to 60.
+        #expect(try coordinates("52,60.0N", "13,24.0E") == .init(latitude: 53, longitude: 13.4))
+        // Swift prints very small minutes with an exponent.
+        let small = try coordinates("52,6e-05N", "13,24.0E")
+        #expect(abs((small?.latitude ?? 0) - 52.000_001) < 1e-9)
         for text in ["33.5", "33/1", "south", "33,75.0S", ""] {
-            #expect(try place(text, "151,15.0E") == nil, "\(text)")
+            #expect(try coordinates(text, "151,15.0E") == nil, "\(text)")
         }
     }
 
-    @Test func `an empty list of keywords is one, and an empty text is none`() throws {
+    @Test func `an empty list of keywords is read as empty, and an empty text as missing`() throws {
         let empty = try SidecarMetadata(xmp: packet("<dc:subject><rdf:Bag></rdf:Bag></dc:subject>"))
         #expect(empty.keywords == [])
         #expect(try SidecarMetadata(json: empty.json) == empty)
@@ -77,7 +77,7 @@ struct SidecarValueTests {
         """
     }
 
-    @Test func `areas of faces refer to the stored pixels of the image, whose orientation the sidecar need not have`()
+    @Test func `areas of faces refer to the stored pixels, even if only the image has an orientation`()
         throws
     {
         func area(_ elements: String, _ attributes: String = "", orientation: Int?) throws -> UnitRect? {
@@ -94,7 +94,10 @@ struct SidecarValueTests {
         #expect(try area(face(48, 64), orientation: 6) == stored, "the sides are those of the displayed image")
         #expect(try area(face(64, 48), orientation: nil) == stored)
         let own = "safelight:original=\"\(String(repeating: "ab", count: 32))\""
-        #expect(try area(face(48, 64), own, orientation: 3) == stored, "Safelight's are of the displayed image")
+        #expect(
+            try area(face(48, 64), own, orientation: 3) == stored,
+            "areas of Safelight refer to the displayed image"
+        )
         #expect(try area(face(64, 48), own + " tiff:Orientation=\"6\"", orientation: 6) == displayed)
     }
 }

@@ -15,7 +15,7 @@ struct VideoAndSidecarTests {
     @Test func `size, duration, time, location and identifier are read from a video's container`() throws {
         let video = TestVideos.video(
             duration: 2500,
-            isTurned: true,
+            isRotated: true,
             created: 1_700_000_000,
             values: [
                 ("content.identifier", "8A3C"), ("creationdate", "2024-06-01T12:30:00+0200"),
@@ -35,19 +35,19 @@ struct VideoAndSidecarTests {
         #expect(try PhotoMetadata(json: facts.json) == facts)
     }
 
-    @Test func `a place names its reference system, or has minutes and seconds`() throws {
-        func place(_ text: String) throws -> PhotoMetadata.Coordinates? {
+    @Test func `a location may name its reference system, or have minutes and seconds`() throws {
+        func coordinates(_ text: String) throws -> PhotoMetadata.Coordinates? {
             try facts(TestVideos.video(values: [("location.ISO6709", text)]))?.location
         }
         #expect(
-            try place("+27.5916+086.5640+8850CRSWGS_84/")
+            try coordinates("+27.5916+086.5640+8850CRSWGS_84/")
                 == .init(latitude: 27.5916, longitude: 86.564, altitude: 8850)
         )
-        #expect(try place("+5230.0+01324.0/") == .init(latitude: 52.5, longitude: 13.4))
-        #expect(try place("-523000.0-0132400-12/") == .init(latitude: -52.5, longitude: -13.4, altitude: -12))
-        #expect(try place("+52.5+13.4") == .init(latitude: 52.5, longitude: 13.4))
+        #expect(try coordinates("+5230.0+01324.0/") == .init(latitude: 52.5, longitude: 13.4))
+        #expect(try coordinates("-523000.0-0132400-12/") == .init(latitude: -52.5, longitude: -13.4, altitude: -12))
+        #expect(try coordinates("+52.5+13.4") == .init(latitude: 52.5, longitude: 13.4))
         for text in ["+5275.0+01324.0/", "+12345678+013.4/", "+52.5/", "+91+013/", "+0+000/", "north+013/"] {
-            #expect(try place(text) == nil, "\(text)")
+            #expect(try coordinates(text) == nil, "\(text)")
         }
     }
 
@@ -63,15 +63,15 @@ struct VideoAndSidecarTests {
         #expect(try facts(TestVideos.video(created: 3600 - epoch))?.captureDate == nil, "the clock was never set")
     }
 
-    @Test func `the lens is read beside the video and beside its track`() throws {
+    @Test func `the lens is read from the values of the video and from those of its track`() throws {
         let lens = ("camera.lens_model", "iPhone 15 front TrueDepth camera 2.69mm f/1.9")
         #expect(try facts(TestVideos.video(values: [("make", "Apple"), lens]))?.lensModel == lens.1)
-        let beside = try facts(TestVideos.video(values: [("make", "Apple")], trackValues: [lens]))
-        #expect((beside?.cameraMake, beside?.lensModel) == ("Apple", lens.1))
+        let ofTrack = try facts(TestVideos.video(values: [("make", "Apple")], trackValues: [lens]))
+        #expect((ofTrack?.cameraMake, ofTrack?.lensModel) == ("Apple", lens.1))
         #expect(try facts(TestVideos.video())?.lensModel == nil)
     }
 
-    @Test func `images are not videos, and truncated or broken videos are refused by name`() throws {
+    @Test func `images are not videos, and truncated videos are refused as invalid_resource`() throws {
         #expect(try facts(TestImages.jpeg()) == nil)
         #expect(try facts([]) == nil)
         let video = TestVideos.video(values: [("make", "Apple")])
@@ -81,14 +81,14 @@ struct VideoAndSidecarTests {
         }
     }
 
-    @Test func `bytes behind the last box of a complete video are ignored`() throws {
+    @Test func `bytes after the last box of a complete video are ignored`() throws {
         let video = TestVideos.video(values: [("make", "Apple")])
         let notText = [UInt8](repeating: 0xFF, count: 40)
         let tooShort: [UInt8] = [0, 0, 0, 3] + Array("trailer of a camera".utf8)
         for trailer in [notText, tooShort, [1, 2, 3], Array("8db42d694ccc418790edff439fe026bf".utf8)] {
             #expect(try facts(video + trailer)?.cameraMake == "Apple")
         }
-        // Content that is not whole was cut off.
+        // A box that is incomplete was truncated.
         #expect(throws: MetadataError.self) { try facts(video + [0, 0, 1, 0] + Array("mdat".utf8)) }
     }
 
@@ -127,7 +127,7 @@ struct VideoAndSidecarTests {
         #expect(facts.location.map { abs($0.latitude - 52.5) < 0.001 && abs($0.longitude - 13.4) < 0.001 } == true)
         #expect((facts.captureDate, facts.captureOffset) == (1_717_237_800_000_000, 7200))
         #expect(try SidecarMetadata(json: facts.json) == facts)
-        // The title is not the caption, and replaces none.
+        // A title is not used as the caption.
         let titled = try SidecarMetadata(xmp: Array(Self.sidecar.replacing("DESCRIPTION", with: "").utf8))
         #expect(titled.caption == nil)
         #expect(titled.metadata?.title == "The title")
@@ -137,7 +137,7 @@ struct VideoAndSidecarTests {
 
     @Test func `hundreds of keywords are read, and a long caption is cut between two characters`() throws {
         let words = (0..<300).map { "<rdf:li>word \($0)</rdf:li>" }.joined()
-        // With one of the two beginnings, the cut is inside a character.
+        // With one of the two beginnings, the limit is inside a character.
         for beginning in ["", "a"] {
             let caption = beginning + String(repeating: "я", count: 40_000)
             let text = Self.sidecar.replacing("<rdf:li>sea</rdf:li>", with: words)
@@ -169,8 +169,8 @@ struct VideoAndSidecarTests {
         var note = Array("Apple iOS\0\0\u{1}MM".utf8) + [0, 2]
         note += entry(0x0B, burst, at: 44) + entry(0x11, content, at: 52) + [0, 0, 0, 0]
         note += Array(burst.utf8) + [0] + Array(content.utf8) + [0]
-        let picture = TestImages.appleImage(note: note)
-        let facts = try MetadataReader.facts(of: picture)
+        let image = TestImages.appleImage(note: note)
+        let facts = try MetadataReader.facts(of: image)
         #expect((facts.burstIdentifier, facts.contentIdentifier) == (burst, content))
     }
 
@@ -204,12 +204,13 @@ struct VideoAndSidecarTests {
         for (bytes, type) in files {
             let facts = try MetadataReader.facts(of: bytes)
             #expect((facts.contentType, facts.pixelWidth, facts.pixelHeight) == (type, 120, 80))
-            // The bytes decide also beside a photo, where the extension can be another maker's.
+            // The bytes also decide for a file beside a photo, whose extension can be another maker's.
             #expect(MetadataReader.raw(bytes, ending: "pef")?.contentType == type)
         }
     }
 
-    @Test(.spec("S-38")) func `sharpness is larger for finer structures of equal contrast, and only of JPEG`() throws {
+    @Test(.spec("S-38"))
+    func `sharpness is larger for finer structures of equal contrast, and only computed for JPEG`() throws {
         func stripes(_ period: Double) -> [UInt8] {
             TestImages.jpeg(width: 128, height: 96) { x, _ in
                 let tone = UInt8(128 + 100 * sin(Double(x) * 2 * .pi / period))

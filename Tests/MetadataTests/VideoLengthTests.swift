@@ -3,7 +3,7 @@ import ImageFormats
 import TestSupport
 import Testing
 
-/// Videos whose end is missing, in containers that state their length.
+/// Tests of videos whose end is missing, in containers that store their length.
 @Suite(.timeLimit(.minutes(2)))
 struct VideoLengthTests {
     private func isWhole(_ bytes: [UInt8]) throws -> Bool {
@@ -16,18 +16,18 @@ struct VideoLengthTests {
         ("a.avi", ["-c:v", "mpeg4", "-c:a", "mp2"]), ("a.mkv", ["-c:v", "mpeg4", "-c:a", "aac"]),
         ("a.webm", ["-c:v", "libvpx", "-c:a", "libvorbis"]),
     ])
-    func `a video without its end is not whole`(_ name: String, _ options: [String]) throws {
+    func `a video without its end is incomplete`(_ name: String, _ options: [String]) throws {
         let folder = try TemporaryFolder("length")
         try FFmpegVideos.make(folder.file(name), size: "176x144", seconds: 0.5, options)
         let bytes = [UInt8](try Data(contentsOf: folder.url.appending(path: name)))
         #expect(try isWhole(bytes))
         #expect(try isWhole(bytes + Array("trailer of a camera".utf8)))
-        for part in [0.3, 0.5, 0.66, 0.9] {
-            #expect(try !isWhole(Array(bytes.prefix(Int(Double(bytes.count) * part)))), "\(part)")
+        for fraction in [0.3, 0.5, 0.66, 0.9] {
+            #expect(try !isWhole(Array(bytes.prefix(Int(Double(bytes.count) * fraction)))), "\(fraction)")
         }
     }
 
-    @Test func `a recording that was not finished has no length`() throws {
+    @Test func `an unfinished recording counts as whole, because it has no length`() throws {
         let folder = try TemporaryFolder("length")
         try FFmpegVideos.make(folder.file("live.mkv"), seconds: 0.5, audio: false, ["-c:v", "mpeg4", "-live", "1"])
         var bytes = [UInt8](try Data(contentsOf: folder.url.appending(path: "live.mkv")))

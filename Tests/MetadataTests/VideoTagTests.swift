@@ -4,7 +4,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// The metadata of videos that exiftool and ffmpeg wrote.
+/// Tests of the metadata in videos that exiftool and ffmpeg wrote.
 @Suite(.timeLimit(.minutes(2)))
 struct VideoTagTests {
     private func facts(_ name: String, ffmpeg: [String] = [], exiftool: [String] = []) throws -> PhotoMetadata {
@@ -26,17 +26,17 @@ struct VideoTagTests {
         )
     }
 
-    @Test func `places are read from user data, from keys and from 3GPP's box`() throws {
+    @Test func `locations are read from user data, from keys and from 3GPP's box`() throws {
         for (name, tags) in [
             ("a.mp4", ["-UserData:GPSCoordinates=48.1372, 11.5756, 519"]),
             ("b.mov", ["-Keys:GPSCoordinates=48.1372, 11.5756, 519"]),
         ] {
-            let place = try #require(try facts(name, exiftool: tags).location, "\(name)")
-            #expect(abs(place.latitude - 48.1372) < 0.0001 && abs(place.longitude - 11.5756) < 0.0001)
-            #expect(place.altitude == 519)
+            let location = try #require(try facts(name, exiftool: tags).location, "\(name)")
+            #expect(abs(location.latitude - 48.1372) < 0.0001 && abs(location.longitude - 11.5756) < 0.0001)
+            #expect(location.altitude == 519)
         }
-        let place = try facts("c.3gp", ffmpeg: ["-metadata", "location=-33.8688+151.2093+20/"]).location
-        #expect(place.map { abs($0.latitude + 33.8688) < 0.001 && abs($0.longitude - 151.2093) < 0.001 } == true)
+        let location = try facts("c.3gp", ffmpeg: ["-metadata", "location=-33.8688+151.2093+20/"]).location
+        #expect(location.map { abs($0.latitude + 33.8688) < 0.001 && abs($0.longitude - 151.2093) < 0.001 } == true)
     }
 
     @Test func `keywords, rating and caption are read from XMP`() throws {
@@ -53,7 +53,7 @@ struct VideoTagTests {
         }
     }
 
-    @Test func `the date with an offset counts before the header's, and texts are those of each list`() throws {
+    @Test func `the date with an offset is used before the header's, and texts are read from each list`() throws {
         let facts = try facts(
             "a.mov",
             ffmpeg: ["-metadata", "creation_time=2020-01-01T00:00:00Z"],
@@ -69,7 +69,7 @@ struct VideoTagTests {
         #expect(plain.captureDate == 1_577_836_800_000_000)
     }
 
-    @Test func `the rate of the recording tells slow motion and time lapses apart`() throws {
+    @Test func `the rate of the recording distinguishes slow motion from time lapses`() throws {
         func subtypes(_ rate: Float) throws -> Int {
             var value = rate.bitPattern.bigEndian
             let bytes = withUnsafeBytes(of: &value) { Array($0) }

@@ -6,25 +6,16 @@ import Testing
 
 @testable import ObjectStorage
 
-/// The client against a real S3 server: moto's, as a process (SystemTests/Rows/s3server.py).
+/// Tests of the client with a real S3 server.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct ObjectStoreClientTests {
     private let folder: TemporaryFolder
     private static let credentials = ObjectStoreCredentials(
         accessKey: "safelight-key",
-        secret: "a secret that is in no log"
+        secret: S3Server.secret
     )
 
     init() throws { folder = try TemporaryFolder("object-store") }
-
-    /// Starts a server; returns it and its address without the scheme.
-    private func server(_ environment: [String: String] = [:]) throws -> (RunningProgram, String) {
-        let python = try Needed.python("moto, flask_cors")
-        let script = TestPaths.package + "/Tests/SystemTests/Rows/s3server.py"
-        let program = try RunningProgram(python, ["-B", script, folder.path, "0"], environment: environment)
-        #expect(program.waitForOutput("ready"), "\(program.errorText)")
-        return (program, "127.0.0.1:" + (try String(contentsOfFile: folder.file("port"), encoding: .utf8)))
-    }
 
     private func client(
         _ endpoint: String,
@@ -41,15 +32,8 @@ struct ObjectStoreClientTests {
         )
     }
 
-    private func faults(_ text: String) throws {
-        try folder.write(Array(text.utf8), to: "faults.new")
-        #expect(rename(folder.file("faults.new"), folder.file("faults")) == 0)
-    }
-
-    private func requests(_ part: String) throws -> Int {
-        try String(contentsOfFile: folder.file("requests"), encoding: .utf8).split(separator: "\n")
-            .count { $0.contains(part) }
-    }
+    /// Returns the number of requests to a server whose lines in its log contain a text.
+    private func requests(_ server: S3Server, _ text: String) -> Int { server.requests.count { $0.contains(text) } }
 
     private static func bytes(_ count: Int) -> [UInt8] {
         var random = SeededRandom(seed: UInt64(count))
@@ -65,9 +49,9 @@ struct ObjectStoreClientTests {
     }
 
     @Test func `objects of one and of several parts are transferred, and truncated downloads continue`() async throws {
-        let (server, address) = try server()
+        let server = try S3Server()
         defer { server.killHard() }
-        let client = try client("http://" + address)
+        let client = try client(server.endpoint)
         for (key, size) in [("small", 100_000), ("none", 0), ("large", 12 << 20)] {
             let bytes = Self.bytes(size)
             let digest = SHA256.hash(data: bytes).hexadecimal
@@ -84,10 +68,10 @@ struct ObjectStoreClientTests {
             #expect(sent.withLock { $0 == $0.sorted() && ($0.last ?? 0) <= Int64(size) })
             #expect(try await downloaded(client, key, size) == bytes)
             // A second upload finds the object, and replaces one with other bytes.
-            let puts = try requests("\"PUT\"")
+            let puts = requests(server, "\"PUT\"")
             try await client.upload(key, from: file.fileDescriptor, size: Int64(size), digest: digest)
-            #expect(try requests("\"PUT\"") - puts <= 1)
-            let parts = try requests("\"PUT\"")
+            #expect(requests(server, "\"PUT\"") - puts <= 1)
+            let parts = requests(server, "\"PUT\"")
             try await client.upload(
                 key,
                 from: file.fileDescriptor,
@@ -96,16 +80,16 @@ struct ObjectStoreClientTests {
                 replaces: true,
                 sent: { count in sent.withLock { $0.append(count) } }
             )
-            #expect(try requests("\"PUT\"") - parts == max(1, size / (5 << 20) + 1))
+            #expect(requests(server, "\"PUT\"") - parts == max(1, size / (5 << 20) + 1))
             #expect(sent.withLock { $0.last ?? 0 } == Int64(size), "all bytes are sent once more")
-            try faults(#"{"truncate": true}"#)
+            try server.setFaults(#"{"truncate": true}"#)
             if size > 0 {
                 let task = Task { try await downloaded(client, key, size) }
-                while try requests("\"range\": \"bytes=") == 0, !Task.isCancelled { await Task.yield() }
-                try faults("{}")
+                while requests(server, "\"range\": \"bytes=") == 0, !Task.isCancelled { await Task.yield() }
+                try server.setFaults("{}")
                 #expect(try await task.value == bytes)
             }
-            try faults("{}")
+            try server.setFaults("{}")
             // A local file with other bytes is not uploaded.
             let error = await #expect(throws: ObjectStoreError.self) {
                 try await client.upload(
@@ -119,13 +103,13 @@ struct ObjectStoreClientTests {
             #expect(try await client.head(key + "-other") == nil)
         }
         // A store that does not support conditions gets requests without them.
-        try faults(#"{"unconditional": true}"#)
+        try server.setFaults(#"{"unconditional": true}"#)
         let bytes = Self.bytes(2000)
         let file = try FileHandle(forReadingFrom: URL(filePath: try folder.write(bytes, to: "plain")))
         let digest = SHA256.hash(data: bytes).hexadecimal
         try await client.upload("plain", from: file.fileDescriptor, size: 2000, digest: digest)
         #expect(try await downloaded(client, "plain", 2000) == bytes)
-        try faults("{}")
+        try server.setFaults("{}")
         #expect(try await client.read("small", 10..<20) == Array(Self.bytes(100_000)[10..<20]))
         try await client.delete("small")
         try await client.delete("small")
@@ -133,34 +117,35 @@ struct ObjectStoreClientTests {
     }
 
     @Test func `a store without checksums gets uploads in parts without them`() async throws {
-        let (server, address) = try server()
+        let server = try S3Server()
         defer { server.killHard() }
-        let client = try client("http://" + address)
+        let client = try client(server.endpoint)
         let bytes = Self.bytes(6 << 20)
         let digest = SHA256.hash(data: bytes).hexadecimal
         let file = try FileHandle(forReadingFrom: URL(filePath: try folder.write(bytes, to: "large")))
         func upload(_ key: String) async throws -> ObjectInfo {
             try await client.upload(key, from: file.fileDescriptor, size: 6 << 20, digest: digest)
         }
-        try faults(#"{"plain": true}"#)
+        try server.setFaults(#"{"plain": true}"#)
         #expect(try await upload("plain").checksum == nil)
         // Without checksums, the bytes are read back. The second upload starts without them.
-        #expect(try requests(#""GET", "path": "/photos/p/plain""#) == 1)
-        #expect(try requests(#""POST", "path": "/photos/p/plain?uploadId"#) == 2)
+        #expect(requests(server, #""GET", "path": "/photos/p/plain""#) == 1)
+        #expect(requests(server, #""POST", "path": "/photos/p/plain?uploadId"#) == 2)
         #expect(try await upload("again").size == 6 << 20)
-        #expect(try requests(#""POST", "path": "/photos/p/again?uploadId"#) == 1)
+        #expect(requests(server, #""POST", "path": "/photos/p/again?uploadId"#) == 1)
         #expect(try await downloaded(client, "plain", 6 << 20) == bytes)
     }
 
-    @Test func `a store that answers a range with the whole object is an error, and no bytes are used`() async throws {
-        let (server, address) = try server()
+    @Test
+    func `a store that responds to a range with the whole object is an error, and no bytes are used`() async throws {
+        let server = try S3Server()
         defer { server.killHard() }
-        let client = try client("http://" + address)
+        let client = try client(server.endpoint)
         let bytes = Self.bytes(100_000)
         let digest = SHA256.hash(data: bytes).hexadecimal
         let file = try FileHandle(forReadingFrom: URL(filePath: try folder.write(bytes, to: "whole")))
         try await client.upload("whole", from: file.fileDescriptor, size: 100_000, digest: digest)
-        try faults(#"{"truncate": true, "rangeless": true}"#)
+        try server.setFaults(#"{"truncate": true, "rangeless": true}"#)
         let error = await #expect(throws: ObjectStoreError.self) { try await downloaded(client, "whole", 100_000) }
         #expect(error?.problem == .unexpectedReply)
     }
@@ -170,30 +155,33 @@ struct ObjectStoreClientTests {
         #expect(ObjectStoreClient.partBytes(of: size, atLeast: 64) == part)
     }
 
-    @Test func `requests are signed by the clock of the store if it differs, and wrong keys are named`() async throws {
-        let (server, address) = try server()
+    @Test
+    func `requests are signed by the clock of the store if it differs, and wrong keys are reported as accessDenied`()
+        async throws
+    {
+        let server = try S3Server()
         defer { server.killHard() }
-        let client = try client("http://" + address)
-        try faults(#"{"skew": 7200}"#)
+        let client = try client(server.endpoint)
+        try server.setFaults(#"{"skew": 7200}"#)
         try await client.checkBucket()
         #expect((7100...7300).contains(client.clockSkewSeconds))
-        try faults("{}")
+        try server.setFaults("{}")
         try await client.checkBucket()
         #expect((-100...100).contains(client.clockSkewSeconds))
         // A response to HEAD does not name the time as the reason.
-        try faults(#"{"skew": -7200}"#)
+        try server.setFaults(#"{"skew": -7200}"#)
         #expect(try await client.head("none") == nil)
         #expect((-7300 ... -7100).contains(client.clockSkewSeconds))
-        try faults("{}")
+        try server.setFaults("{}")
         #expect(try await client.head("none") == nil)
         #expect((-100...100).contains(client.clockSkewSeconds))
         let wrong = ObjectStoreCredentials(accessKey: "safelight-key", secret: "wrong")
         let error = await #expect(throws: ObjectStoreError.self) {
-            try await self.client("http://" + address, credentials: wrong).checkBucket()
+            try await self.client(server.endpoint, credentials: wrong).checkBucket()
         }
         #expect(error?.problem == .accessDenied && error?.message.contains("wrong") == false)
         let head = await #expect(throws: ObjectStoreError.self) {
-            try await self.client("http://" + address, credentials: wrong).head("none")
+            try await self.client(server.endpoint, credentials: wrong).head("none")
         }
         #expect(head?.problem == .accessDenied)
         server.killHard()
@@ -202,7 +190,7 @@ struct ObjectStoreClientTests {
     }
 
     @Test func `credentials renewed in their file are used once the store refuses the old ones`() async throws {
-        let (server, address) = try server()
+        let server = try S3Server()
         defer { server.killHard() }
         func save(secret: String) throws -> String {
             let text = "[default]\naws_access_key_id = safelight-key\naws_secret_access_key = \(secret)\n"
@@ -213,21 +201,21 @@ struct ObjectStoreClientTests {
         let path = try save(secret: "old")
         let clients = try (1...2).map { _ in
             ObjectStoreClient(
-                try ObjectStoreLocation(url: "s3://photos/p", endpoint: "http://" + address),
+                try ObjectStoreLocation(url: "s3://photos/p", endpoint: server.endpoint),
                 try ObjectStoreCredentials(file: path),
                 credentialsFile: path
             )
         }
         let refused = await #expect(throws: ObjectStoreError.self) { try await clients[0].checkBucket() }
         #expect(refused?.problem == .accessDenied)
-        _ = try save(secret: "a secret that is in no log")
+        _ = try save(secret: S3Server.secret)
         let bytes = Self.bytes(2000)
         let file = try FileHandle(forReadingFrom: URL(filePath: try folder.write(bytes, to: "plain")))
         let digest = SHA256.hash(data: bytes).hexadecimal
         try await clients[0].upload("plain", from: file.fileDescriptor, size: 2000, digest: digest)
         #expect(try await downloaded(clients[1], "plain", 2000) == bytes)
         // Amazon reports expired temporary credentials with status 400, and names the reason only in the body.
-        try faults(#"{"status": 400, "code": "ExpiredToken"}"#)
+        try server.setFaults(#"{"status": 400, "code": "ExpiredToken"}"#)
         let ended = await #expect(throws: ObjectStoreError.self) { try await clients[0].checkBucket() }
         #expect(ended?.problem == .accessDenied)
         let head = await #expect(throws: ObjectStoreError.self) { try await clients[0].head("plain") }
@@ -237,20 +225,21 @@ struct ObjectStoreClientTests {
     @Test func `a certificate is trusted only if its authority is configured`() async throws {
         let openssl = try Needed.program("openssl")
         let (certificate, key) = (folder.file("cert.pem"), folder.file("key.pem"))
-        let made = try RunningProgram.run(
+        let run = try RunningProgram.run(
             openssl,
             [
                 "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext",
                 "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate,
             ]
         )
-        try #require(made.status == 0, "\(made.errors)")
-        let (server, address) = try server(["S3_CERTIFICATE": certificate, "S3_KEY": key])
+        try #require(run.status == 0, "\(run.errors)")
+        let server = try S3Server(variables: ["S3_CERTIFICATE": certificate, "S3_KEY": key])
         defer { server.killHard() }
+        let endpoint = "https://" + (try server.address)
         let error = await #expect(throws: ObjectStoreError.self) {
-            try await client("https://" + address).checkBucket()
+            try await client(endpoint).checkBucket()
         }
         #expect(error?.problem == .untrustedCertificate)
-        try await client("https://" + address) { $0.certificateFile = certificate }.checkBucket()
+        try await client(endpoint) { $0.certificateFile = certificate }.checkBucket()
     }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObjectStorage
 
-/// Signatures, locations and credentials. The reference for signatures is botocore, Amazon's own code.
+/// Tests of signatures, locations and credentials. The reference for signatures is botocore, Amazon's own code.
 @Suite(.timeLimit(.minutes(2)))
 struct RequestSignerTests {
     private static let script = """

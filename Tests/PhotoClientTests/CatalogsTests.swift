@@ -13,13 +13,13 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct CatalogsTests {
     private static let names = ["one", "two"]
-    private let seen = RecordedList<String>()
+    private let requests = RecordedList<String>()
     private let change = ChangeRequest.createCollection(.init(title: "album"))
 
     /// Serves two catalogs with a script each, and runs a body with a library that knows both.
     private func with(
-        _ one: @escaping ScriptedHandler.Script,
-        _ two: @escaping ScriptedHandler.Script,
+        _ first: @escaping ScriptedHandler.Script,
+        _ second: @escaping ScriptedHandler.Script,
         _ body: @escaping @Sendable (PhotoLibrary) async throws -> Void
     ) async throws {
         try await ClientFixture.with { fixture in
@@ -32,8 +32,8 @@ struct CatalogsTests {
                 logger: ClientFixture.logger
             )
             let addresses = endpoints.catalogs
-            try await fixture.serving(addresses[0], recorded("one", one)) {
-                try await fixture.serving(addresses[1], recorded("two", two)) {
+            try await fixture.serving(addresses[0], recorded("one", first)) {
+                try await fixture.serving(addresses[1], recorded("two", second)) {
                     for instance in library.catalog.instances { _ = await instance.rpcError(of: CurrentToken()) }
                     try await body(library)
                 }
@@ -43,9 +43,9 @@ struct CatalogsTests {
     }
 
     private func recorded(_ name: String, _ script: @escaping ScriptedHandler.Script) -> ScriptedHandler {
-        ScriptedHandler { [seen] request, context throws(RPCError) in
+        ScriptedHandler { [requests] request, context throws(RPCError) in
             if request.method == CurrentToken.method { return Reply(Self.head(1)) }
-            if request.method != Health.method { seen.add("\(name) \(request.method)") }
+            if request.method != Health.method { requests.add("\(name) \(request.method)") }
             return try await script(request, context)
         }
     }
@@ -60,13 +60,13 @@ struct CatalogsTests {
 
     private static let standby = ErrorCode.libraryReadOnly.error("this catalog is a standby", ["standby": true])
 
-    /// Does not respond until the client gives up, not even to requests for its health.
-    private static let silent: ScriptedHandler.Script = { _, _ throws(RPCError) in
+    /// A script that responds to no request, also not to `health`, until the client cancels it.
+    private static let unresponsive: ScriptedHandler.Script = { _, _ throws(RPCError) in
         await withTaskCancellationHandler {
             await Promise<Void>().value(ifCancelled: ())
         } onCancel: {
         }
-        throw .internalError("given up")
+        throw .internalError("cancelled")
     }
 
     private func count(_ library: PhotoLibrary) async throws -> Int {
@@ -74,34 +74,35 @@ struct CatalogsTests {
     }
 
     @Test func `a read goes to the first catalog, and to the other one while the first does not answer`() async throws {
-        try await with(Self.silent, { _, _ in Self.counted(2) }) { library async throws in
+        try await with(Self.unresponsive, { _, _ in Self.counted(2) }) { library async throws in
             let start = ContinuousClock.now
             #expect(try await count(library) == 2)
             #expect(ContinuousClock.now - start < .seconds(2))
             // The next read goes to the catalog that answered, and to no other.
             #expect(try await count(library) == 2)
-            #expect(seen.all == ["one fetch.counts", "two fetch.counts", "two fetch.counts"])
+            #expect(requests.all == ["one fetch.counts", "two fetch.counts", "two fetch.counts"])
         }
     }
 
-    @Test func `a catalog that is slow is not given up because another one refuses`() async throws {
-        let (asked, asking) = AsyncStream.makeStream(of: Void.self)
+    @Test func `a read waits for a slow catalog if another one returns an error`() async throws {
+        let (secondRequest, secondRequestSignal) = AsyncStream.makeStream(of: Void.self)
         try await with(
             { _, _ in
-                for await _ in asked {}
+                for await _ in secondRequest {}
                 return Self.counted(1)
             },
             { _, _ throws(RPCError) in
-                asking.finish()
+                secondRequestSignal.finish()
                 throw ErrorCode.handleExpired.error("the collection is in the memory of another catalog")
             }
         ) { library async throws in
             #expect(try await count(library) == 1)
-            #expect(seen.all == ["one fetch.counts", "two fetch.counts"])
+            #expect(requests.all == ["one fetch.counts", "two fetch.counts"])
         }
     }
 
-    @Test func `a catalog that has lost its database is replaced at once, and a wrong request is refused`() async throws
+    @Test func `a read goes to another catalog if one has lost its database, and fails with the first error`()
+        async throws
     {
         try await with(
             { _, _ throws(RPCError) in throw ErrorCode.libraryOffline.error("no database") },
@@ -127,27 +128,27 @@ struct CatalogsTests {
         }
     }
 
-    @Test func `a request that waits is asked of one catalog only`() async throws {
-        let (late, ending) = AsyncStream.makeStream(of: Void.self)
+    @Test func `a request that waits for an event is sent to one catalog only`() async throws {
+        let (healthRequest, healthRequestSignal) = AsyncStream.makeStream(of: Void.self)
         let health = Health.Result(service: "catalog", version: "1", isHealthy: true, problems: [], sequence: 1).json
         try await with(
             { request, _ in
                 // The health is requested after a second without a response.
                 if request.method == Health.method {
-                    ending.finish()
+                    healthRequestSignal.finish()
                     return Reply(health)
                 }
-                for await _ in late {}
+                for await _ in healthRequest {}
                 return Reply(LibraryStatus.Result(since: 1).json)
             },
             { _, _ in Reply(LibraryStatus.Result(since: 2).json) }
         ) { library async throws in
             let status = try await library.catalog.ask(LibraryStatus(after: 1)).result
-            #expect(status.since == 1 && seen.all == ["one library.status"])
+            #expect(status.since == 1 && requests.all == ["one library.status"])
         }
     }
 
-    @Test func `a catalog is not given up because as many requests as a connection may have wait at it`() async throws {
+    @Test func `requests stay at a catalog while its connection has the maximum number of them`() async throws {
         let waiting = RecordedList<Promise<Void>>()
         let health = Health.Result(service: "catalog", version: "1", isHealthy: true, problems: [], sequence: 1).json
         try await with(
@@ -174,7 +175,7 @@ struct CatalogsTests {
     }
 
     @Test
-    func `a change that a standby refuses is sent to the writer under its transaction id, and the next one at once`()
+    func `a change that a standby refuses is sent to the writer, and the next change directly to the writer`()
         async throws
     {
         let transactions = RecordedList<String>()
@@ -189,7 +190,7 @@ struct CatalogsTests {
                 #expect(try await library.perform([change], transaction: transaction).sequence == 5)
             }
             #expect(transactions.all == ["t1", "t2"])
-            #expect(seen.all == ["one changes.perform", "two changes.perform", "two changes.perform"])
+            #expect(requests.all == ["one changes.perform", "two changes.perform", "two changes.perform"])
         }
     }
 
@@ -216,14 +217,14 @@ struct CatalogsTests {
     }
 
     @Test
-    func `a writer that does not even answer for its health is given up, and the change repeated at the other one`()
+    func `a change is repeated at the other catalog if the writer does not answer health requests`()
         async throws
     {
         let transactions = RecordedList<String>()
         try await with(
             { request, context throws(RPCError) in
                 transactions.add(request.params["transaction"]?.stringValue ?? "")
-                return try await Self.silent(request, context)
+                return try await Self.unresponsive(request, context)
             },
             { request, _ in
                 transactions.add(request.params["transaction"]?.stringValue ?? "")
@@ -235,7 +236,7 @@ struct CatalogsTests {
         }
     }
 
-    @Test func `a change is repeated at another catalog after one that does not reach its database`() async throws {
+    @Test func `a change is repeated at another catalog if the first cannot reach its database`() async throws {
         let transactions = RecordedList<String>()
         let script: @Sendable (Int64) -> ScriptedHandler.Script = { sequence in
             { request, _ throws(RPCError) in
@@ -253,17 +254,17 @@ struct CatalogsTests {
         }
     }
 
-    @Test func `bytes that one catalog does not have are read from the other one`() async throws {
+    @Test func `bytes that one catalog does not have are requested from the other one`() async throws {
         try await with(
-            { _, _ throws(RPCError) in throw ErrorCode.networkAccessRequired.error("the bytes are elsewhere") },
-            { _, _ throws(RPCError) in throw ErrorCode.missingResource.error("the bytes are nowhere") }
+            { _, _ throws(RPCError) in throw ErrorCode.networkAccessRequired.error("the bytes are remote") },
+            { _, _ throws(RPCError) in throw ErrorCode.missingResource.error("the bytes are missing") }
         ) { library async throws in
             let error = await #expect(throws: RPCError.self) {
                 try await library.catalog.read(ReadResource(asset: assetID(1), type: .photo)) { _ in }
             }
-            // The error of the first catalog counts.
+            // The error is that of the first catalog.
             #expect(error?.errorCode == .networkAccessRequired)
-            #expect(seen.all == ["one resource.read", "two resource.read"])
+            #expect(requests.all == ["one resource.read", "two resource.read"])
         }
     }
 }

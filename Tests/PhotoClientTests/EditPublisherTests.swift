@@ -15,11 +15,11 @@ struct EditPublisherTests {
     }
 
     /// The catalog's state of each edit; nil if it does not know the edit.
-    private typealias Knowledge = @Sendable (String) -> PublishedEditState?
+    private typealias StateLookup = @Sendable (String) -> PublishedEditState?
 
     /// Runs a test with an editor endpoint that accepts pushes, a catalog, and no change-broker.
     private func with(
-        _ knowledge: @escaping Knowledge,
+        _ state: @escaping StateLookup,
         while body: @escaping @Sendable (PhotoLibrary, RecordedList<String>) async throws -> Void
     ) async throws {
         try await ClientFixture.with { fixture in
@@ -38,7 +38,7 @@ struct EditPublisherTests {
                 try await fixture.serving(fixture.endpoints.catalog) { (request, _) throws(RPCError) in
                     var result = EditsStatus.Result(edits: [], unknown: [])
                     for id in try EditsStatus(params: request.params).ids {
-                        if let state = knowledge(id) {
+                        if let state = state(id) {
                             let edit = PublishedEdit(id: id, asset: assetID(1), state: state)
                             result.edits.append(EditStatus(edit: edit, sequence: 1, digest: ""))
                         } else {
@@ -138,7 +138,7 @@ struct EditPublisherTests {
             #expect(error?.errorCode == .userCancelled)
 
             accepted.add("e1")
-            await publisher.ask(deadline: .seconds(10))
+            await publisher.requestStates(deadline: .seconds(10))
             var reported: [String] = []
             for await status in publisher.updates { reported.append("\(status.edit.id) \(status.edit.state)") }
             #expect(reported == ["e1 accepted"])

@@ -96,7 +96,7 @@ struct FeedStateMachineTests {
 
     @Test func `a message that cannot be decoded causes a history request`() {
         var state = live(at: 6)
-        state.unreadable()
+        state.handleUndecodable()
         #expect(state.nextAction == .page(after: token(6)))
     }
 
@@ -148,18 +148,18 @@ struct FeedStateMachineTests {
     @Test func `an expired token is delivered as an event, and the feed continues at head`() {
         var state = FeedStateMachine(since: token(2))
         #expect(
-            state.expired(head: token(50), oldest: token(40)) == .expired(head: token(50), oldest: token(40))
+            state.handleExpired(head: token(50), oldest: token(40)) == .expired(head: token(50), oldest: token(40))
         )
         #expect(state.nextAction == .live)
         #expect(state.handleLive(change(51)) != nil)
     }
 
-    @Test func `a message of another history causes a request that detects the end of the present one`() {
+    @Test func `a message of another history causes a request that detects the end of the current one`() {
         let other = String(repeating: "cd", count: 16)
         var state = live(at: 6)
         state.handleHead(head(3, library: other), now: 0)
         #expect(state.nextAction == .page(after: token(6)))
-        let end = state.expired(head: token(3, library: other), oldest: token(0, library: other))
+        let end = state.handleExpired(head: token(3, library: other), oldest: token(0, library: other))
         #expect(end == .expired(head: token(3, library: other), oldest: token(0, library: other)))
         // Late messages of the old history are ignored.
         #expect(state.handleLive(change(7)) == nil)
@@ -167,9 +167,9 @@ struct FeedStateMachineTests {
         #expect(state.handleLive(change(4, library: other)) != nil)
     }
 
-    @Test func `a feed of which nothing arrives is read from history`() {
+    @Test func `history is requested if no message arrives`() {
         var state = live(at: 6)
-        state.unheard()
+        state.handleSilence()
         #expect(state.nextAction == .page(after: token(6)))
         #expect(sequences(state.handlePage(page(7...8, head: 8))) == [7, 8])
         #expect(state.nextAction == .live && state.gaps == 0)

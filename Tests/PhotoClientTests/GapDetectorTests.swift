@@ -13,31 +13,31 @@ struct GapDetectorTests {
             (-5, 21, .inOrder),
         ]
         for row in table {
-            #expect(detector.feed(previous: row.previous, sequence: row.sequence) == row.verdict, "\(row)")
+            #expect(detector.check(previous: row.previous, sequence: row.sequence) == row.verdict, "\(row)")
         }
         #expect(detector.position == 21)
     }
 
     @Test func `a topic that carries everything confirms as soon as it is behind head`() {
         var detector = GapDetector(position: 10, carriesEverything: true)
-        #expect(detector.head(newest: 10, now: 0) == .upToDate)
-        #expect(detector.head(newest: 11, now: 0) == .confirm(after: 10))
+        #expect(detector.checkHead(newest: 10, now: 0) == .upToDate)
+        #expect(detector.checkHead(newest: 11, now: 0) == .readHistory(after: 10))
         detector.confirm(upTo: 11)
-        #expect(detector.head(newest: 11, now: 0) == .upToDate)
+        #expect(detector.checkHead(newest: 11, now: 0) == .upToDate)
     }
 
-    @Test func `a filtered topic confirms after five seconds behind head, or at once when reconnected`() {
+    @Test func `a filtered topic confirms after five seconds behind head, or at once after a reconnection`() {
         var detector = GapDetector(position: 10)
-        #expect(detector.head(newest: 20, now: 1_000_000) == .behind)
-        #expect(detector.head(newest: 21, now: 5_999_999) == .behind)
-        #expect(detector.head(newest: 22, now: 6_000_000) == .confirm(after: 10))
+        #expect(detector.checkHead(newest: 20, now: 1_000_000) == .behind)
+        #expect(detector.checkHead(newest: 21, now: 5_999_999) == .behind)
+        #expect(detector.checkHead(newest: 22, now: 6_000_000) == .readHistory(after: 10))
         detector.confirm(upTo: 22)
         #expect(detector.position == 22)
-        #expect(detector.head(newest: 23, now: 7_000_000) == .behind)
-        #expect(detector.feed(previous: 22, sequence: 23) == .inOrder)
-        #expect(detector.head(newest: 24, now: 100_000_000) == .behind)
-        detector.reconnected()
-        #expect(detector.head(newest: 24, now: 100_000_001) == .confirm(after: 23))
+        #expect(detector.checkHead(newest: 23, now: 7_000_000) == .behind)
+        #expect(detector.check(previous: 22, sequence: 23) == .inOrder)
+        #expect(detector.checkHead(newest: 24, now: 100_000_000) == .behind)
+        detector.recordReconnection()
+        #expect(detector.checkHead(newest: 24, now: 100_000_001) == .readHistory(after: 23))
         detector.confirm(upTo: 5)
         #expect(detector.position == 23)
     }

@@ -19,14 +19,14 @@ struct InstancesTests {
         #expect(Rendezvous.order(Self.hosts, for: key) == expected)
     }
 
-    @Test func `the order does not depend on that of the list`() {
+    @Test func `the order does not depend on the order of the addresses`() {
         let reversed = Array(Self.hosts.reversed())
         for number in 0..<200 {
-            let (one, other) = (
+            let (forward, backward) = (
                 Rendezvous.order(Self.hosts, for: key(number)).map { Self.hosts[$0] },
                 Rendezvous.order(reversed, for: key(number)).map { reversed[$0] }
             )
-            #expect(one == other)
+            #expect(forward == backward)
         }
     }
 
@@ -36,15 +36,15 @@ struct InstancesTests {
         #expect(counts.allSatisfy { (900...1100).contains($0) }, "\(counts)")
     }
 
-    @Test func `without an instance only its assets move, each to its next one`() {
-        let left = [Self.hosts[0], Self.hosts[2]]
+    @Test func `if an instance is removed, only its assets move, each to the next instance in its order`() {
+        let remaining = [Self.hosts[0], Self.hosts[2]]
         for number in 0..<500 {
             let all = Rendezvous.order(Self.hosts, for: key(number)).filter { $0 != 1 }.map { Self.hosts[$0] }
-            #expect(Rendezvous.order(left, for: key(number)).map { left[$0] } == all)
+            #expect(Rendezvous.order(remaining, for: key(number)).map { remaining[$0] } == all)
         }
     }
 
-    /// An instance whose connection is made and lost by a test.
+    /// An instance whose connection state is set by a test.
     private struct Scripted: InstanceConnection {
         let address: EndpointAddress
         let connection: ConnectionState
@@ -73,12 +73,12 @@ struct InstancesTests {
         #expect(await instances.choice(for: nil).connection.address.description == Self.hosts[0])
     }
 
-    @Test func `an instance that has been away for long is passed over at once`() async throws {
+    @Test func `an instance that has been disconnected for long is skipped without waiting`() async throws {
         let clock = ManualClock()
         let (instances, asset) = try instances(ready: [false, true, true], clock: clock.clock)
         clock.advance(milliseconds: 10_000)
-        // The shortest of five times, because the machine may be busy. An instance that restarts is waited for half a
-        // second.
+        // The shortest of five times is used, because the machine may be busy. For an instance that restarts, the wait
+        // would be half a second.
         var shortest = Duration.seconds(60)
         for _ in 0..<5 {
             let started = ContinuousClock.now
@@ -89,14 +89,14 @@ struct InstancesTests {
         #expect(await instances.choice(for: nil).connection.address.description == Self.hosts[1])
     }
 
-    @Test func `an instance that is starting again is waited for`() async throws {
+    @Test func `a request waits for an instance that is restarting`() async throws {
         let (instances, asset) = try instances(ready: [false, true, true])
         async let chosen = instances.choice(for: asset)
         instances.connections[0].connection.set(isReady: true)
         #expect(await chosen.connection.address.description == Self.hosts[0])
     }
 
-    @Test func `while none is connected a request waits for any, at most until its deadline`() async throws {
+    @Test func `if no instance is connected, a request waits for any, at most until its deadline`() async throws {
         let clock = ManualClock()
         let (instances, asset) = try instances(ready: [false, false, false], clock: clock.clock)
         clock.advance(milliseconds: 10_000)

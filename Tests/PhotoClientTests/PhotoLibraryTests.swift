@@ -28,13 +28,12 @@ struct PhotoLibraryTests {
         .init(id: .id(assetID(1)), set: AssetPatch(isFavorite: true))
     )
 
-    @Test func `the refusal of a service that is stopping reaches the caller, and is not asked for again`() async throws
-    {
+    @Test func `the error of a service that is stopping is thrown, and the request is not repeated`() async throws {
         try await ClientFixture.with { fixture in
-            let asked = RecordedList<String>()
+            let requests = RecordedList<String>()
             let library = fixture.library
             try await fixture.serving(fixture.endpoints.thumbnailers[0]) { (request, _) throws(RPCError) in
-                asked.add(request.method)
+                requests.add(request.method)
                 throw RPCError.busy("the service is stopping").ofStoppingService
             } while: {
                 let error = await #expect(throws: RPCError.self) {
@@ -45,53 +44,53 @@ struct PhotoLibraryTests {
                 }
                 #expect(error?.errorCode == .busy)
             }
-            #expect(asked.all == ["image.request"])
+            #expect(requests.all == ["image.request"])
         }
     }
 
     @Test func `a change is sent again with its transaction id if the catalog restarts`() async throws {
         try await ClientFixture.with { fixture in
-            let seen = RecordedList<String>()
+            let transactions = RecordedList<String>()
             let (library, change) = (fixture.library, favourite)
             let outcome = Task { try await library.perform([change]) }
             // The first catalog receives the change and ends before it responds.
-            let (died, dying) = AsyncStream.makeStream(of: Void.self)
+            let (received, receivedSignal) = AsyncStream.makeStream(of: Void.self)
             try await fixture.serving(fixture.endpoints.catalog) { (request, _) throws(RPCError) in
-                seen.add(request.params["transaction"]?.stringValue ?? "")
-                dying.finish()
+                transactions.add(request.params["transaction"]?.stringValue ?? "")
+                receivedSignal.finish()
                 while !Task.isCancelled { await Task.yield() }
-                throw .internalError("cut off")
+                throw .internalError("the catalog has ended")
             } while: {
-                for await _ in died {}
+                for await _ in received {}
             }
             try await fixture.serving(fixture.endpoints.catalog) { (request, _) throws(RPCError) in
-                seen.add(request.params["transaction"]?.stringValue ?? "")
+                transactions.add(request.params["transaction"]?.stringValue ?? "")
                 return Reply(PerformChanges.Result(token: token(5), isChanged: true).json)
             } while: {
                 let performed = try await outcome.value
                 #expect(performed.sequence == 5)
             }
-            #expect(seen.all.count == 2)
-            #expect(Set(seen.all).count == 1)
-            #expect(seen.all.first?.utf8.count == 32)
+            #expect(transactions.all.count == 2)
+            #expect(Set(transactions.all).count == 1)
+            #expect(transactions.all.first?.utf8.count == 32)
         }
     }
 
     @Test func `a permanent error is not retried`() async throws {
         try await ClientFixture.with { fixture in
-            let seen = RecordedList<Int>()
+            let attempts = RecordedList<Int>()
             let library = fixture.library
             let change = favourite
             try await fixture.serving(fixture.endpoints.catalog) { (_, _) throws(RPCError) in
-                seen.add(1)
-                throw ErrorCode.idReused.error("another content")
+                attempts.add(1)
+                throw ErrorCode.idReused.error("the content is different")
             } while: {
                 let error = await #expect(throws: RPCError.self) {
                     try await library.perform([change], transaction: "t1")
                 }
                 #expect(error?.errorCode == .idReused)
             }
-            #expect(seen.all.count == 1)
+            #expect(attempts.all.count == 1)
         }
     }
 
@@ -112,7 +111,7 @@ struct PhotoLibraryTests {
                 case .beginUpload:
                     return Reply(BeginUpload.Result(upload: "u\(uploads.add(1))").json)
                 case .appendUpload(let append):
-                    if append.upload == "u1", append.offset > 0 { throw ErrorCode.handleExpired.error("started anew") }
+                    if append.upload == "u1", append.offset > 0 { throw ErrorCode.handleExpired.error("restarted") }
                     let size = received.withLock { all in
                         all[append.upload, default: []].append(contentsOf: context.attachments.first ?? [])
                         return all[append.upload]?.count ?? 0
@@ -177,7 +176,9 @@ struct PhotoLibraryTests {
         }
     }
 
-    @Test func `an export is read and ended where it was made, also if another one is preferred`() async throws {
+    @Test func `an export is read and ended at the thumbnailer that ran it, even if another is preferred`()
+        async throws
+    {
         try await ClientFixture.with { fixture in
             var endpoints = fixture.endpoints
             endpoints.thumbnailers.append(try EndpointAddress("ipc://\(fixture.folder.file("thumbnailer2"))"))
@@ -189,9 +190,9 @@ struct PhotoLibraryTests {
                 limits: ClientFixture.limits,
                 logger: ClientFixture.logger
             )
-            let (asked, ended) = (RecordedList<String>(), RecordedList<String>())
+            let (requests, ended) = (RecordedList<String>(), RecordedList<String>())
             try await fixture.serving(addresses[preferred]) { (request, _) throws(RPCError) in
-                asked.add(request.method)
+                requests.add(request.method)
                 throw ErrorCode.handleExpired.error("there is no such export")
             } while: {
                 try await fixture.serving(addresses[1 - preferred]) { (request, _) throws(RPCError) in
@@ -203,7 +204,7 @@ struct PhotoLibraryTests {
                     let result = ReadVideo.Result(offset: range.offset, length: 3, size: 3)
                     return Reply(result.json, attachments: [[1, 2, 3]])
                 } while: {
-                    // One response of each, so that both are connected.
+                    // Each instance has to respond once, so that both are connected.
                     for instance in library.thumbnailer.instances { _ = try? await instance.health() }
                     var bytes: Bytes = []
                     try await library.readStream("e1", of: assetID(1), size: 3) { part in
@@ -215,13 +216,13 @@ struct PhotoLibraryTests {
                     await library.endExport(status)
                 }
             }
-            #expect(asked.all.contains(ReadVideo.method))
+            #expect(requests.all.contains(ReadVideo.method))
             #expect(ended.all == ["e1"])
             await library.close()
         }
     }
 
-    @Test func `the error of a missing file names its path`() async throws {
+    @Test func `an upload of a missing file fails with missing_resource`() async throws {
         try await ClientFixture.with { fixture in
             let error = await #expect(throws: RPCError.self) {
                 try await fixture.library.upload(file: fixture.folder.file("nothing.jpg"))
@@ -236,7 +237,7 @@ struct PhotoLibraryTests {
         _ request: IncomingRequest,
         _ context: RequestContext
     ) async throws(RPCError) -> Reply {
-        // Its health is requested before the first file.
+        // The client requests `health` before the first file.
         guard request.method != Health.method else {
             return Reply(
                 Health.Result(service: "catalog", version: "1", isHealthy: true, problems: [], sequence: 1).json
@@ -296,7 +297,7 @@ struct PhotoLibraryTests {
         }
     }
 
-    @Test func `a resource that is named by its digest is requested with it`() async throws {
+    @Test func `a resource is requested with the given digest`() async throws {
         try await ClientFixture.with { fixture in
             let bytes = Bytes("render".utf8)
             let digest = SHA256.hash(data: bytes).hexadecimal
@@ -316,7 +317,7 @@ struct PhotoLibraryTests {
         }
     }
 
-    @Test func `all pages of a fetch are of one token`() async throws {
+    @Test func `all pages of a fetch are requested at the same token`() async throws {
         try await ClientFixture.with { fixture in
             let library = fixture.library
             let tokens = RecordedList<ChangeToken?>()
@@ -353,21 +354,21 @@ struct PhotoLibraryTests {
 
     @Test func `retry delays increase, and jitter subtracts at most a quarter`() {
         var backoff = Backoff()
-        #expect(backoff.pause(chance: 0) == .milliseconds(50))
-        #expect(backoff.pause(chance: 1) == .milliseconds(75))
-        for _ in 0..<20 { _ = backoff.pause(chance: 0) }
-        #expect(backoff.pause(chance: 0) == .seconds(2))
+        #expect(backoff.nextDelay(jitter: 0) == .milliseconds(50))
+        #expect(backoff.nextDelay(jitter: 1) == .milliseconds(75))
+        for _ in 0..<20 { _ = backoff.nextDelay(jitter: 0) }
+        #expect(backoff.nextDelay(jitter: 0) == .seconds(2))
         backoff.reset()
-        #expect(backoff.pause(chance: 0) == .milliseconds(50))
+        #expect(backoff.nextDelay(jitter: 0) == .milliseconds(50))
     }
 
     @Test func `all assets are read in smaller pages while one is too large for a message`() async throws {
         try await ClientFixture.with { fixture in
-            let (library, asked) = (fixture.library, RecordedList<Int>())
+            let (library, requests) = (fixture.library, RecordedList<Int>())
             let all = (1...20).map { Asset(id: assetID($0)) }
             try await fixture.serving(fixture.endpoints.catalog) { (request, _) throws(RPCError) in
                 let page = try FetchAssets(params: request.params)
-                asked.add(page.count)
+                requests.add(page.count)
                 guard page.count <= 3 || page.from >= 12 else {
                     throw ErrorCode.limitExceeded.error("the page is too large")
                 }
@@ -379,16 +380,16 @@ struct PhotoLibraryTests {
                 for try await asset in assets { ids.append(asset.id) }
                 #expect(ids == all.map(\.id))
             }
-            #expect(asked.all == [6, 3, 3, 3, 3, 6, 6])
+            #expect(requests.all == [6, 3, 3, 3, 3, 6, 6])
         }
     }
 
     @Test func `a live list reads the identifiers of its assets, not the assets`() async throws {
         try await ClientFixture.with { fixture in
-            let (library, asked) = (fixture.library, RecordedList<Bool>())
+            let (library, requests) = (fixture.library, RecordedList<Bool>())
             try await fixture.serving(fixture.endpoints.catalog) { (request, _) throws(RPCError) in
                 let page = try FetchAssets(params: request.params)
-                asked.add(page.projection.isIDsOnly)
+                requests.add(page.projection.isIDsOnly)
                 let assets = [Asset(id: assetID(1))]
                 return Reply(FetchAssets.Result(token: token(5), count: 1, assets: assets).json)
             } while: {
@@ -397,7 +398,7 @@ struct PhotoLibraryTests {
                     break
                 }
             }
-            #expect(asked.all == [true])
+            #expect(requests.all == [true])
         }
     }
 }

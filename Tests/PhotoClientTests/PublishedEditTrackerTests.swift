@@ -44,47 +44,47 @@ struct PublishedEditTrackerTests {
 
     @Test func `each edit is polled with an increasing, bounded delay`() {
         var tracker = tracker("a")
-        var (now, pauses): (Int64, [Int64]) = (0, [])
+        var (now, intervals): (Int64, [Int64]) = (0, [])
         for _ in 0..<8 {
             let due = tracker.nextDue ?? 0
             #expect(tracker.dequeueDue(now: due - 1, limit: 10) == [])
             #expect(tracker.dequeueDue(now: due, limit: 10) == ["a"])
-            pauses.append(due - now)
+            intervals.append(due - now)
             now = due
         }
-        #expect(pauses[0] == PublishedEditTracker.firstPause)
+        #expect(intervals[0] == PublishedEditTracker.firstInterval)
         #expect(
-            zip(pauses.dropFirst(), pauses.dropFirst(2)).allSatisfy {
-                $1 == min($0 * 2, PublishedEditTracker.longestPause)
+            zip(intervals.dropFirst(), intervals.dropFirst(2)).allSatisfy {
+                $1 == min($0 * 2, PublishedEditTracker.maxInterval)
             }
         )
-        #expect(pauses.last == PublishedEditTracker.longestPause)
+        #expect(intervals.last == PublishedEditTracker.maxInterval)
     }
 
     @Test func `edits that are due beyond the limit stay due`() {
         var tracker = tracker("a", "b", "c")
-        #expect(tracker.dequeueDue(now: PublishedEditTracker.firstPause, limit: 2) == ["a", "b"])
-        #expect(tracker.nextDue == PublishedEditTracker.firstPause)
-        #expect(tracker.dequeueDue(now: PublishedEditTracker.firstPause, limit: 2) == ["c"])
-        #expect(tracker.dequeueDue(now: PublishedEditTracker.firstPause, limit: 2) == [])
+        #expect(tracker.dequeueDue(now: PublishedEditTracker.firstInterval, limit: 2) == ["a", "b"])
+        #expect(tracker.nextDue == PublishedEditTracker.firstInterval)
+        #expect(tracker.dequeueDue(now: PublishedEditTracker.firstInterval, limit: 2) == ["c"])
+        #expect(tracker.dequeueDue(now: PublishedEditTracker.firstInterval, limit: 2) == [])
     }
 
     @Test func `a feed event makes its edit due at once, and an unknown id has no effect`() {
         var tracker = tracker("a", "b")
-        tracker.heard(of: "b", now: 10)
-        tracker.heard(of: "somebody's", now: 10)
+        tracker.makeDue("b", now: 10)
+        tracker.makeDue("unknown", now: 10)
         #expect(tracker.dequeueDue(now: 10, limit: 10) == ["b"])
-        tracker.heardOfAll(now: 20)
+        tracker.makeAllDue(now: 20)
         #expect(tracker.dequeueDue(now: 20, limit: 10) == ["a", "b"])
         #expect(tracker.count == 2)
     }
 
     @Test func `an unknown edit is sent again until it is accepted`() {
         var tracker = tracker("a")
-        #expect(tracker.unknown("a") == edit("a"))
+        #expect(tracker.editToResend("a") == edit("a"))
         #expect(tracker.update(status("a", .accepted, of: edit("a")))?.edit.state == .accepted)
-        #expect(tracker.unknown("a") == nil)
-        #expect(tracker.unknown("never published") == nil)
+        #expect(tracker.editToResend("a") == nil)
+        #expect(tracker.editToResend("never published") == nil)
     }
 
     @Test func `each state is delivered once, and edits that are not open are ignored`() {

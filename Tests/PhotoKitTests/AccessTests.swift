@@ -41,7 +41,7 @@ extension PhotoKitTests {
             #expect(try services.safelight(["grants", "approve", "ann", "--access", "readWrite"]).status == 0)
             #expect(await decided.next() == .authorized)
             #expect(PHPhotoLibrary.authorizationStatus() == .authorized)
-            // Without access nothing was known about the library.
+            // Without access, the state of the library was unknown.
             #expect(recorder.events.all.isEmpty && library.unavailabilityReason == nil)
             library.unregisterAvailabilityObserver(recorder)
             let result = PHAsset.fetchAssets(with: nil)
@@ -55,13 +55,13 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("T-42"))
-        func `observers are notified when the library is lost and when it returns`() async throws {
+        func `observers are notified when the library becomes unavailable and available again`() async throws {
             try await LibraryFixture.with("lost", services: [.catalog]) { fixture in
                 let recorder = AvailabilityRecorder()
                 let library = PHPhotoLibrary.shared()
                 #expect(PHAsset.fetchAssets(with: nil).error == nil)
                 library.register(recorder)
-                // A restart that ends before the library is watched is not noticed.
+                // A restart that ends before the observer requests the status is not noticed.
                 while recorder.events.all.isEmpty { try fixture.restart(.catalog) }
                 #expect(await recorder.events.next() == "unavailable")
                 #expect(await recorder.events.next() == "available")
@@ -76,13 +76,13 @@ extension PhotoKitTests {
                 let recorder = AvailabilityRecorder()
                 let library = PHPhotoLibrary.shared()
                 library.register(recorder)
-                let (place, aside) = (fixture.folder.file("library"), fixture.folder.file("aside"))
-                #expect(rename(place, aside) == 0)
+                let (folder, moved) = (fixture.folder.file("library"), fixture.folder.file("moved"))
+                #expect(rename(folder, moved) == 0)
                 #expect(await recorder.events.next() == "unavailable")
                 let reason = library.unavailabilityReason as? PHPhotosError
                 #expect(reason?.code == .relinquishingLibraryBundleToWriter)
                 #expect(PHAsset.fetchAssets(with: nil).error?.code == .relinquishingLibraryBundleToWriter)
-                #expect(rename(aside, place) == 0)
+                #expect(rename(moved, folder) == 0)
                 #expect(await recorder.events.next() == "available")
                 #expect(library.unavailabilityReason == nil)
                 let result = PHAsset.fetchAssets(with: nil)

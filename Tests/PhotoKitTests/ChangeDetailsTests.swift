@@ -13,11 +13,11 @@ extension PhotoKitTests {
         func `a result whose album, moment or folder was deleted is empty, searchable and countable`() async throws {
             try await LibraryFixture.with("gone", services: [.catalog, .changeBroker]) { _ in
                 let library = PHPhotoLibrary.shared()
-                let made = try LibraryFixture.importImages(2)
+                let photos = try LibraryFixture.importImages(2)
                 var ids: [String] = []
                 try library.performChangesAndWait {
                     let album = PHAssetCollectionChangeRequest.creationRequestForAssetCollection(withTitle: "Gone")
-                    album.addAssets([made[0]])
+                    album.addAssets([photos[0]])
                     let folder = PHCollectionListChangeRequest.creationRequestForCollectionList(withTitle: "Gone too")
                     let inner = PHAssetCollectionChangeRequest.creationRequestForAssetCollection(withTitle: "Inside")
                     folder.addChildCollections([inner.placeholderForCreatedAssetCollection])
@@ -32,43 +32,42 @@ extension PhotoKitTests {
                 let folder = try #require(
                     PHCollectionList.fetchCollectionLists(withLocalIdentifiers: ids, options: nil).firstObject
                 )
-                let moment = try #require(
-                    PHAssetCollection.fetchAssetCollectionsContaining(made[1], with: .moment, options: nil).firstObject
-                )
+                let moments = PHAssetCollection.fetchAssetCollectionsContaining(photos[1], with: .moment, options: nil)
+                let moment = try #require(moments.firstObject)
                 let inAlbum = PHAsset.fetchAssets(in: album, options: nil)
                 let inMoment = PHAsset.fetchAssets(in: moment, options: nil)
                 let inFolder = PHCollection.fetchCollections(in: folder, options: nil)
                 let inner = try #require(inFolder.firstObject)
-                #expect(inAlbum.contains(made[0]) && inMoment.contains(made[1]) && inFolder.contains(inner))
+                #expect(inAlbum.contains(photos[0]) && inMoment.contains(photos[1]) && inFolder.contains(inner))
                 let observer = RecordingObserver()
                 library.register(observer)
 
                 try library.performChangesAndWait {
                     PHAssetCollectionChangeRequest.deleteAssetCollections([album])
                     PHCollectionListChangeRequest.deleteCollectionLists([folder])
-                    PHAssetChangeRequest(for: made[1]).isHidden = true
+                    PHAssetChangeRequest(for: photos[1]).isHidden = true
                 }
                 let change = try #require(await observer.changes.next())
                 let noAlbum = try #require(change.changeDetails(for: inAlbum)).fetchResultAfterChanges
                 let noMoment = try #require(change.changeDetails(for: inMoment)).fetchResultAfterChanges
                 let noFolder = try #require(change.changeDetails(for: inFolder)).fetchResultAfterChanges
-                for (empty, photo) in [(noAlbum, made[0]), (noMoment, made[1])] {
+                for (empty, photo) in [(noAlbum, photos[0]), (noMoment, photos[1])] {
                     #expect(empty.isEmpty && empty.firstObject == nil)
                     #expect(!empty.contains(photo) && empty.index(of: photo) == NSNotFound)
                     #expect(empty.index(of: photo, in: NSRange(location: 0, length: 10)) == NSNotFound)
                     #expect(empty.countOfAssets(with: .image) == 0)
-                    #expect(empty.error == nil, "nothing was refused, because nothing was asked")
+                    #expect(empty.error == nil, "no request was sent, so none was refused")
                 }
                 #expect(noFolder.isEmpty && !noFolder.contains(inner) && noFolder.error == nil)
                 let same = PHFetchResultChangeDetails(from: noAlbum, to: noAlbum)
                 #expect(same.hasIncrementalChanges && same.removedIndexes == [] && same.insertedIndexes == [])
 
                 // The next change does not affect a result that was empty before.
-                try library.performChangesAndWait { PHAssetChangeRequest(for: made[0]).isFavorite = true }
+                try library.performChangesAndWait { PHAssetChangeRequest(for: photos[0]).isFavorite = true }
                 let next = try #require(await observer.changes.next())
                 #expect(next.changeDetails(for: noAlbum) == nil && next.changeDetails(for: noMoment) == nil)
 
-                // The history no longer reaches back to a result: it is fetched again, in an album that was deleted.
+                // The history no longer includes the token of a result: it is fetched again, in a deleted album.
                 let fetch = FetchDescription(.assets, in: album.id)
                 let expired = PHFetchResult<PHAsset>(
                     fetch,
@@ -87,9 +86,9 @@ extension PhotoKitTests {
         func `changed objects are in the order of the changed indexes, also if they move`() async throws {
             try await LibraryFixture.with("order", services: [.catalog, .changeBroker]) { _ in
                 let library = PHPhotoLibrary.shared()
-                let made = try LibraryFixture.importImages(4).sorted { $0.localIdentifier < $1.localIdentifier }
+                let photos = try LibraryFixture.importImages(4).sorted { $0.localIdentifier < $1.localIdentifier }
                 // The last one has the smallest identifier, which decides between equal dates.
-                let order = [made[3], made[1], made[2], made[0]]
+                let order = [photos[3], photos[1], photos[2], photos[0]]
                 for asset in order.reversed() {
                     try library.performChangesAndWait { PHAssetChangeRequest(for: asset).rating = 1 }
                 }
@@ -124,19 +123,19 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("S-65", "S-66"))
-        func `the details of a change have no version that is older than the given object`() async throws {
+        func `the details of a change never have an older object than the given one`() async throws {
             try await LibraryFixture.with("fresh", services: [.catalog, .changeBroker]) { _ in
                 let library = PHPhotoLibrary.shared()
                 let photo = try #require(try LibraryFixture.importImages(1).first)
                 try library.performChangesAndWait {
                     _ = PHAssetCollectionChangeRequest.creationRequestForAssetCollection(withTitle: "First")
                 }
-                func photoNow() throws -> PHAsset { try #require(PHAsset.fetchAssets(with: nil).firstObject) }
-                func albumNow() throws -> PHAssetCollection {
+                func fetchPhoto() throws -> PHAsset { try #require(PHAsset.fetchAssets(with: nil).firstObject) }
+                func fetchAlbum() throws -> PHAssetCollection {
                     let albums = PHAssetCollection.fetchAssetCollections(with: .album, subtype: .any, options: nil)
                     return try #require(albums.firstObject)
                 }
-                let album = try albumNow()
+                let album = try fetchAlbum()
                 let observer = RecordingObserver()
                 library.register(observer)
                 var (photos, albums) = ([photo], [album])
@@ -145,8 +144,8 @@ extension PhotoKitTests {
                         PHAssetChangeRequest(for: photo).isFavorite = isFavorite
                         PHAssetCollectionChangeRequest(for: album)?.title = title
                     }
-                    photos.append(try photoNow())
-                    albums.append(try albumNow())
+                    photos.append(try fetchPhoto())
+                    albums.append(try fetchAlbum())
                 }
                 let first = try #require(await observer.changes.next())
                 #expect(first.changeDetails(for: photos[0])?.objectAfterChanges?.isFavorite == true)

@@ -29,21 +29,21 @@ extension PhotoKitTests {
     @Suite(.serialized, .timeLimit(.minutes(5)))
     struct Changes {
         @Test(.spec("S-63", "S-64", "S-65", "S-66", "S-67", "S-68", "D1", "D2", "D6"))
-        func `observers are notified, and details lead from one result to the next`() async throws {
+        func `observers are notified, and change details convert a result to the next one`() async throws {
             try await LibraryFixture.with("observe", services: [.catalog, .changeBroker]) { _ in
-                let made = try LibraryFixture.importImages(3)
+                let photos = try LibraryFixture.importImages(3)
                 let options = PHFetchOptions()
                 options.sortDescriptors = [NSSortDescriptor(key: "creationDate", ascending: false)]
                 let before = PHAsset.fetchAssets(with: options)
-                #expect(Array(before) == [made[2], made[1], made[0]])
+                #expect(Array(before) == [photos[2], photos[1], photos[0]])
                 let observer = RecordingObserver()
                 let library = PHPhotoLibrary.shared()
                 library.register(observer)
 
-                // The second becomes the newest (V4), and the third leaves.
-                let newest = try #require(made[2].creationDate).addingTimeInterval(86_400)
+                // The second photo becomes the newest (V4), and the third one is deleted.
+                let newest = try #require(photos[2].creationDate).addingTimeInterval(86_400)
                 try library.performChangesAndWait {
-                    PHAssetChangeRequest(for: made[1]).creationDate = newest
+                    PHAssetChangeRequest(for: photos[1]).creationDate = newest
                 }
                 let change = try #require(await observer.changes.next())
                 #expect(change.originClient == "photokit-tests")
@@ -56,35 +56,35 @@ extension PhotoKitTests {
                 moved.enumerateMoves { moves.append([$0, $1]) }
                 #expect(moves == [[0, 1], [1, 0]])
                 let after = moved.fetchResultAfterChanges
-                #expect(Array(after) == [made[1], made[2], made[0]])
-                let object = try #require(change.changeDetails(for: made[1]))
-                #expect(object.objectBeforeChanges === made[1])
+                #expect(Array(after) == [photos[1], photos[2], photos[0]])
+                let object = try #require(change.changeDetails(for: photos[1]))
+                #expect(object.objectBeforeChanges === photos[1])
                 #expect(object.objectAfterChanges?.creationDate == newest)
                 #expect(!object.assetContentChanged && !object.objectWasDeleted)
-                #expect(change.changeDetails(for: made[0]) == nil)
+                #expect(change.changeDetails(for: photos[0]) == nil)
                 // A result that was fetched after the change has no changes.
                 #expect(change.changeDetails(for: PHAsset.fetchAssets(with: options)) == nil)
 
-                try library.performChangesAndWait { PHAssetChangeRequest.deleteAssets([made[2]]) }
+                try library.performChangesAndWait { PHAssetChangeRequest.deleteAssets([photos[2]]) }
                 let second = try #require(await observer.changes.next())
                 let removal = try #require(second.changeDetails(for: after))
                 #expect(removal.removedIndexes == [1] && removal.insertedIndexes == [] && !removal.hasMoves)
-                #expect(removal.removedObjects == [made[2]])
-                #expect(second.changeDetails(for: made[2])?.objectWasDeleted == true)
-                // From the first result, both changes at once.
+                #expect(removal.removedObjects == [photos[2]])
+                #expect(second.changeDetails(for: photos[2])?.objectWasDeleted == true)
+                // The details of the first result include both changes.
                 let whole = try #require(second.changeDetails(for: before))
-                #expect(Array(whole.fetchResultAfterChanges) == [made[1], made[0]])
+                #expect(Array(whole.fetchResultAfterChanges) == [photos[1], photos[0]])
                 let difference = PHFetchResultChangeDetails(from: before, to: removal.fetchResultAfterChanges)
                 #expect(difference.removedIndexes == [0])
 
                 library.unregisterChangeObserver(observer)
-                try library.performChangesAndWait { PHAssetChangeRequest(for: made[0]).isFavorite = true }
+                try library.performChangesAndWait { PHAssetChangeRequest(for: photos[0]).isFavorite = true }
                 // The next observer's first change is the next transaction.
                 let other = RecordingObserver()
                 library.register(other)
-                try library.performChangesAndWait { PHAssetChangeRequest(for: made[0]).isFavorite = false }
+                try library.performChangesAndWait { PHAssetChangeRequest(for: photos[0]).isFavorite = false }
                 let third = try #require(await other.changes.next())
-                #expect(third.changeDetails(for: made[0])?.objectAfterChanges?.isFavorite == false)
+                #expect(third.changeDetails(for: photos[0])?.objectAfterChanges?.isFavorite == false)
                 #expect(observer.changes.all.count == 2)
             }
         }
@@ -148,74 +148,74 @@ extension PhotoKitTests {
         func `without the history, objects are compared with the library`() async throws {
             try await LibraryFixture.with("no-history", services: [.catalog]) { _ in
                 let library = PHPhotoLibrary.shared()
-                let made = try LibraryFixture.importImages(3)
+                let photos = try LibraryFixture.importImages(3)
                 try library.performChangesAndWait {
-                    PHAssetChangeRequest(for: made[0]).isFavorite = true
-                    PHAssetChangeRequest.deleteAssets([made[1]])
+                    PHAssetChangeRequest(for: photos[0]).isFavorite = true
+                    PHAssetChangeRequest.deleteAssets([photos[1]])
                 }
                 let change = PHChange(library.currentChangeToken.token, record: nil, library.connection)
-                let changed = try #require(change.changeDetails(for: made[0]))
+                let changed = try #require(change.changeDetails(for: photos[0]))
                 #expect(changed.objectAfterChanges?.isFavorite == true)
                 #expect(!changed.assetContentChanged && !changed.objectWasDeleted)
-                let deleted = try #require(change.changeDetails(for: made[1]))
+                let deleted = try #require(change.changeDetails(for: photos[1]))
                 #expect(deleted.objectWasDeleted && deleted.objectAfterChanges == nil)
-                #expect(change.changeDetails(for: made[2]) == nil)
+                #expect(change.changeDetails(for: photos[2]) == nil)
             }
         }
 
         @Test(.spec("S-71", "S-72", "S-73", "S-75", "S-76", "S-77", "S-78", "T-19", "T-20", "T-27", "T-29", "P-15"))
-        func `changes are atomic, and fail with named errors`() async throws {
+        func `a change block is committed as a whole, or fails with a named error`() async throws {
             try await LibraryFixture.with("changes", services: [.catalog]) { _ in
                 let library = PHPhotoLibrary.shared()
-                let made = try LibraryFixture.importImages(2)
-                let place = CLLocation(latitude: 38.7, longitude: -9.1)
+                let photos = try LibraryFixture.importImages(2)
+                let location = CLLocation(latitude: 38.7, longitude: -9.1)
                 try await library.performChanges {
-                    let change = PHAssetChangeRequest(for: made[0])
-                    #expect(!change.isFavorite && change.creationDate == made[0].creationDate)
+                    let change = PHAssetChangeRequest(for: photos[0])
+                    #expect(!change.isFavorite && change.creationDate == photos[0].creationDate)
                     change.isFavorite = true
-                    change.location = place
+                    change.location = location
                     change.rating = 4
                     change.caption = "A caption"
                     change.addKeyword("sea")
                     change.addKeyword("sun")
-                    #expect(change.isFavorite && change.location == place)
+                    #expect(change.isFavorite && change.location == location)
                 }
-                func now(_ asset: PHAsset) throws -> PHAsset {
+                func fetchAgain(_ asset: PHAsset) throws -> PHAsset {
                     try #require(
                         PHAsset.fetchAssets(withLocalIdentifiers: [asset.localIdentifier], options: nil).firstObject
                     )
                 }
-                let changed = try now(made[0])
-                #expect(changed.isFavorite && changed.location == place && changed.rating == 4)
+                let changed = try fetchAgain(photos[0])
+                #expect(changed.isFavorite && changed.location == location && changed.rating == 4)
                 #expect(changed.keywords.sorted() == ["sea", "sun"] && changed.caption == "A caption")
                 // The object that was fetched before keeps its values (S-02).
-                #expect(!made[0].isFavorite)
+                #expect(!photos[0].isFavorite)
 
-                // A file that is no image fails the whole block.
+                // If a file is not an image, the whole block fails.
                 let failed = Recorded<(Bool, PHPhotosError?)>()
                 library.performChanges {
-                    PHAssetChangeRequest(for: made[1]).isFavorite = true
+                    PHAssetChangeRequest(for: photos[1]).isFavorite = true
                     PHAssetCreationRequest.forAsset().addResource(with: .photo, data: Data("text".utf8), options: nil)
                 } completionHandler: { success, error in
                     failed.add((success, error as? PHPhotosError))
                 }
                 let (success, error) = try #require(await failed.next())
                 #expect(!success)
-                // A photo resource that is text is named, not -1.
+                // The error of a photo resource with text has a name, not the code -1.
                 #expect(error?.name == "invalid_resource" || error?.name == "unsupported_format")
-                #expect(try !now(made[1]).isFavorite)
+                #expect(try !fetchAgain(photos[1]).isFavorite)
 
                 // A block in a block is refused (T-29).
                 let nested = Recorded<String?>()
                 try library.performChangesAndWait {
-                    PHAssetChangeRequest(for: made[1]).isHidden = true
+                    PHAssetChangeRequest(for: photos[1]).isHidden = true
                     library.performChanges {
                     } completionHandler: {
                         nested.add(($1 as? PHPhotosError)?.name)
                     }
                 }
                 #expect(await nested.next() == "nested_change")
-                #expect(try now(made[1]).isHidden)
+                #expect(try fetchAgain(photos[1]).isHidden)
 
                 // A task that was started in a block may perform changes after it.
                 let (ends, end) = AsyncStream.makeStream(of: Void.self)
@@ -224,7 +224,7 @@ extension PhotoKitTests {
                     _ = Task {
                         for await _ in ends {}
                         do {
-                            try await library.performChanges { PHAssetChangeRequest(for: made[1]).rating = 2 }
+                            try await library.performChanges { PHAssetChangeRequest(for: photos[1]).rating = 2 }
                             later.add("performed")
                         } catch {
                             later.add("\(error)")
@@ -233,26 +233,27 @@ extension PhotoKitTests {
                 }
                 end.finish()
                 #expect(await later.next() == "performed")
-                #expect(try now(made[1]).rating == 2)
+                #expect(try fetchAgain(photos[1]).rating == 2)
 
-                // Successive calls become one edit, because a request has at most a hundred.
+                // Successive calls become one edit, because a request has at most 100.
                 let album = Mutex<String?>(nil)
                 try library.performChangesAndWait {
                     let request = PHAssetCollectionChangeRequest.creationRequestForAssetCollection(withTitle: "Steps")
-                    for _ in 0..<51 { for asset in made { request.addAssets([asset]) } }
+                    for _ in 0..<51 { for asset in photos { request.addAssets([asset]) } }
                     album.withLock { $0 = request.placeholderForCreatedAssetCollection.localIdentifier }
                 }
                 #expect(album.withLock { $0 } != nil)
 
                 do {
                     try await library.performChanges {
-                        PHAssetChangeRequest.deleteAssets(made)
-                        PHAssetChangeRequest.deleteAssets(made)
+                        PHAssetChangeRequest.deleteAssets(photos)
+                        PHAssetChangeRequest.deleteAssets(photos)
                     }
                     Issue.record("deleted twice")
                 } catch PHPhotosError.identifierNotFound {
                     #expect(
-                        PHAsset.fetchAssets(withLocalIdentifiers: made.map(\.localIdentifier), options: nil).count == 2
+                        PHAsset.fetchAssets(withLocalIdentifiers: photos.map(\.localIdentifier), options: nil).count
+                            == 2
                     )
                 }
                 #expect(PHAssetCreationRequest.supportsAssetResourceTypes([1, 9]))
@@ -275,10 +276,10 @@ extension PhotoKitTests {
             }
         }
 
-        @Test func `as many edits as fit into a message are committed in one block`() async throws {
+        @Test func `a block with the maximum number of edits is committed, and a larger one is refused`() async throws {
             try await LibraryFixture.with("edits", services: [.catalog]) { _ in
                 let library = PHPhotoLibrary.shared()
-                /// Creates photos that are edited from the beginning: each has two files and adjustment data.
+                /// Creates photos together with an edit: each has two files and adjustment data.
                 func add(_ count: Int) async throws {
                     try await library.performChanges {
                         for number in 0..<count {
@@ -326,7 +327,7 @@ extension PhotoKitTests {
 
         @Test func `a change is committed even if the program ends without waiting for it`() async throws {
             try await LibraryFixture.with("exit", services: [.catalog]) { fixture in
-                // The program below is a process of its own, which inherits the variable.
+                // The closure runs in its own process, which inherits the variable.
                 setenv("SAFELIGHT_RUN", fixture.folder.file("run"), 1)
                 await #expect(processExitsWith: .success) {
                     PHPhotoLibrary.shared().performChanges {
@@ -347,17 +348,17 @@ extension PhotoKitTests {
             try await LibraryFixture.with("history", services: [.catalog]) { _ in
                 let library = PHPhotoLibrary.shared()
                 let start = library.currentChangeToken
-                let made = try LibraryFixture.importImages(2)
-                try library.performChangesAndWait { PHAssetChangeRequest(for: made[0]).isHidden = true }
-                try library.performChangesAndWait { PHAssetChangeRequest.deleteAssets([made[1]]) }
+                let photos = try LibraryFixture.importImages(2)
+                try library.performChangesAndWait { PHAssetChangeRequest(for: photos[0]).isHidden = true }
+                try library.performChangesAndWait { PHAssetChangeRequest.deleteAssets([photos[1]]) }
                 let stored = try JSONEncoder().encode(start)
                 let token = try JSONDecoder().decode(PHPersistentChangeToken.self, from: stored)
                 let changes = Array(try library.fetchPersistentChanges(since: token))
                 #expect(changes.count == 3)
                 let details = try changes.map { try $0.changeDetails(for: .asset) }
-                #expect(details[0].insertedLocalIdentifiers == Set(made.map(\.localIdentifier)))
-                #expect(details[1].updatedLocalIdentifiers == [made[0].localIdentifier])
-                #expect(details[2].deletedLocalIdentifiers == [made[1].localIdentifier])
+                #expect(details[0].insertedLocalIdentifiers == Set(photos.map(\.localIdentifier)))
+                #expect(details[1].updatedLocalIdentifiers == [photos[0].localIdentifier])
+                #expect(details[2].deletedLocalIdentifiers == [photos[1].localIdentifier])
                 #expect(changes.last?.changeToken == library.currentChangeToken)
                 let other = try #require(PHPersistentChangeToken(stringValue: String(repeating: "0", count: 32) + ".5"))
                 #expect {
@@ -366,7 +367,7 @@ extension PhotoKitTests {
                     ($0 as? PHPhotosError)?.code == .persistentChangeTokenExpired
                 }
 
-                let id = made[0].localIdentifier
+                let id = photos[0].localIdentifier
                 let cloud = library.cloudIdentifierMappings(forLocalIdentifiers: [id, "nothing"])
                 let identifier = try #require(try cloud[id]?.get())
                 #expect(throws: PHPhotosError.self) { try cloud["nothing"]?.get() }
@@ -374,7 +375,7 @@ extension PhotoKitTests {
                 #expect(try back[identifier]?.get() == id)
 
                 // The photo is in the library twice: both identifiers are returned, and the program chooses.
-                let original = try #require(PHAssetResource.assetResources(for: made[0]).first)
+                let original = try #require(PHAssetResource.assetResources(for: photos[0]).first)
                 var bytes = Data()
                 for try await part in PHAssetResourceManager.default().data(for: original) { bytes += part }
                 let image = try #require(UIImage(data: bytes))

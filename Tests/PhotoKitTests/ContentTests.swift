@@ -7,8 +7,8 @@ import Testing
 extension PhotoKitTests {
     @Suite(.serialized, .timeLimit(.minutes(5)))
     struct Content {
-        /// The error of the next call, of which there must be one.
-        private static func problem(_ calls: Recorded<PHPhotosError?>) async throws -> PHPhotosError? {
+        /// Returns the error of the next call, which must exist; nil if the call has no error.
+        private static func nextError(_ calls: Recorded<PHPhotosError?>) async throws -> PHPhotosError? {
             let call = await calls.next()
             return try #require(call)
         }
@@ -19,12 +19,12 @@ extension PhotoKitTests {
             try await LibraryFixture.with("edit") { _ in
                 let library = PHPhotoLibrary.shared()
                 let asset = try #require(try LibraryFixture.importImages(1).first)
-                func now() throws -> PHAsset {
+                func fetchAgain() throws -> PHAsset {
                     try #require(
                         PHAsset.fetchAssets(withLocalIdentifiers: [asset.localIdentifier], options: nil).firstObject
                     )
                 }
-                /// Writes a JPEG of a size to the output, in place of an edit.
+                /// Commits a JPEG of a width as the render of an edit.
                 func commit(_ input: PHContentEditingInput, format: String, width: Int) async throws {
                     let output = PHContentEditingOutput(contentEditingInput: input)
                     #expect(output.renderedContentURL.pathExtension == "jpg")
@@ -52,14 +52,14 @@ extension PhotoKitTests {
                 #expect(first.displaySizeImage?.size == CGSize(width: 320, height: 240))
                 // 3 to 5: adjustment data, output, commit.
                 try await commit(first, format: "org.example.a", width: 60)
-                #expect(try now().hasAdjustments && now().adjustmentFormatIdentifier == "org.example.a")
-                #expect(try asset.adjustmentsState == .none && now().adjustmentsState == .userAdjusted)
-                #expect(try now().pixelWidth == 60)
+                #expect(try fetchAgain().hasAdjustments && fetchAgain().adjustmentFormatIdentifier == "org.example.a")
+                #expect(try asset.adjustmentsState == .none && fetchAgain().adjustmentsState == .userAdjusted)
+                #expect(try fetchAgain().pixelWidth == 60)
                 let render = try #require(
-                    PHAssetResource.assetResources(for: try now()).first { $0.type == .fullSizePhoto }
+                    PHAssetResource.assetResources(for: try fetchAgain()).first { $0.type == .fullSizePhoto }
                 )
 
-                // The program that made the edit resumes it, from the version before it (D4).
+                // The program that committed the edit resumes it, from the version before it (D4).
                 let options = PHContentEditingInputRequestOptions()
                 options.canHandleAdjustmentData = { $0.formatIdentifier == "org.example.a" }
                 let again = try await asset.contentEditingInput(with: options)
@@ -89,11 +89,11 @@ extension PhotoKitTests {
                     }
                     #expect(count == render.fileSize)
                 } catch PHPhotosError.missingResource {}
-                let types = PHAssetResource.assetResources(for: try now()).map(\.type)
+                let types = PHAssetResource.assetResources(for: try fetchAgain()).map(\.type)
                 #expect(types.contains(.photo) && types.contains(.fullSizePhoto) && types.contains(.adjustmentData))
 
                 try await library.performChanges { PHAssetChangeRequest(for: asset).revertAssetContentToOriginal() }
-                #expect(try !now().hasAdjustments && now().pixelWidth == 320)
+                #expect(try !fetchAgain().hasAdjustments && fetchAgain().pixelWidth == 320)
 
                 // An asset that is edited from the beginning (T-22).
                 var created: PHObjectPlaceholder?
@@ -126,7 +126,7 @@ extension PhotoKitTests {
                 } completionHandler: {
                     ends.add($0 as? PHPhotosError)
                 }
-                #expect(try await Self.problem(ends) == nil)
+                #expect(try await Self.nextError(ends) == nil)
                 let whole = parts.all.reduce(Data(), +)
                 #expect(Int64(whole.count) == resource.fileSize)
                 let url = URL(fileURLWithPath: fixture.folder.file("copy.jpg"))
@@ -135,10 +135,10 @@ extension PhotoKitTests {
                 let written = Recorded<PHPhotosError?>()
                 let impossible = URL(fileURLWithPath: fixture.folder.file("no/such/folder.jpg"))
                 manager.writeData(for: resource, toFile: impossible, options: nil) { written.add($0 as? PHPhotosError) }
-                #expect(try await Self.problem(written) != nil)
+                #expect(try await Self.nextError(written) != nil)
 
-                // A download can take any time, but the request does not wait for an absent thumbnailer after the
-                // deadline.
+                // A download can take any time, but the request does not wait longer than the deadline for a
+                // thumbnailer that does not run.
                 var configuration = LibraryFixture.configuration(of: fixture)
                 configuration.deadline = .seconds(2)
                 let library = try PHPhotoLibrary.connect(configuration)
@@ -228,9 +228,9 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("S-89"))
-        func `an edit without a folder for its file fails by name, and does not stop the program`() async throws {
+        func `an edit without a folder for its file fails with notEnoughSpace`() async throws {
             try await LibraryFixture.with("no-folder", services: [.catalog]) { fixture in
-                // The program below is a process of its own, which inherits the variable.
+                // The closure runs in its own process, which inherits the variable.
                 setenv("SAFELIGHT_RUN", fixture.folder.file("run"), 1)
                 await #expect(processExitsWith: .success) {
                     let photo = Data(TestImages.jpeg())
@@ -261,7 +261,7 @@ extension PhotoKitTests {
                 let jpeg = Data(TestImages.jpeg(width: 40, height: 30))
                 let png = Data(TestImages.png(width: 20, height: 10) { _, _ in (1, 2, 3, 255) })
                 /// Creates an asset with an edit, and returns its size and type.
-                func committed(_ write: (PHContentEditingOutput) throws -> Void) throws -> String {
+                func commit(_ write: (PHContentEditingOutput) throws -> Void) throws -> String {
                     var id = ""
                     try PHPhotoLibrary.shared().performChangesAndWait {
                         let request = PHAssetCreationRequest.forAsset()
@@ -277,43 +277,43 @@ extension PhotoKitTests {
                         request.contentEditingOutput = output
                         id = placeholder.localIdentifier
                     }
-                    let made = try #require(
+                    let asset = try #require(
                         PHAsset.fetchAssets(withLocalIdentifiers: [id], options: nil).firstObject
                     )
-                    return "\(made.pixelWidth) \(made.contentType)"
+                    return "\(asset.pixelWidth) \(asset.contentType)"
                 }
-                // The encoder of the program failed.
-                let other = try committed { output in
+                // The program requested the file of another type, and did not write it.
+                let other = try commit { output in
                     _ = try output.renderedContentURL(for: "public.heic")
                     try jpeg.write(to: output.renderedContentURL)
                 }
                 #expect(other == "40 public.jpeg")
-                let early = try committed { output in
+                let early = try commit { output in
                     let url = output.renderedContentURL
                     _ = try output.renderedContentURL(for: "public.png")
                     try jpeg.write(to: url)
                 }
                 #expect(early == "40 public.jpeg")
-                // It failed in the middle of the file.
-                let half = try committed { output in
+                // The program wrote only a part of the file of another type.
+                let half = try commit { output in
                     try png.prefix(20).write(to: try output.renderedContentURL(for: "public.png"))
                     try jpeg.write(to: output.renderedContentURL)
                 }
                 #expect(half == "40 public.jpeg")
-                let last = try committed { output in
+                let last = try commit { output in
                     try jpeg.write(to: output.renderedContentURL)
                     try png.write(to: try output.renderedContentURL(for: "public.png"))
                 }
                 #expect(last == "20 public.png")
                 let none = #expect(throws: PHPhotosError.self) {
-                    try committed { _ = try $0.renderedContentURL(for: "public.png") }
+                    try commit { _ = try $0.renderedContentURL(for: "public.png") }
                 }
                 #expect(none?.code == .missingResource)
             }
         }
 
         @Test(.spec("T-11", "T-26", "T-49"))
-        func `either of a RAW and a compressed original can be edited and presented`() async throws {
+        func `either of a RAW and a compressed original can be edited and displayed`() async throws {
             try await LibraryFixture.with("pair") { _ in
                 let library = PHPhotoLibrary.shared()
                 let single = try #require(try LibraryFixture.importImages(1).first)
@@ -328,22 +328,22 @@ extension PhotoKitTests {
                     request.addResource(with: .alternatePhoto, data: raw, options: options)
                     id = request.placeholderForCreatedAsset?.localIdentifier ?? ""
                 }
-                func now() throws -> PHAsset {
+                func fetchAgain() throws -> PHAsset {
                     try #require(PHAsset.fetchAssets(withLocalIdentifiers: [id], options: nil).firstObject)
                 }
-                let pair = try now()
+                let pair = try fetchAgain()
                 #expect(pair.originalResourceChoice == .compressed && pair.contentType == "public.jpeg")
-                let presented = try await pair.contentEditingInput()
-                #expect(presented.uniformTypeIdentifier == "public.jpeg" && presented.displaySizeImage != nil)
+                let displayed = try await pair.contentEditingInput()
+                #expect(displayed.uniformTypeIdentifier == "public.jpeg" && displayed.displaySizeImage != nil)
 
                 let options = PHContentEditingInputRequestOptions()
                 options.originalResourceChoice = .raw
                 options.skipsDisplaySizeImage = true
                 let inputs = Recorded<PHContentEditingInput?>()
                 pair.requestContentEditingInput(with: options) { input, _ in inputs.add(input) }
-                let handed = try #require(await inputs.next().flatMap { $0 })
+                let delivered = try #require(await inputs.next().flatMap { $0 })
                 let returned = try await pair.contentEditingInput(with: options)
-                for input in [handed, returned] {
+                for input in [delivered, returned] {
                     #expect(input.uniformTypeIdentifier == "com.adobe.raw-image" && input.displaySizeImage == nil)
                     #expect(try input.fullSizeImageURL.map { try Data(contentsOf: $0) } == raw)
                 }
@@ -353,9 +353,10 @@ extension PhotoKitTests {
                 #expect(refused?.name == "invalid_options")
 
                 try await library.performChanges { PHAssetChangeRequest(for: pair).revertAssetContent(to: .raw) }
-                #expect(try now().originalResourceChoice == .raw && now().contentType == "com.adobe.raw-image")
+                let reverted = try fetchAgain()
+                #expect(reverted.originalResourceChoice == .raw && reverted.contentType == "com.adobe.raw-image")
                 try await library.performChanges { PHAssetChangeRequest(for: pair).revertAssetContentToOriginal() }
-                #expect(try now().originalResourceChoice == .raw)
+                #expect(try fetchAgain().originalResourceChoice == .raw)
                 let unsupported = await #expect(throws: PHPhotosError.self) {
                     try await library.performChanges { PHAssetChangeRequest(for: single).revertAssetContent(to: .raw) }
                 }
@@ -389,7 +390,7 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("S-43", "S-44", "D12"))
-        func `images have the requested size, format and part, and failures are named`() async throws {
+        func `images have the requested size, format and part, and failures have named errors`() async throws {
             try await LibraryFixture.with("sizes") { _ in
                 let asset = try #require(try LibraryFixture.importImages(1, width: 400, height: 300).first)
                 let manager = PHImageManager.default()
@@ -430,8 +431,8 @@ extension PhotoKitTests {
                 manager.requestImage(for: asset, targetSize: size, contentMode: .default, options: nil) { image, info in
                     failed.add(info?[PHImageErrorKey] as? PHPhotosError)
                 }
-                #expect(try await Self.problem(failed)?.code == .identifierNotFound)
-                #expect(UIImage(data: Data("no image".utf8)) == nil)
+                #expect(try await Self.nextError(failed)?.code == .identifierNotFound)
+                #expect(UIImage(data: Data("not an image".utf8)) == nil)
             }
         }
     }

@@ -4,23 +4,23 @@ import TestSupport
 import Testing
 
 extension PhotoKitTests {
-    /// The page about Swift, and the package that its code is taken from.
+    /// The page about Swift, and the package that contains its code.
     @Suite(.serialized, .timeLimit(.minutes(15)))
     struct Documents {
         private static func text(_ path: String) throws -> String {
             try String(contentsOfFile: TestPaths.package + "/" + path, encoding: .utf8)
         }
 
-        /// The Swift files below some folders, each line without its indentation.
+        /// Returns the Swift files below some folders, each line without its indentation.
         private static func sources(_ folders: [String]) throws -> String {
             try folders.flatMap { folder in
                 try FileManager.default.subpathsOfDirectory(atPath: TestPaths.package + "/" + folder)
                     .filter { $0.hasSuffix(".swift") }
-                    .map { try flattened(text("\(folder)/\($0)")) }
+                    .map { try removeIndentation(text("\(folder)/\($0)")) }
             }.joined(separator: "\n")
         }
 
-        private static func flattened(_ text: String) -> String {
+        private static func removeIndentation(_ text: String) -> String {
             text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.joined(separator: "\n")
         }
 
@@ -31,7 +31,7 @@ extension PhotoKitTests {
             }
             #expect(blocks.count >= 6)
             for block in blocks {
-                #expect(sources.contains(Self.flattened(block)), "no test has this code:\n\(block)")
+                #expect(sources.contains(Self.removeIndentation(block)), "no test has this code:\n\(block)")
             }
         }
 
@@ -50,7 +50,7 @@ extension PhotoKitTests {
             }
         }
 
-        @Test func `no target beneath the product has unsafe flags`() throws {
+        @Test func `no target that the product needs has unsafe flags`() throws {
             // SwiftPM refuses a dependency with unsafe flags. In the manifest, only programs and four modules that
             // PhotoKit does not need have them.
             let manifest = try Self.text("Package.swift")
@@ -65,7 +65,7 @@ extension PhotoKitTests {
             #expect(!module.1.contains("Imaging") && !module.1.contains("Video"))
         }
 
-        /// The output of the sample is that of the page.
+        /// Expects that the output of the sample is that of the page.
         private static func expectOutput(_ run: (status: Int32?, output: String, errors: String)) throws {
             let page = try text("Shared/docs/swift.md")
             let shown = try #require(page.firstMatch(of: /(?ms)^```text\n(.*?)^```$/)).1
@@ -98,7 +98,7 @@ extension PhotoKitTests {
             #expect(services.stop() == [])
         }
 
-        @Test func `the sample prints what the page shows`() throws {
+        @Test func `the sample prints the output that the page shows`() throws {
             let program = URL(fileURLWithPath: TestPaths.executables + "/PhotoKitSample")
             try Self.run("'\(program.path)'", seconds: 60)
         }

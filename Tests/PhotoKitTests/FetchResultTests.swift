@@ -8,7 +8,7 @@ extension PhotoKitTests {
     @Suite(.serialized, .timeLimit(.minutes(5)))
     struct FetchResults {
         @Test(.spec("S-25", "S-26", "S-27", "S-28", "S-29"))
-        func `a fetch result is the list at one token, read in pages by any thread`() async throws {
+        func `a fetch result never changes, and any thread can read its pages`() async throws {
             try await LibraryFixture.with("pages", services: [.catalog], generated: 3000) { _ in
                 let options = PHFetchOptions()
                 options.sortDescriptors = [NSSortDescriptor(key: "creationDate", ascending: false)]
@@ -30,13 +30,13 @@ extension PhotoKitTests {
                 #expect(counts.reduce(0, +) == result.count)
                 #expect(counts[1] == result.count { $0.mediaType == .video })
 
-                var seen: [Int] = []
+                var enumerated: [Int] = []
                 result.enumerateObjects(options: .reverse) { object, index, stop in
                     #expect(object.localIdentifier == identifiers[index])
-                    seen.append(index)
-                    if seen.count == 3 { stop.pointee = true }
+                    enumerated.append(index)
+                    if enumerated.count == 3 { stop.pointee = true }
                 }
-                #expect(seen == [result.count - 1, result.count - 2, result.count - 3])
+                #expect(enumerated == [result.count - 1, result.count - 2, result.count - 3])
 
                 // A change does not change the result (S-25).
                 let first = try #require(result.firstObject)
@@ -75,7 +75,7 @@ extension PhotoKitTests {
             }
         }
 
-        @Test func `after the library was closed, searches find no object and no call waits`() async throws {
+        @Test func `after the library was closed, searches find no object, and no call waits`() async throws {
             try await LibraryFixture.with("closed", services: [.catalog], generated: 200) { fixture in
                 let library = try PHPhotoLibrary.connect(LibraryFixture.configuration(of: fixture))
                 let result = PHAsset.fetchAssets(with: nil)
@@ -84,7 +84,7 @@ extension PhotoKitTests {
                 await library.close()
                 #expect(result.index(of: first) == NSNotFound && !result.contains(first))
                 #expect(result.countOfAssets(with: .image) == 0)
-                #expect(result.firstObject == first, "a page in memory can be read")
+                #expect(result.firstObject == first, "a cached page can be read")
                 #expect(PHAsset.fetchAssets(with: nil).error != nil)
             }
         }
@@ -107,32 +107,32 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("S-20", "D11", "P-20"))
-        func `predicates and sort keys are evaluated in the library, and refused by name`() async throws {
+        func `the library evaluates predicates and sort keys, and unsupported ones have a named error`() async throws {
             try await LibraryFixture.with("predicates", services: [.catalog]) { _ in
-                let made = try LibraryFixture.importImages(3)
+                let photos = try LibraryFixture.importImages(3)
                 func fetch(_ predicate: NSPredicate) -> PHFetchResult<PHAsset> {
                     let options = PHFetchOptions()
                     options.predicate = predicate
                     options.sortDescriptors = [NSSortDescriptor(key: "creationDate", ascending: true)]
                     return PHAsset.fetchAssets(with: options)
                 }
-                let day = try #require(made[1].creationDate)
-                #expect(Array(fetch(NSPredicate(format: "creationDate >= %@", day))) == Array(made[1...]))
-                #expect(Array(fetch(NSPredicate(format: "%K == %@", "creationDate", day))) == [made[1]])
+                let day = try #require(photos[1].creationDate)
+                #expect(Array(fetch(NSPredicate(format: "creationDate >= %@", day))) == Array(photos[1...]))
+                #expect(Array(fetch(NSPredicate(format: "%K == %@", "creationDate", day))) == [photos[1]])
                 #expect(
                     fetch(NSPredicate(format: "(mediaSubtypes & %d) != 0", PHAssetMediaSubtype.photoHDR.rawValue))
                         .isEmpty
                 )
-                let ids = made[..<2].map(\.localIdentifier)
+                let ids = photos[..<2].map(\.localIdentifier)
                 #expect(fetch(NSPredicate(format: "localIdentifier IN %@", ids)).count == 2)
                 #expect(fetch(NSPredicate(value: false)).isEmpty && fetch(NSPredicate(value: true)).count == 3)
                 let late = NSPredicate(format: "creationDate > %@", day)
                 let wide = NSPredicate(format: "pixelWidth == %d", 320)
                 let both = NSCompoundPredicate(andPredicateWithSubpredicates: [late, wide])
-                #expect(Array(fetch(both)) == [made[2]])
+                #expect(Array(fetch(both)) == [photos[2]])
                 #expect(fetch(NSCompoundPredicate(notPredicateWithSubpredicate: both)).count == 2)
                 // The same predicate evaluates objects in this process.
-                #expect(late.evaluate(with: made[2]) && !late.evaluate(with: made[0]))
+                #expect(late.evaluate(with: photos[2]) && !late.evaluate(with: photos[0]))
 
                 #expect(fetch(NSPredicate(format: "nonsense == 1")).error?.name == "unsupported_predicate")
                 #expect(fetch(NSPredicate(format: "((")).error?.name == "invalid_predicate")
@@ -156,27 +156,27 @@ extension PhotoKitTests {
                 try PHPhotoLibrary.shared().performChangesAndWait {
                     _ = PHAssetChangeRequest.creationRequestForAssetFromVideo(atFileURL: URL(fileURLWithPath: path))
                 }
-                let film = try #require(PHAsset.fetchAssets(with: .video, options: nil).firstObject)
-                try #require(abs(film.duration - 1) < 0.2)
-                let video = PHAssetMediaType.video.rawValue
+                let video = try #require(PHAsset.fetchAssets(with: .video, options: nil).firstObject)
+                try #require(abs(video.duration - 1) < 0.2)
+                let videoType = PHAssetMediaType.video.rawValue
                 let expected: [(predicate: NSPredicate, found: Set<PHAsset>)] = [
-                    (NSPredicate(format: "duration > %f", 0.5), [film]),
+                    (NSPredicate(format: "duration > %f", 0.5), [video]),
                     (NSPredicate(format: "duration > %f", 2.0), []),
-                    (NSPredicate(format: "duration < 60"), [photo, film]),
-                    (NSPredicate(format: "0.5 < duration"), [film]),
-                    (NSPredicate(format: "duration BETWEEN %@", [0.5, 2.0]), [film]),
-                    (NSPredicate(format: "mediaType == %d AND duration <= %d", video, 2), [film]),
-                    (NSPredicate(format: "%K == %@", "duration", film.duration), [film]),
+                    (NSPredicate(format: "duration < 60"), [photo, video]),
+                    (NSPredicate(format: "0.5 < duration"), [video]),
+                    (NSPredicate(format: "duration BETWEEN %@", [0.5, 2.0]), [video]),
+                    (NSPredicate(format: "mediaType == %d AND duration <= %d", videoType, 2), [video]),
+                    (NSPredicate(format: "%K == %@", "duration", video.duration), [video]),
                     (NSPredicate(format: "duration IN {0, 20}"), [photo]),
-                    (NSPredicate(format: "duration > 500 ms"), [film]),
-                    (NSPredicate(format: "duration < %f", Double.infinity), [photo, film]),
+                    (NSPredicate(format: "duration > 500 ms"), [video]),
+                    (NSPredicate(format: "duration < %f", Double.infinity), [photo, video]),
                 ]
                 for (predicate, found) in expected {
                     let options = PHFetchOptions()
                     options.predicate = predicate
                     let result = PHAsset.fetchAssets(with: options)
                     #expect(result.error == nil && Set(result) == found, "\(predicate)")
-                    for asset in [photo, film] { #expect(predicate.evaluate(with: asset) == found.contains(asset)) }
+                    for asset in [photo, video] { #expect(predicate.evaluate(with: asset) == found.contains(asset)) }
                 }
                 let options = PHFetchOptions()
                 options.predicate = NSPredicate(format: "duration > %@", "long")
@@ -186,13 +186,13 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("S-30", "S-31", "S-32", "S-06", "S-80", "T-01", "T-02", "T-05", "T-18", "T-25"))
-        func `collections have members, folders and covers, and return which operations they allow`() async throws {
+        func `collections have members, folders and covers, and allow some operations`() async throws {
             try await LibraryFixture.with("collections", services: [.catalog]) { _ in
-                let made = try LibraryFixture.importImages(4)
+                let photos = try LibraryFixture.importImages(4)
                 var ids: [String] = []
                 try PHPhotoLibrary.shared().performChangesAndWait {
                     let album = PHAssetCollectionChangeRequest.creationRequestForAssetCollection(withTitle: "A")
-                    album.addAssets(made)
+                    album.addAssets(photos)
                     let folder = PHCollectionListChangeRequest.creationRequestForCollectionList(withTitle: "F")
                     folder.addChildCollections([album.placeholderForCreatedAssetCollection])
                     ids = [
@@ -212,7 +212,7 @@ extension PhotoKitTests {
                     Array(PHCollectionList.fetchCollectionListsContaining(album, options: nil)) == [folder]
                 )
                 #expect(
-                    Array(PHAssetCollection.fetchAssetCollectionsContaining(made[0], with: .album, options: nil))
+                    Array(PHAssetCollection.fetchAssetCollectionsContaining(photos[0], with: .album, options: nil))
                         == [album]
                 )
                 #expect(PHAsset.fetchKeyAssets(in: album, options: nil)?.count == 3)
@@ -222,7 +222,7 @@ extension PhotoKitTests {
                     smart.count == 21 && smart.allSatisfy { !$0.canPerform(.addContent) && !$0.canPerform(.rename) }
                 )
 
-                // Indexes of a result in another order than the folder's would name other children.
+                // With a result in another order than the folder's, indexes would refer to other children.
                 let skipping = PHFetchOptions()
                 skipping.fetchOffset = 1
                 let children = PHCollection.fetchCollections(in: folder, options: skipping)
@@ -237,33 +237,33 @@ extension PhotoKitTests {
                 #expect(Array(PHCollection.fetchCollections(in: folder, options: nil)) == [album])
 
                 let transient = PHAssetCollection.transientAssetCollection(
-                    with: [made[3], made[0], made[3]],
+                    with: [photos[3], photos[0], photos[3]],
                     title: "Both"
                 )
                 #expect(transient.localizedTitle == "Both" && transient.estimatedAssetCount == 2)
-                #expect(Array(PHAsset.fetchAssets(in: transient, options: nil)) == [made[3], made[0]])
+                #expect(Array(PHAsset.fetchAssets(in: transient, options: nil)) == [photos[3], photos[0]])
                 let options = PHFetchOptions()
-                options.predicate = NSPredicate(format: "SELF == %@", made[0])
-                #expect(Array(PHAsset.fetchAssets(in: transient, options: options)) == [made[0]])
+                options.predicate = NSPredicate(format: "SELF == %@", photos[0])
+                #expect(Array(PHAsset.fetchAssets(in: transient, options: options)) == [photos[0]])
                 let copy = PHAssetCollection.transientAssetCollection(
                     withAssetFetchResult: PHAsset.fetchAssets(in: album, options: nil),
                     title: nil
                 )
-                #expect(Array(PHAsset.fetchAssets(in: copy, options: nil)) == made)
+                #expect(Array(PHAsset.fetchAssets(in: copy, options: nil)) == photos)
                 let list = PHCollectionList.transientCollectionList(with: [folder, album], title: "T")
                 #expect(Array(PHCollection.fetchCollections(in: list, options: nil)) == [folder, album])
 
                 // Index operations refer to a fetch result, even if the album has changed since (T-13).
-                let seen = PHAsset.fetchAssets(in: album, options: nil)
+                let snapshot = PHAsset.fetchAssets(in: album, options: nil)
                 try PHPhotoLibrary.shared().performChangesAndWait {
-                    PHAssetCollectionChangeRequest(for: album)?.removeAssets([made[0]])
+                    PHAssetCollectionChangeRequest(for: album)?.removeAssets([photos[0]])
                 }
                 try PHPhotoLibrary.shared().performChangesAndWait {
-                    let change = PHAssetCollectionChangeRequest(for: album, assets: seen)
+                    let change = PHAssetCollectionChangeRequest(for: album, assets: snapshot)
                     change?.title = "Renamed"
                     change?.moveAssets(at: [2], to: 0)
                 }
-                #expect(Array(PHAsset.fetchAssets(in: album, options: nil)) == [made[2], made[1], made[3]])
+                #expect(Array(PHAsset.fetchAssets(in: album, options: nil)) == [photos[2], photos[1], photos[3]])
                 try PHPhotoLibrary.shared().performChangesAndWait {
                     PHCollectionListChangeRequest.deleteCollectionLists([folder])
                 }

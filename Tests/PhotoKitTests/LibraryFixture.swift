@@ -3,7 +3,7 @@ import PhotoKit
 import Synchronization
 import TestSupport
 
-/// The four services as real processes, and a library that is the shared one while the body runs.
+/// The four services as real processes, and a library that is the shared one while a test body runs.
 enum LibraryFixture {
     static func with(
         _ name: String,

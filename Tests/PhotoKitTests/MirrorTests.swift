@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A list that is kept equal to a fetch result only by change details, as a list view would be.
+/// A list that applies change details to remain equal to a fetch result, as a list view does.
 private final class Mirror: PHPhotoLibraryChangeObserver {
     struct State: Sendable {
         var result: PHFetchResult<PHAsset>
@@ -71,19 +71,19 @@ extension PhotoKitTests {
         private static let seconds = TestEnvironment.rounds(1) > 1 ? 60.0 : 6.0
 
         @Test(.spec("S-63", "S-67", "S-70", "S-72", "P-03", "P-05"))
-        func `a mirror stays exact while services are killed`() async throws {
+        func `a list that applies change details equals the fetch result while services are killed`() async throws {
             try await LibraryFixture.with("mirror", services: [.catalog, .changeBroker], generated: 200) { fixture in
                 let options = PHFetchOptions()
                 options.sortDescriptors = [NSSortDescriptor(key: "creationDate", ascending: false)]
                 let mirror = Mirror(PHAsset.fetchAssets(with: options))
                 let library = PHPhotoLibrary.shared()
                 library.register(mirror)
-                let over = Recorded<Bool>()
+                let ends = Recorded<Bool>()
                 let (writes, kills) = try await withThrowingTaskGroup(of: Int.self) { group in
                     group.addTask {
                         var random = SeededRandom(named: "mirrored changes")
                         var writes = 0
-                        while over.all.isEmpty {
+                        while ends.all.isEmpty {
                             try await Self.change(&random)
                             writes += 1
                         }
@@ -96,7 +96,7 @@ extension PhotoKitTests {
                         try fixture.restart(kills % 3 == 2 ? .catalog : .changeBroker)
                         kills += 1
                     }
-                    over.add(true)
+                    ends.add(true)
                     return (try await group.next() ?? 0, kills)
                 }
                 // A last change, which the mirror must reach.
@@ -117,7 +117,7 @@ extension PhotoKitTests {
             }
         }
 
-        /// Changes dates and favourites, deletes, and creates.
+        /// Performs a random change: of a date or a flag, a deletion, or a creation.
         private static func change(_ random: inout SeededRandom) async throws {
             let options = PHFetchOptions()
             options.sortDescriptors = [NSSortDescriptor(key: "creationDate", ascending: false)]

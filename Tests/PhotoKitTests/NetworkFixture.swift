@@ -3,7 +3,7 @@ import PhotoKit
 import TestSupport
 import Testing
 
-/// A catalog that programs reach over TCP with keys, so that its owner decides about their access.
+/// A catalog to which programs connect over TCP with keys, so that its owner decides about their access.
 final class NetworkFixture: Sendable {
     let services: SafelightFixture
     private let keys: TemporaryFolder
@@ -20,7 +20,7 @@ final class NetworkFixture: Sendable {
         try services.start([.catalog])
     }
 
-    /// Makes a key, and returns the configuration of a program that uses it.
+    /// Creates a key, and returns the configuration of a program that uses it.
     func configuration(
         key name: String,
         access: String,
@@ -31,21 +31,21 @@ final class NetworkFixture: Sendable {
         let program = try #require(services.program(.catalog))
         _ = program.wait { $0.errorText.contains("tcp://127.0.0.1:") }
         let address = try #require(program.errorText.firstMatch(of: /tcp:\/\/(127\.0\.0\.1:[0-9]+)/)).1
-        let made = keys.file("keys/made/\(name)")
+        let folder = keys.file("keys/made/\(name)")
         var configuration = PHPhotoLibrary.Configuration()
         configuration.host = String(address)
         configuration.client = client
         configuration.purpose = purpose
         configuration.keys = PHPhotoLibrary.Configuration.Keys(
-            server: try Self.key("public-key", in: made + "/server.key"),
-            publicKey: try Self.key("public-key", in: made + "/\(name).key_secret"),
-            secretKey: try Self.key("secret-key", in: made + "/\(name).key_secret")
+            server: try Self.readKey("public-key", in: folder + "/server.key"),
+            publicKey: try Self.readKey("public-key", in: folder + "/\(name).key_secret"),
+            secretKey: try Self.readKey("secret-key", in: folder + "/\(name).key_secret")
         )
         return configuration
     }
 
     /// Reads one of the keys of a certificate.
-    private static func key(_ name: String, in file: String) throws -> String {
+    private static func readKey(_ name: String, in file: String) throws -> String {
         let text = try String(contentsOfFile: file, encoding: .utf8)
         let lines = text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
         let line = try #require(lines.first { $0.hasPrefix("\(name) = \"") })

@@ -31,8 +31,8 @@ extension PhotoKitTests {
                         change(request)
                         id = request.placeholderForCreatedAsset?.localIdentifier ?? ""
                     }
-                    let made = PHAsset.fetchAssets(withLocalIdentifiers: [id], options: nil).firstObject
-                    return try #require(made).keywords.sorted()
+                    let created = PHAsset.fetchAssets(withLocalIdentifiers: [id], options: nil).firstObject
+                    return try #require(created).keywords.sorted()
                 }
                 #expect(try keywords { _ in } == ["sea", "sun"])
                 #expect(try keywords { $0.addKeyword("trip") } == ["sea", "sun", "trip"])
@@ -52,7 +52,7 @@ extension PhotoKitTests {
                 }
                 #expect(try keywords(lastCalls) == ["sea", "sun"])
 
-                // The same for an existing asset.
+                // The calls have the same effect on an existing asset.
                 let asset = try #require(PHAsset.fetchAssets(with: nil).firstObject)
                 try PHPhotoLibrary.shared().performChangesAndWait { lastCalls(PHAssetChangeRequest(for: asset)) }
                 let now = PHAsset.fetchAssets(with: nil).firstObject
@@ -72,8 +72,8 @@ extension PhotoKitTests {
             }
         }
 
-        /// Changes a byte in the middle of a file, and preserves its size and times.
-        private static func rot(_ path: String) throws {
+        /// Changes a byte in the middle of a file, but not its size and times.
+        private static func corrupt(_ path: String) throws {
             var status = stat()
             try #require(stat(path, &status) == 0)
             chmod(path, 0o644)
@@ -89,11 +89,11 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("T-21"))
-        func `a file is moved in after the library's damaged one of the same bytes was repaired`() async throws {
+        func `a file is moved in only after a damaged copy in the library was repaired`() async throws {
             try await LibraryFixture.with("repair", services: [.catalog]) { fixture in
                 let library = PHPhotoLibrary.shared()
-                // One is attached to the request, and one is uploaded before it.
-                for bytes in [TestImages.jpeg(seed: 1), TestImages.jpeg(mebibytesBehind: 7, seed: 2)] {
+                // The first file is attached to the request, and the second one is uploaded before it.
+                for bytes in [TestImages.jpeg(seed: 1), TestImages.jpeg(mebibytesAfter: 7, seed: 2)] {
                     let first = URL(fileURLWithPath: try fixture.folder.write(bytes, to: "first.jpg"))
                     var id = ""
                     try library.performChangesAndWait {
@@ -104,22 +104,22 @@ extension PhotoKitTests {
                         PHAsset.fetchAssets(withLocalIdentifiers: [id], options: nil).firstObject
                     )
                     let digest = try #require(PHAssetResource.assetResources(for: asset).first).digest
-                    let place = "\(digest.prefix(2))/\(digest.dropFirst(2).prefix(2))/\(digest)"
-                    let stored = fixture.folder.file("library/resources/\(place)")
-                    try Self.rot(stored)
+                    let path = "\(digest.prefix(2))/\(digest.dropFirst(2).prefix(2))/\(digest)"
+                    let stored = fixture.folder.file("library/resources/\(path)")
+                    try Self.corrupt(stored)
                     #expect(try Data(contentsOf: URL(fileURLWithPath: stored)) != Data(bytes))
 
                     let second = try fixture.folder.write(bytes, to: "second.jpg")
                     try await library.performChanges { Self.move([second]) }
                     #expect(!FileManager.default.fileExists(atPath: second))
                     let copy = try Data(contentsOf: URL(fileURLWithPath: stored))
-                    #expect(copy == Data(bytes), "the last good copy was removed")
+                    #expect(copy == Data(bytes), "the last intact copy was removed")
                 }
             }
         }
 
         @Test(.spec("T-21", "S-13"))
-        func `a file that is changed or replaced while the owner is asked for consent stays`() async throws {
+        func `a file that is changed or replaced while the owner is asked for consent is not removed`() async throws {
             let network = try NetworkFixture("pk-replaced")
             let services = network.services
             let configuration = try network.configuration(

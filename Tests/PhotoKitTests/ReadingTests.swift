@@ -11,7 +11,7 @@ extension PhotoKitTests {
         private static let pageSize = 256
 
         @Test(.spec("S-10", "S-26", "S-27", "S-29", "T-36"))
-        func `after access was revoked, loops end with the reason, and throwing forms throw it`() async throws {
+        func `after access was revoked, loops end early with an error, and asynchronous forms throw it`() async throws {
             let network = try NetworkFixture("pk-revoked", generated: 600)
             let services = network.services
             let configuration = try network.configuration(
@@ -55,18 +55,18 @@ extension PhotoKitTests {
             changes.enumerateChanges { _, _ in enumerated += 1 }
             #expect(enumerated == 0)
 
-            var seen = 0
+            var count = 0
             do {
-                for try await _ in photos.objects() { seen += 1 }
+                for try await _ in photos.objects() { count += 1 }
                 Issue.record("all objects were read without access")
             } catch PHPhotosError.accessUserDenied {
-                #expect(seen == Self.pageSize)
+                #expect(count == Self.pageSize)
             }
             do {
-                for try await _ in changes.changes() { seen += 1 }
+                for try await _ in changes.changes() { count += 1 }
                 Issue.record("all transactions were read without access")
             } catch PHPhotosError.accessUserDenied {
-                #expect(seen == Self.pageSize)
+                #expect(count == Self.pageSize)
             }
             let refused = await #expect(throws: PHPhotosError.self) { try await photos.objects(in: 300..<301) }
             #expect(refused?.code == .accessUserDenied)
@@ -75,10 +75,10 @@ extension PhotoKitTests {
             // With access again, the same results can be read to their ends.
             try #require(try services.safelight(["grants", "approve", "ann", "--access", "readWrite"]).status == 0)
             #expect(Array(photos).count == photos.count && photos.lastObject != nil)
-            (seen, transactionCount) = (0, 0)
-            for try await _ in photos.objects() { seen += 1 }
+            (count, transactionCount) = (0, 0)
+            for try await _ in photos.objects() { count += 1 }
             for try await _ in changes.changes() { transactionCount += 1 }
-            #expect(seen == photos.count && transactionCount == 120 && Array(changes).count == 120)
+            #expect(count == photos.count && transactionCount == 120 && Array(changes).count == 120)
             var token = start
             var identifiers: Set<String> = []
             do {
@@ -94,7 +94,7 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("S-25", "S-67", "T-36"))
-        func `after the library was closed, results have their cached pages, and errors for others`() async throws {
+        func `after the library was closed, results return cached pages, and errors for others`() async throws {
             try await LibraryFixture.with("closed-pages", services: [.catalog], generated: 600) { fixture in
                 let library = try PHPhotoLibrary.connect(LibraryFixture.configuration(of: fixture))
                 let photos = PHAsset.fetchAssets(with: nil)
@@ -119,7 +119,7 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("S-25", "S-73"))
-        func `a result that the library can no longer continue is not deleted, or added, in part`() async throws {
+        func `a change of a result that cannot be read to its end fails as a whole`() async throws {
             try await LibraryFixture.with("no-moment", services: [.catalog], generated: 400) { fixture in
                 let library = PHPhotoLibrary.shared()
                 let options = PHFetchOptions()
@@ -152,7 +152,7 @@ extension PhotoKitTests {
         @Test(.spec("S-26"))
         func `an object that must be returned and cannot be read stops the program with the reason`() async throws {
             try await LibraryFixture.with("no-object", services: [.catalog], generated: 600) { fixture in
-                // The program below is a process of its own, which inherits the variable.
+                // The closure runs in its own process, which inherits the variable.
                 setenv("SAFELIGHT_RUN", fixture.folder.file("run"), 1)
                 let ended = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
                     let photos = PHAsset.fetchAssets(with: nil)
@@ -168,12 +168,12 @@ extension PhotoKitTests {
         }
 
         @Test(.spec("S-27", "T-42"))
-        func `a page is read once the library's folder is restored`() async throws {
-            try await LibraryFixture.with("aside", services: [.catalog], generated: 600) { fixture in
+        func `a read of a page waits until the library's folder is moved back`() async throws {
+            try await LibraryFixture.with("moved-page", services: [.catalog], generated: 600) { fixture in
                 let photos = PHAsset.fetchAssets(with: nil)
                 try #require(photos.count > Self.pageSize)
-                let (place, aside) = (fixture.folder.file("library"), fixture.folder.file("aside"))
-                #expect(rename(place, aside) == 0)
+                let (folder, moved) = (fixture.folder.file("library"), fixture.folder.file("moved"))
+                #expect(rename(folder, moved) == 0)
                 while PHAsset.fetchAssets(with: nil).error?.code != .relinquishingLibraryBundleToWriter,
                     !Task.isCancelled
                 {
@@ -183,7 +183,7 @@ extension PhotoKitTests {
                 DispatchQueue.global().async { read.add(photos.lastObject?.localIdentifier) }
                 try await Task.sleep(for: .seconds(1))
                 #expect(read.all.isEmpty)
-                #expect(rename(aside, place) == 0)
+                #expect(rename(moved, folder) == 0)
                 let last = try #require(await read.next())
                 #expect(last != nil && photos.error == nil)
             }

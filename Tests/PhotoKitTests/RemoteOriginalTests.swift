@@ -19,8 +19,8 @@ extension PhotoKitTests {
 
             var errors: Int { failures.withLock { $0 } }
 
-            /// Returns the progress since the last call.
-            func takeParts() -> [Double] {
+            /// Removes the recorded progress, and returns it.
+            func removeParts() -> [Double] {
                 parts.withLock { parts in
                     defer { parts = [] }
                     return parts
@@ -29,7 +29,7 @@ extension PhotoKitTests {
         }
 
         private func expectProgress(_ progress: ProgressRecorder, _ location: SourceLocation = #_sourceLocation) {
-            let parts = progress.takeParts()
+            let parts = progress.removeParts()
             #expect(
                 parts == parts.sorted() && parts.first ?? -1 >= 0 && parts.last == 1,
                 "\(parts)",
@@ -77,14 +77,14 @@ extension PhotoKitTests {
                 }
                 let answer = try #require(await refused.next())
                 #expect(answer.0 && answer.1 == true && answer.2 == 3164)
-                #expect(store.requests.count == before && progress.takeParts() == [])
+                #expect(store.requests.count == before && progress.removeParts() == [])
 
                 options.isNetworkAccessAllowed = true
                 let data = try await manager.imageData(for: asset, options: options)
                 #expect(Int64(data.data.count) == photo.fileSize)
                 expectProgress(progress)
                 _ = try await manager.imageData(for: asset, options: options)
-                #expect(progress.takeParts() == [], "a local original")
+                #expect(progress.removeParts() == [], "a local original")
 
                 try release()
                 // The handler is called although the caller is blocked.
@@ -111,7 +111,7 @@ extension PhotoKitTests {
                     stopped.add(data == nil ? info?[PHImageCancelledKey] as? Bool : false)
                 }
                 #expect(await stopped.next() == true)
-                #expect(progress.takeParts().count == 1)
+                #expect(progress.removeParts().count == 1)
 
                 // If the store cannot be used, the handler and the result get the error. The transfer that was stopped
                 // may have ended just before.
@@ -121,7 +121,7 @@ extension PhotoKitTests {
                 await #expect(throws: PHPhotosError.self) { try await manager.imageData(for: asset, options: options) }
                 #expect(progress.errors == 1)
                 try store.setFaults("{}")
-                _ = progress.takeParts()
+                _ = progress.removeParts()
 
                 let bytes = PHAssetResourceRequestOptions()
                 bytes.progressHandler = { progress.add($0) }
@@ -131,7 +131,7 @@ extension PhotoKitTests {
                 await #expect(throws: PHPhotosError.self) {
                     try await PHAssetResourceManager.default().writeData(for: photo, toFile: url, options: bytes)
                 }
-                #expect(progress.takeParts() == [])
+                #expect(progress.removeParts() == [])
                 bytes.isNetworkAccessAllowed = true
                 try await PHAssetResourceManager.default().writeData(for: photo, toFile: url, options: bytes)
                 expectProgress(progress)
@@ -145,7 +145,7 @@ extension PhotoKitTests {
                     inputs.add(input == nil ? info[PHContentEditingInputResultIsInCloudKey] as? Bool : nil)
                 }
                 #expect(await inputs.next() == true)
-                #expect(progress.takeParts() == [])
+                #expect(progress.removeParts() == [])
                 editing.isNetworkAccessAllowed = true
                 let input = try await asset.contentEditingInput(with: editing)
                 #expect(input.fullSizeImageURL.flatMap { try? Data(contentsOf: $0) } == data.data)
@@ -175,7 +175,7 @@ extension PhotoKitTests {
                 options.isNetworkAccessAllowed = true
                 let video = try await PHImageManager.default().video(for: asset, options: options)
                 expectProgress(progress)
-                // The same if the file is evicted while it is played.
+                // It is downloaded again if the file is evicted while it is played.
                 try evict(fixture)
                 let bytes = try await video.data(from: 0, length: 1000)
                 #expect(bytes.count == min(1000, Int(video.byteCount)))

@@ -5,8 +5,8 @@ import TestSupport
 import Testing
 
 /// Every code sample of the articles that the project follows, in today's Swift spelling of PhotoKit, executed against
-/// real services. The articles are from 2014 to 2016: `fetchAssetsWithMediaType(.Image, options: nil)` is
-/// `fetchAssets(with: .image, options: nil)` today.
+/// real services. The articles are from 2014 to 2016: their `fetchAssetsWithMediaType(.Image, options: nil)` is now
+/// `fetchAssets(with: .image, options: nil)`.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct PhotoKitTests {}
 
@@ -35,34 +35,34 @@ extension PhotoKitTests {
 
         /// `002`: fetching all images; options; albums; the smart album of favourites.
         @Test(.spec("S-15", "S-16", "S-18", "S-19", "S-21", "S-22", "S-23", "S-39"))
-        func `fetches obey their options, in albums and in smart albums`() async throws {
+        func `fetches apply their options, in albums and in smart albums`() async throws {
             try await LibraryFixture.with("fetch", services: [.catalog]) { _ in
-                let made = try LibraryFixture.importImages(4)
+                let photos = try LibraryFixture.importImages(4)
                 try PHPhotoLibrary.shared().performChangesAndWait {
-                    PHAssetChangeRequest(for: made[3]).isHidden = true
-                    PHAssetChangeRequest(for: made[1]).isFavorite = true
+                    PHAssetChangeRequest(for: photos[3]).isHidden = true
+                    PHAssetChangeRequest(for: photos[1]).isFavorite = true
                     let album = PHAssetCollectionChangeRequest.creationRequestForAssetCollection(withTitle: "Holiday")
-                    album.addAssets([made[2], made[0]])
+                    album.addAssets([photos[2], photos[0]])
                 }
 
                 let images = PHAsset.fetchAssets(with: .image, options: nil)
-                #expect(Array(images) == Array(made[..<3]))
+                #expect(Array(images) == Array(photos[..<3]))
 
                 let options = PHFetchOptions()
                 // Sort by creation date.
                 options.sortDescriptors = [NSSortDescriptor(key: "creationDate", ascending: true)]
                 options.predicate = NSPredicate(format: "mediaType == %d", PHAssetMediaType.image.rawValue)
-                options.fetchLimit = 233  // At most so many results.
-                options.includeHiddenAssets = true  // Hidden assets too.
-                #expect(Array(PHAsset.fetchAssets(with: options)) == made)
+                options.fetchLimit = 233  // The maximum number of results.
+                options.includeHiddenAssets = true  // Also fetch hidden assets.
+                #expect(Array(PHAsset.fetchAssets(with: options)) == photos)
 
-                // All albums that the user made; the elements are PHCollection objects.
+                // Fetch all albums of the user; the elements are PHCollection objects.
                 let userAlbums = PHCollectionList.fetchTopLevelUserCollections(with: nil)
-                // One of the albums: a PHAssetCollection.
+                // One of the albums is a PHAssetCollection.
                 let userAlbum = try #require(userAlbums[0] as? PHAssetCollection)
-                // All images of the album.
+                // Fetch all images of the album.
                 let assets = PHAsset.fetchAssets(in: userAlbum, options: nil)
-                #expect(Array(assets) == [made[2], made[0]])
+                #expect(Array(assets) == [photos[2], photos[0]])
                 #expect(userAlbum.localizedTitle == "Holiday")
                 #expect(userAlbum.estimatedAssetCount == 2)
 
@@ -74,7 +74,7 @@ extension PhotoKitTests {
                 let favorites = try #require(favoritesAlbum.firstObject)
                 #expect(favorites.localizedTitle == "Favorites")
                 #expect(favorites.estimatedAssetCount == NSNotFound)
-                // Only a fetch has the exact number.
+                // Only a fetch returns the exact number.
                 #expect(PHAsset.fetchAssets(in: favorites, options: nil).count == 1)
             }
         }
@@ -105,7 +105,7 @@ extension PhotoKitTests {
                 #expect(calls.all.last?.isDegraded == false)
                 #expect(calls.all.allSatisfy { ($0.size?.width ?? 0) >= 50 && ($0.size?.height ?? 0) >= 50 })
 
-                // The original: the maximum size, and the default mode.
+                // Request the original: the maximum size, and the default mode.
                 let options = PHImageRequestOptions()
                 options.isSynchronous = true
                 let original = Recorded<CGSize?>()
@@ -229,7 +229,7 @@ extension PhotoKitTests {
             }
         }
 
-        /// `003`, listing 1: a new asset that is added to an album in the same block.
+        /// `003`, listing 1: adding a new asset to an album in the same block.
         @Test(.spec("S-71", "S-73", "S-79", "T-28"))
         func `a new asset is added to an album in one block`() async throws {
             try await LibraryFixture.with("listing", services: [.catalog]) { _ in

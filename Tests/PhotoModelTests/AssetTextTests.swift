@@ -4,7 +4,7 @@ import Testing
 
 @testable import PhotoModel
 
-/// Tests of the text that is written without a tree of values, beside that of the tables.
+/// The text of an asset that is written without a tree of values equals that of its table.
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct AssetTextTests {
     /// Returns a random asset with files and albums.
@@ -35,7 +35,7 @@ struct AssetTextTests {
         return asset
     }
 
-    @Test(.spec("S-03")) func `the text of an asset is that of its table`() {
+    @Test(.spec("S-03")) func `the written text of an asset equals the text of its table`() {
         var random = SeededRandom(named: "asset texts")
         for number in 0..<TestEnvironment.rounds(2000) {
             let asset = Self.asset(number, &random)
@@ -51,16 +51,16 @@ struct AssetTextTests {
         var random = SeededRandom(named: "asset forms")
         for number in 0..<TestEnvironment.rounds(500) {
             let asset = Self.asset(number, &random)
-            let wanted = names.filter { _ in random.one(in: 3) }
+            let chosen = names.filter { _ in random.one(in: 3) }
             var writer = JSONWriter()
-            asset.write(to: &writer, AssetProjection(members: wanted))
+            asset.write(to: &writer, AssetProjection(members: chosen))
             let all = try #require(asset.json.objectValue).members
-            let some = JSONObject(distinct: all.filter { wanted.contains($0.name) })
-            #expect(String(decoding: writer.output, as: UTF8.self) == JSON.object(some).text)
+            let expected = JSONObject(distinct: all.filter { chosen.contains($0.name) })
+            #expect(String(decoding: writer.output, as: UTF8.self) == JSON.object(expected).text)
         }
     }
 
-    @Test func `texts and numbers are parsed back from what is written`() throws {
+    @Test func `written texts and numbers are parsed back unchanged`() throws {
         for text in RandomEntities.texts + (0...40).map({ String(repeating: "é\"", count: $0) }) {
             for byte in 0..<0x21 as Range<UInt8> {
                 let text = text + String(UnicodeScalar(byte)) + "12345678"

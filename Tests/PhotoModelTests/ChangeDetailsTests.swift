@@ -21,7 +21,7 @@ struct ChangeDetailsTests {
 
     private func moves(_ pairs: [(Int, Int)]) -> [RICE.Move] { pairs.map { RICE.Move(from: $0.0, to: $0.1) } }
 
-    @Test func `V1 one removal and one insertion`() throws {
+    @Test func `V1 a removal and an insertion are reported without moves`() throws {
         let rice = try Self.details("abc", "bcd")
         #expect(rice.removedIndexes == [0])
         #expect(rice.insertedIndexes == [2])
@@ -58,7 +58,7 @@ struct ChangeDetailsTests {
         #expect(rice.moveScript.count == 1)
     }
 
-    @Test func `V5 an insertion and a move together`() throws {
+    @Test func `V5 an insertion and a move are reported together`() throws {
         let rice = try Self.details("abcd", "dxabc")
         #expect(rice.removedIndexes == [])
         #expect(rice.insertedIndexes == [1])
@@ -67,7 +67,7 @@ struct ChangeDetailsTests {
         #expect(details.moved == [ChangeDetails.Pair(id: Self.list("d")[0], before: 3, after: 0)])
     }
 
-    @Test func `V6 all elements replaced`() throws {
+    @Test func `V6 elements that are all replaced are removed and inserted without moves`() throws {
         let rice = try Self.details("ab", "cd")
         #expect(rice.removedIndexes == [0, 1])
         #expect(rice.insertedIndexes == [0, 1])
@@ -81,7 +81,7 @@ struct ChangeDetailsTests {
         #expect(!rice.hasMoves)
     }
 
-    @Test func `V8 a change without removals, insertions or moves`() throws {
+    @Test func `V8 a change is reported without removals, insertions or moves`() throws {
         let rice = try Self.details("abc", "abc", changed: "b")
         #expect(rice.removedIndexes == [] && rice.insertedIndexes == [])
         #expect(rice.changedIndexes == [1] && rice.changedIndexesAfter == [1] && rice.changedIndexesBefore == [1])
@@ -94,14 +94,14 @@ struct ChangeDetailsTests {
         #expect(ChangeDetails.between([], []) == nil)
     }
 
-    @Test func `V10 an element no longer matches the filter`() throws {
+    @Test func `V10 an element that no longer matches the filter is removed and not changed`() throws {
         let rice = try Self.details("abc", "ac", changed: "b")
         #expect(rice.removedIndexes == [1])
         #expect(rice.insertedIndexes == [] && rice.changedIndexes == [])
         #expect(!rice.hasMoves)
     }
 
-    @Test func `V11 a caller that needs no details learns only that something changed`() throws {
+    @Test func `V11 details that are not incremental report only that something changed`() throws {
         let details = try #require(ChangeDetails.between(Self.list("ab"), Self.list("abc"), isIncremental: false))
         #expect(!details.hasIncrementalChanges)
         #expect(details.isEmpty)
@@ -118,21 +118,21 @@ struct ChangeDetailsTests {
     }
 
     private func check(_ random: inout SeededRandom) throws {
-        let most = random.one(in: 200) ? 200 : 12
-        let pool = Self.ids.prefix(most + most / 2)
-        var before = Array(pool.shuffled(using: &random).prefix(Int.random(in: 0...most, using: &random)))
+        let maxCount = random.one(in: 200) ? 200 : 12
+        let pool = Self.ids.prefix(maxCount + maxCount / 2)
+        var before = Array(pool.shuffled(using: &random).prefix(Int.random(in: 0...maxCount, using: &random)))
         var after = before.filter { _ in !random.one(in: 5) }
         if random.one(in: 4) { after.shuffle(using: &random) }
         for _ in 0..<Int.random(in: 0...3, using: &random) where !after.isEmpty {
             let id = after.remove(at: Int.random(in: after.indices, using: &random))
             after.insert(id, at: Int.random(in: 0...after.count, using: &random))
         }
-        let present = Set(before)
-        for id in pool where !present.contains(id) && random.one(in: 4) {
+        let existing = Set(before)
+        for id in pool where !existing.contains(id) && random.one(in: 4) {
             after.insert(id, at: Int.random(in: 0...after.count, using: &random))
         }
         if random.one(in: 3) {
-            let limit = Int.random(in: 0...most, using: &random)
+            let limit = Int.random(in: 0...maxCount, using: &random)
             before = Array(before.prefix(limit))
             after = Array(after.prefix(limit))
         }
@@ -142,20 +142,20 @@ struct ChangeDetailsTests {
             return
         }
         let rice = try #require(try details.rice())
-        let survivors = Set(before).intersection(after)
-        // One comparison instead of one per form: this runs a hundred thousand times.
-        let isRight =
+        let common = Set(before).intersection(after)
+        // One expectation instead of one for each form, because this runs 30,000 times.
+        let isCorrect =
             try details.apply(to: before) == after
-            && applied(rice, to: before, inserting: details.inserted.map(\.id)) == after
-            && scripted(rice, to: before, inserting: details.inserted.map(\.id)) == after
-            && Set(rice.changedIndexesBefore.map { before[$0] }) == changed.intersection(survivors)
-            && Set(rice.changedIndexesAfter.map { after[$0] }) == changed.intersection(survivors)
+            && listAfterMoves(rice, of: before, inserting: details.inserted.map(\.id)) == after
+            && listAfterMoveScript(rice, of: before, inserting: details.inserted.map(\.id)) == after
+            && Set(rice.changedIndexesBefore.map { before[$0] }) == changed.intersection(common)
+            && Set(rice.changedIndexesAfter.map { after[$0] }) == changed.intersection(common)
             && Set(rice.changedIndexes.map { middle(rice, before, details.inserted.map(\.id))[$0] })
-                == changed.intersection(survivors)
-            && details.moved.allSatisfy { survivors.contains($0.id) }
+                == changed.intersection(common)
+            && details.moved.allSatisfy { common.contains($0.id) }
             && rice.moves.allSatisfy { !rice.insertedIndexes.contains($0.from) }
             && rice.moveScript.count <= rice.moves.count
-        if !isRight { Issue.record("before \(before) after \(after) changed \(changed)") }
+        if !isCorrect { Issue.record("before \(before) after \(after) changed \(changed)") }
         if random.one(in: 500) {
             let again = try ChangeDetails(json: JSON(parsing: details.json.bytes))
             #expect(again == details)
@@ -163,7 +163,7 @@ struct ChangeDetailsTests {
         }
     }
 
-    /// Applies R and I of PhotoKit's four steps.
+    /// Returns the list after R and I of PhotoKit's four steps.
     private func middle(_ rice: RICE, _ before: [ObjectID], _ inserted: [ObjectID]) -> [ObjectID] {
         var list = before
         for index in rice.removedIndexes.reversed() { list.remove(at: index) }
@@ -171,14 +171,18 @@ struct ChangeDetailsTests {
         return list
     }
 
-    private func applied(_ rice: RICE, to before: [ObjectID], inserting inserted: [ObjectID]) -> [ObjectID] {
+    private func listAfterMoves(_ rice: RICE, of before: [ObjectID], inserting inserted: [ObjectID]) -> [ObjectID] {
         let middle = middle(rice, before, inserted)
         var list = middle
         for move in rice.moves { list[move.to] = middle[move.from] }
         return list
     }
 
-    private func scripted(_ rice: RICE, to before: [ObjectID], inserting inserted: [ObjectID]) -> [ObjectID] {
+    private func listAfterMoveScript(
+        _ rice: RICE,
+        of before: [ObjectID],
+        inserting inserted: [ObjectID]
+    ) -> [ObjectID] {
         var list = middle(rice, before, inserted)
         for move in rice.moveScript { list.insert(list.remove(at: move.from), at: move.to) }
         return list
@@ -215,15 +219,15 @@ struct ChangeDetailsTests {
         #expect(throws: ChangeDetailsMismatch.self) { _ = try large.rice() }
     }
 
-    @Test func `reversing a list of a hundred thousand is fast`() throws {
+    @Test func `the details of a reversed list of 100,000 entries are computed within the time limit`() throws {
         let count = 100_000
         let before = (0..<count).map { RandomEntities.id(.asset, $0) }
         let details = try #require(ChangeDetails.between(before, before.reversed()))
         let rice = try #require(try details.rice())
         #expect(details.moved.count == count - 1)
         #expect(rice.moveScript.count == count - 1)
-        var one = before
-        one.append(one.removeFirst())
-        #expect(try #require(ChangeDetails.between(before, one)).moved.count == 1)
+        var rotated = before
+        rotated.append(rotated.removeFirst())
+        #expect(try #require(ChangeDetails.between(before, rotated)).moved.count == 1)
     }
 }

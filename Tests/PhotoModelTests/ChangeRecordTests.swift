@@ -12,7 +12,7 @@ struct ChangeRecordTests {
     private static let minimalText =
         #"{"sequence":1,"library":"0123456789abcdef0123456789abcdef","date":0,"origin":{"identity":"clock"}}"#
 
-    @Test func `the smallest record is encoded as these bytes`() throws {
+    @Test func `a minimal record is encoded as the expected bytes`() throws {
         let record = ChangeRecord(
             sequence: 1,
             library: "0123456789abcdef0123456789abcdef",
@@ -24,7 +24,7 @@ struct ChangeRecordTests {
         #expect(record.topics == [])
     }
 
-    @Test func `a full record is encoded as these bytes`() throws {
+    @Test func `a full record is encoded as the expected bytes`() throws {
         let record = try Self.full()
         #expect(String(decoding: record.bytes, as: UTF8.self) == Self.fullText)
         #expect(record.bytes == record.json.bytes)
@@ -41,7 +41,7 @@ struct ChangeRecordTests {
         #expect(record.token.description == "0123456789abcdef0123456789abcdef.9223372036854775807")
     }
 
-    @Test func `a record that is too large is not written to its end`() throws {
+    @Test func `the encoding of a record ends soon after the limit`() throws {
         var record = try Self.full()
         record.assets = Array(repeating: record.assets[0], count: 100)
         let whole = record.bytes
@@ -50,7 +50,7 @@ struct ChangeRecordTests {
         #expect(part.count > 1000 && part.count < whole.count / 10)
     }
 
-    @Test func `the text that is written by parts is that of the table`() {
+    @Test func `the written text of a record equals the text of its table`() {
         var random = SeededRandom(named: "record texts")
         for number in 0..<TestEnvironment.rounds(300) {
             var record = ChangeRecord(
@@ -88,7 +88,7 @@ struct ChangeRecordTests {
         }
     }
 
-    @Test func `the text of an asset of which few members changed is that of the table`() throws {
+    @Test func `the written text of a record in which an asset has few changes equals the text of its table`() throws {
         var random = SeededRandom(named: "record texts of small changes")
         let rounds = TestEnvironment.rounds(600)
         var compared = 0
@@ -115,7 +115,7 @@ struct ChangeRecordTests {
         #expect(compared > rounds / 2, "only \(compared) of \(rounds) records were compared")
     }
 
-    @Test func `members of a newer format are ignored, missing or wrong members are named`() throws {
+    @Test func `members of a newer format are ignored, and the error for an invalid member has its path`() throws {
         let newer = Self.minimalText.dropLast() + #","someday":[1]}"#
         #expect(try ChangeRecord(json: JSON(parsing: String(newer))).bytes == Array(Self.minimalText.utf8))
         let broken = try JSON(parsing: Self.minimalText.replacing(#""sequence":1"#, with: #""sequence":0"#))

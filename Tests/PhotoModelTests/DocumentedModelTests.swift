@@ -15,7 +15,7 @@ struct DocumentedModelTests {
         #expect(Set(names) == Set(EntityClass.asset.keys.map(\.name)) && names.count == Set(names).count)
     }
 
-    @Test func `the pages say how many operations there are`() throws {
+    @Test func `the documented number of operations is correct`() throws {
         for (path, pattern) in [
             ("README.md", /edits: (\d+) operations/), ("Shared/docs/editing.md", /There are (\d+) operations/),
             ("Shared/docs/comparison.md", /edits \| (\d+) operations/),

@@ -26,17 +26,17 @@ struct FetchTests {
             $0.burstIdentifier = "b"
             $0.burstSelectionTypes = .userPick
         }
-        let guess = asset(5) {
+        let autoPick = asset(5) {
             $0.burstIdentifier = "b"
             $0.burstSelectionTypes = .autoPick
         }
-        let face = asset(6) {
+        let representative = asset(6) {
             $0.burstIdentifier = "b"
             $0.representsBurst = true
         }
         let shared = asset(7) { $0.sourceType = .typeCloudShared }
         let trashed = asset(8) { $0.trashedDate = 1 }
-        var all = [plain, hidden, frame, pick, guess, face, shared, trashed]
+        var all = [plain, hidden, frame, pick, autoPick, representative, shared, trashed]
         let key = try key("V")
         for index in all.indices { all[index].memberships = [Membership(collection: album, key: key)] }
 
@@ -88,9 +88,9 @@ struct FetchTests {
             #expect(sorted == assets.shuffled(using: &random).sorted { sort.precedes($0, $1) })
             #expect(sorted == assets.sorted { !sort.precedes($1, $0) })
             let values = sorted.map { $0.value(of: key) }
-            let present = values.prefix { $0 != .null }
-            #expect(values.dropFirst(present.count).allSatisfy { $0 == .null })
-            for (left, right) in zip(present, present.dropFirst()) {
+            let known = values.prefix { $0 != .null }
+            #expect(values.dropFirst(known.count).allSatisfy { $0 == .null })
+            for (left, right) in zip(known, known.dropFirst()) {
                 #expect((ascending ? right.isBefore(left) : left.isBefore(right)) == false)
             }
         }
@@ -163,15 +163,15 @@ struct FetchTests {
         #"{"kind":"lists","ids":["l00000000000000000000000001"]}"#, #"{"kind":"children"}"#,
         #"{"kind":"children","in":"l00000000000000000000000001","predicate":"title != nil"}"#,
     ])
-    func `every kind is decoded from its own bytes`(text: String) throws {
+    func `a fetch of every kind is decoded from its encoded form`(text: String) throws {
         let fetch = try Fetch(json: JSON(parsing: text))
         #expect(try Fetch(json: JSON(parsing: fetch.json.bytes)) == fetch)
         #expect(try Fetch(FetchDescription(json: JSON(parsing: text))) == fetch)
     }
 
-    @Test func `a fetch has a window and accepts only a predicate of its class`() throws {
-        let window = try Fetch(json: ["kind": "assets", "predicate": "rating > 3"]).with(offset: 5, limit: 10)
-        #expect(try window == Fetch(json: ["kind": "assets", "predicate": "rating > 3", "offset": 5, "limit": 10]))
+    @Test func `offset and limit of a fetch can be changed, and a predicate of another class is refused`() throws {
+        let page = try Fetch(json: ["kind": "assets", "predicate": "rating > 3"]).with(offset: 5, limit: 10)
+        #expect(try page == Fetch(json: ["kind": "assets", "predicate": "rating > 3", "offset": 5, "limit": 10]))
         let title = try Predicate(format: "title == 'x'", of: .collection)
         #expect(throws: PredicateError.self) { try Fetch(.assets(.library), predicate: title) }
     }
@@ -194,7 +194,7 @@ struct FetchTests {
         (#"{"kind":"assets","sort":[{"key":"SELF"}]}"#, "unsupported_sort_key"),
         (#"{"kind":"children","sort":[{"key":"estimatedAssetCount"}]}"#, "unsupported_sort_key"),
     ])
-    func `options that cannot be combined are refused`(text: String, name: String) throws {
+    func `an invalid fetch is refused with the name of the error`(text: String, name: String) throws {
         let json = try JSON(parsing: text)
         let error = try #require(throws: PredicateError.self) { try Fetch(json: json) }
         #expect(error.name.rawValue == name, "\(error)")

@@ -47,7 +47,7 @@ struct FileGroupingTests {
         #expect(FileGrouping.parts("a.") == ("a", ""))
     }
 
-    @Test func `names that differ only in the form of a character are of different files`() {
+    @Test func `names that differ only in the normal form of a character belong to different files`() {
         let (composed, decomposed) = ("\u{E9}", "e\u{301}")
         let names = ["\(composed).jpg", "\(decomposed).jpg", "\(decomposed).mov", "\(composed).xmp"]
         let groups = FileGrouping.groups(names)
@@ -60,17 +60,17 @@ struct FileGroupingTests {
 
     @Test func `every name is in exactly one group`() {
         var random = SeededRandom(named: "grouping")
-        let endings = ["jpg", "HEIC", "dng", "nef", "mov", "mp4", "png", "xmp", "jpg.xmp", ""]
+        let extensions = ["jpg", "HEIC", "dng", "nef", "mov", "mp4", "png", "xmp", "jpg.xmp", ""]
         for _ in 0..<500 {
             var names: Set<String> = []
             for _ in 0..<Int.random(in: 0...12, using: &random) {
                 let stem = random.pick(["a", "b", "IMG_1", "a.b"])
-                names.insert(stem + "." + random.pick(endings))
+                names.insert(stem + "." + random.pick(extensions))
             }
             let shuffled = names.sorted().shuffled(using: &random)
             let groups = FileGrouping.groups(shuffled)
-            let taken = groups.flatMap { [$0.main, $0.alternate, $0.pairedVideo].compactMap { $0 } }
-            #expect(taken.sorted() == shuffled.filter { !$0.hasSuffix(".xmp") }.sorted(), "\(shuffled)")
+            let grouped = groups.flatMap { [$0.main, $0.alternate, $0.pairedVideo].compactMap { $0 } }
+            #expect(grouped.sorted() == shuffled.filter { !$0.hasSuffix(".xmp") }.sorted(), "\(shuffled)")
         }
     }
 

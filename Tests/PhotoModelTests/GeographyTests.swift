@@ -9,9 +9,9 @@ struct GeographyTests {
         #expect(abs(paris.distance(latitude: 51.5074, longitude: -0.1278) - 343_556) < 100)
         #expect(paris.contains(latitude: 51.5074, longitude: -0.1278))
         #expect(paris.distance(latitude: 48.8566, longitude: 2.3522) == 0)
-        let date = try #require(GeoCircle(latitude: 0, longitude: 179.5, radius: 120_000))
-        #expect(date.contains(latitude: 0, longitude: -179.5))
-        #expect(!date.contains(latitude: 0, longitude: -179.3))
+        let antimeridian = try #require(GeoCircle(latitude: 0, longitude: 179.5, radius: 120_000))
+        #expect(antimeridian.contains(latitude: 0, longitude: -179.5))
+        #expect(!antimeridian.contains(latitude: 0, longitude: -179.3))
     }
 
     @Test func `numbers out of range are refused`() {

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct ObjectIDTests {
-    @Test func `a list of identifiers is their texts, and other bytes are no list`() {
+    @Test func `a list of identifiers is encoded as their texts, and other bytes are refused`() {
         let ids = [ObjectID.root, .none]
         let bytes = ObjectID.bytes(of: ids)
         #expect(String(decoding: bytes, as: UTF8.self) == "l00000000000000000000000000a00000000000000000000000000")
@@ -17,20 +17,20 @@ struct ObjectIDTests {
     @Test func `identifiers sort by creation time and are parsed back`() {
         var random = SeededRandom(named: "identifiers")
         var last: ObjectID?
-        for moment in stride(from: 0 as Int64, to: 1 << 47, by: 1 << 37) {
+        for milliseconds in stride(from: 0 as Int64, to: 1 << 47, by: 1 << 37) {
             for kind in ObjectKind.allCases {
-                let id = ObjectID(kind, milliseconds: moment, using: &random)
+                let id = ObjectID(kind, milliseconds: milliseconds, using: &random)
                 #expect(id.kind == kind)
                 #expect(ObjectID(id.text) == id)
                 #expect(id.text.utf8.count == ObjectID.length)
             }
-            let id = ObjectID(.asset, milliseconds: moment, using: &random)
+            let id = ObjectID(.asset, milliseconds: milliseconds, using: &random)
             if let last { #expect(last < id) }
             last = id
         }
     }
 
-    @Test func `every text of a letter and digits is kept, and texts and identifiers have the same order`() throws {
+    @Test func `every text of a letter and digits is parsed back, and identifiers sort like their texts`() throws {
         var random = SeededRandom(named: "texts of identifiers")
         let digits = Array("0123456789abcdefghjkmnpqrstvwxyz")
         var texts = ["a" + String(repeating: "z", count: 26), "c" + String(repeating: "8", count: 26)]
@@ -67,8 +67,8 @@ struct ObjectIDTests {
 
     @Test func `negative and huge times do not trap`() {
         var random = SeededRandom(named: "times")
-        for moment in [Int64.min, -1, Int64.max] {
-            #expect(ObjectID(ObjectID(.asset, milliseconds: moment, using: &random).text) != nil)
+        for milliseconds in [Int64.min, -1, Int64.max] {
+            #expect(ObjectID(ObjectID(.asset, milliseconds: milliseconds, using: &random).text) != nil)
         }
     }
 }

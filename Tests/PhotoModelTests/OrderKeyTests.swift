@@ -56,7 +56,7 @@ struct OrderKeyTests {
                 if !zip(all, all.dropFirst()).allSatisfy({ $0 < $1 }) { Issue.record("\(all) is not in order") }
                 if isFront { upper = keys[0] } else { lower = keys[count - 1] }
             }
-            // An eighth of the limit: ten times as many stay within it.
+            // An eighth of the limit, so that ten times as many insertions are possible too.
             #expect(lower.text.utf8.count <= OrderKey.maxBytes / 8)
             #expect(upper.text.utf8.count <= OrderKey.maxBytes / 8)
         }

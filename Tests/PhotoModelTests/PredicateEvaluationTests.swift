@@ -38,13 +38,13 @@ struct PredicateEvaluationTests {
     @Test func `a text is folded once for all tests of a predicate`() throws {
         var asset = Asset(id: .none)
         asset.caption = String(repeating: "\u{C9}", count: 1 << 15)
-        func seconds(_ tests: Int) throws -> Duration {
+        func time(_ tests: Int) throws -> Duration {
             let text = (0..<tests).map { "caption BEGINSWITH[c] 'x\($0)'" }.joined(separator: " OR ")
             let predicate = try Predicate(format: text, of: .asset)
             return ContinuousClock().measure { #expect(!predicate.evaluate(asset)) }
         }
-        let one = try seconds(1)
-        #expect(try seconds(200) < one * 20)
+        let single = try time(1)
+        #expect(try time(200) < single * 20)
     }
 
     @Test func `a long list of texts is compared with many texts of an asset`() throws {
@@ -133,7 +133,7 @@ struct PredicateEvaluationTests {
         ("rating > 3", 0), ("caption CONTAINS 'b'", 10), ("caption CONTAINS 'b' OR caption CONTAINS 'c'", 20),
         ("ANY keywords CONTAINS 'b'", 1000), ("title CONTAINS 'b'", 0), ("caption CONTAINS[cd] 'b'", 842),
     ])
-    func `the steps of an evaluation are those of the texts that are tested`(format: String, steps: Int) throws {
+    func `the steps of an evaluation depend only on the texts that are tested`(format: String, steps: Int) throws {
         var asset = Asset(id: RandomEntities.id(.asset, 1), revision: Revision(1))
         asset.caption = "caption é"
         asset.keywords = [String(repeating: "a", count: 600), String(repeating: "b", count: 400)]

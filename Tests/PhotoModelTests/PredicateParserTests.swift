@@ -86,7 +86,7 @@ struct PredicateParserTests {
     }
 
     @Test(.spec("S-20"))
-    func `durations of a text are in the unit of its program`() throws {
+    func `a duration without a unit has the unit that the caller gives`() throws {
         func seconds(_ text: String, _ arguments: JSON...) throws -> String {
             try Predicate(format: text, arguments: arguments, of: .asset, durations: .seconds).json.text
         }
@@ -101,8 +101,8 @@ struct PredicateParserTests {
         #expect(try seconds("duration IN {1, 2.5}") == #"{"key":"duration","op":"in","value":[1000000,2500000]}"#)
         // The form in which programs write "without a limit".
         let any = #"{"key":"duration","op":"<","value":1000000000000000}"#
-        for most in [Double.infinity, .greatestFiniteMagnitude] {
-            #expect(try seconds("duration < %f", .double(most)) == any)
+        for maximum in [Double.infinity, .greatestFiniteMagnitude] {
+            #expect(try seconds("duration < %f", .double(maximum)) == any)
         }
         for wrong: JSON in [.double(.nan), true] {
             let refused = #expect(throws: PredicateError.self) { try seconds("duration < %@", wrong) }
@@ -110,7 +110,7 @@ struct PredicateParserTests {
         }
     }
 
-    @Test func `arguments are only ever values`() throws {
+    @Test func `an argument is always a value and never a part of the text`() throws {
         let id = RandomEntities.id(.asset, 7).text
         let hostile = "x' OR 1 == 1 OR 'x' == 'x\"); DROP TABLE asset; --"
         #expect(
@@ -151,7 +151,7 @@ struct PredicateParserTests {
         #expect(throws: PredicateError.self) { try Predicate(format: "rating == %s", arguments: ["1"], of: .asset) }
     }
 
-    static let refusals: [(String, PredicateError.Name, String?, Int?)] = [
+    static let invalid: [(String, PredicateError.Name, String?, Int?)] = [
         ("", .invalidPredicate, nil, 0), ("rating", .invalidPredicate, nil, 6), ("rating >", .invalidPredicate, nil, 8),
         ("rating > 3 4", .invalidPredicate, nil, 11), ("rating > 3 AND", .invalidPredicate, nil, 14),
         ("(rating > 3", .invalidPredicate, nil, 11), ("rating > 3)", .invalidPredicate, nil, 10),
@@ -195,9 +195,9 @@ struct PredicateParserTests {
         ("caption == '" + String(repeating: "x", count: 4097) + "'", .limitExceeded, "caption", 0),
     ]
 
-    @Test(arguments: refusals.indices)
-    func `a refusal names the reason, the key and the offset`(index: Int) throws {
-        let (text, name, key, offset) = Self.refusals[index]
+    @Test(arguments: invalid.indices)
+    func `the error for an invalid text has a name, the key and the offset`(index: Int) throws {
+        let (text, name, key, offset) = Self.invalid[index]
         let error = try #require(throws: PredicateError.self) { try Predicate(format: text, of: .asset) }
         #expect(error.name == name, "\(text.prefix(80)): \(error)")
         #expect(error.key == key, "\(text.prefix(80)): \(error)")
@@ -211,7 +211,7 @@ struct PredicateParserTests {
         #expect(error.allowed == ["localIdentifier", "title", "startDate", "endDate"])
     }
 
-    @Test func `random text made of the language's tokens never traps`() {
+    @Test func `parsing random text of the language's tokens does not trap`() {
         var random = SeededRandom(named: "parser")
         let words = [
             "rating", "caption", "keywords", "mediaSubtypes", "creationDate", "SELF", "favorite", "(", ")", "{", "}",

@@ -103,7 +103,7 @@ struct PredicateTreeTests {
         #expect(same.message == error.message)
     }
 
-    @Test func `a text form that is accepted is accepted as the canonical tree`() throws {
+    @Test func `the canonical tree of an accepted text is accepted too`() throws {
         // Each bracket has two connectives around it.
         func nested(_ count: Int) throws -> Predicate {
             let text = (0..<count).reduce("rating > 0") { inner, level in
@@ -151,7 +151,7 @@ struct PredicateTreeTests {
         #expect(PredicateKey(named: "", of: entityClass) == nil)
     }
 
-    @Test func `lists and numbers of the metadata are conditions in both notations`() throws {
+    @Test func `lists and numbers of the metadata are tested in both notations`() throws {
         var asset = Asset(id: .none)
         func matches(_ format: String) throws -> Bool {
             let predicate = try Predicate(format: format, of: .asset)
@@ -172,6 +172,6 @@ struct PredicateTreeTests {
         #expect(throws: PredicateError.self) { try Predicate(format: "persons == 'Ada'", of: .asset) }
         #expect(throws: PredicateError.self) { try Predicate(format: "flash == 'maybe'", of: .asset) }
         asset.metadata = AssetMetadata()
-        #expect(asset.metadata == nil, "empty metadata are none")
+        #expect(asset.metadata == nil, "empty metadata is nil")
     }
 }

@@ -7,7 +7,7 @@ import Testing
 struct ResultKeyTests {
     private static let album = RandomEntities.id(.assetCollection, 1)
 
-    private func fetch(_ random: inout SeededRandom, _ ids: [ObjectID]) throws -> Fetch {
+    private func randomFetch(_ random: inout SeededRandom, _ ids: [ObjectID]) throws -> Fetch {
         let keys = EntityClass.asset.keys.filter(\.isSortable)
         let sort = try (0..<Int.random(in: 0...3, using: &random)).map { _ in
             try SortDescriptor(random.pick(keys).name, ascending: Bool.random(using: &random), of: .asset)
@@ -35,7 +35,7 @@ struct ResultKeyTests {
                 if asset.location != nil, random.one(in: 5) { asset.location?.latitude = -0.0 }
                 return asset
             }
-            let fetch = try fetch(&random, assets.map(\.id))
+            let fetch = try randomFetch(&random, assets.map(\.id))
             let byEntity = assets.sorted(by: fetch.areInIncreasingOrder).map(\.id)
             let byKey = assets.map { fetch.resultKey(of: $0) }.sorted()
             guard byKey.map(\.id) == byEntity else {
@@ -45,7 +45,7 @@ struct ResultKeyTests {
         }
     }
 
-    @Test func `a text sorts before any text it is a prefix of, also descending and with a zero byte`() throws {
+    @Test func `a prefix sorts before the longer text, or after it if descending, also with a zero byte`() throws {
         for ascending in [true, false] {
             let sort = [try SortDescriptor("caption", ascending: ascending, of: .asset)]
             let fetch = try Fetch(.assets(.library), sort: sort)
@@ -55,8 +55,8 @@ struct ResultKeyTests {
                 asset.caption = caption
                 return fetch.resultKey(of: asset)
             }
-            let wanted = ascending ? [0, 1, 2, 3, 4, 5] : [4, 3, 2, 1, 0, 5]
-            #expect(keys.sorted().map(\.id) == wanted.map { RandomEntities.id(.asset, $0) })
+            let expected = ascending ? [0, 1, 2, 3, 4, 5] : [4, 3, 2, 1, 0, 5]
+            #expect(keys.sorted().map(\.id) == expected.map { RandomEntities.id(.asset, $0) })
         }
     }
 

@@ -39,7 +39,7 @@ struct TextFoldingTests {
             for folding: TextFolding in [[], .ignoringCase, .ignoringDiacritics, .caseAndDiacritics] {
                 let text = String(scalar)
                 let once = folding.apply(text)
-                // The same bytes fold to the same ones again.
+                // Bytes that folding did not change are not changed by folding them again.
                 if once.utf8.elementsEqual(text.utf8) { continue }
                 let twice = folding.apply(once)
                 if !once.utf8.elementsEqual(twice.utf8) {
@@ -68,7 +68,7 @@ struct TextFoldingTests {
         }
     }
 
-    @Test func `texts with ASCII characters are folded as character by character`() {
+    @Test func `texts with ASCII characters are folded as scalar by scalar`() {
         var random = SeededRandom(named: "folding of ASCII")
         let ascii = (UInt8(0)..<0x80).map { Unicode.Scalar($0) }
         let others =
@@ -82,21 +82,21 @@ struct TextFoldingTests {
                 }
                 let text = String(view)
                 for folding: TextFolding in [[], .ignoringCase, .ignoringDiacritics, .caseAndDiacritics] {
-                    let (fast, slow) = (folding.apply(text), folding.applyToAny(text))
+                    let (fast, slow) = (folding.apply(text), folding.applyByScalars(text))
                     #expect(Array(fast.utf8) == Array(slow.utf8), "\(folding.letters) \(Array(view))")
                 }
             }
         }
     }
 
-    @Test func `a text with few other characters is folded in a small part of their time`() {
-        /// The shortest of several times, because other tests may use the processor in between.
+    @Test func `an ASCII text with one accent is folded much faster than a text of accents`() {
+        /// Returns the shortest of several times, because other tests may use the processor in between.
         func time(_ text: String) -> Duration {
             let times = (0..<10).map { _ in ContinuousClock().measure { #expect(!folded(text).isEmpty) } }
             return times.min() ?? .zero
         }
         let plain = String(repeating: "Some words of a caption and ", count: 4000)
-        // A single accent took the whole text through the tables of Unicode.
+        // With a single accent, only the characters beside it need the tables of Unicode.
         #expect(time(plain + "é") * 5 < time(String(repeating: "é", count: plain.utf8.count / 2)))
     }
 
@@ -119,7 +119,7 @@ struct TextFoldingTests {
         (.contains, "aabaaac", "aabaabaaac", true), (.contains, "aabaaac", "aabaabaaab", false),
         (.endsWith, "xabcd", "abcd", false), (.equals, "a", "a", true), (.equals, "a", "A", false),
     ])
-    func `text operators match`(kind: TextMatch.Kind, pattern: String, text: String, isMatch: Bool) {
+    func `a text operator matches expected texts`(kind: TextMatch.Kind, pattern: String, text: String, isMatch: Bool) {
         #expect(TextMatch(kind, pattern).matches(text) == isMatch)
     }
 
@@ -128,7 +128,7 @@ struct TextFoldingTests {
         #expect(!match.matches(String(repeating: "a", count: 2000)))
     }
 
-    /// The meaning of a pattern, by exhaustive search.
+    /// Returns true if a text matches a pattern, by exhaustive search.
     private static func isLike(_ pattern: ArraySlice<Unicode.Scalar>, _ text: ArraySlice<Unicode.Scalar>) -> Bool {
         let rest = pattern.dropFirst()
         switch pattern.first {
@@ -144,9 +144,9 @@ struct TextFoldingTests {
 
     @Test func `patterns of LIKE agree with a naive match`() {
         var random = SeededRandom(named: "patterns of LIKE")
-        func scalars(_ letters: String, _ most: Int) -> [Unicode.Scalar] {
+        func scalars(_ letters: String, _ maxCount: Int) -> [Unicode.Scalar] {
             let letters = Array(letters.unicodeScalars)
-            let count = Int.random(in: 0...most, using: &random)
+            let count = Int.random(in: 0...maxCount, using: &random)
             return (0..<count).map { _ in letters[Int.random(in: letters.indices, using: &random)] }
         }
         func text(_ scalars: [Unicode.Scalar]) -> String {
@@ -164,7 +164,7 @@ struct TextFoldingTests {
         #expect(found > 100)
     }
 
-    @Test func `a piece of a pattern without question marks is searched for in the time of the text`() {
+    @Test func `a piece of a pattern without question marks is found in a time proportional to the text`() {
         let text = String(repeating: "a", count: 1 << 18)
         func time(_ piece: String) -> Duration {
             let match = TextMatch(.like, "*\(piece)*")

@@ -33,8 +33,8 @@ struct TimestampTests {
     @Test func `formatted timestamps are parsed back`() {
         var random = SeededRandom(named: "timestamps")
         for _ in 0..<TestEnvironment.rounds(5000) {
-            let moment = Int64.random(in: Timestamp.range, using: &random)
-            #expect(Timestamp.parse(Timestamp.text(moment)) == moment)
+            let microseconds = Int64.random(in: Timestamp.range, using: &random)
+            #expect(Timestamp.parse(Timestamp.text(microseconds)) == microseconds)
         }
         #expect(Timestamp.text(0) == "1970-01-01T00:00:00Z")
         #expect(Timestamp.text(1_714_521_600_250_000) == "2024-05-01T00:00:00.250000Z")

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct UpdateAssetTests {
-    @Test func `flags and the rating are encoded as the table says, and read back`() throws {
+    @Test func `an update of flags and the rating is encoded as by its table, and decoded`() throws {
         let id = try #require(ObjectID("a0123456789abcdefghjkmnpqrs"))
         let flags: [Bool?] = [nil, true, false]
         for isFavorite in flags {

@@ -12,7 +12,7 @@ struct PostgreSQLConnectionTests {
         return try PostgreSQLConnection(try PostgreSQLServer.shared().address(schema: name))
     }
 
-    @Test func `every type of value comes back as it was sent`() throws {
+    @Test func `a value of every type is read as it was written`() throws {
         let connection = try connect()
         try connection.execute(
             script: """
@@ -37,7 +37,7 @@ struct PostgreSQLConnectionTests {
         #expect(values[2] == rows[2])
     }
 
-    @Test func `several hosts before the path, without ports, are tried one after the other`() throws {
+    @Test func `several hosts of an address without ports are tried one after the other`() throws {
         let server = try PostgreSQLServer.shared().address
         let folder = try #require(server.components(separatedBy: "host=").last)
         let hosts = ["/nowhere", folder].map { $0.replacingOccurrences(of: "/", with: "%2F") }.joined(separator: ",")
@@ -45,7 +45,7 @@ struct PostgreSQLConnectionTests {
         #expect(try connection.execute("SELECT 7").int64(0, 0) == 7)
     }
 
-    @Test func `a value of a wrong type and one too many are refused before they are sent`() throws {
+    @Test func `a value of a wrong type, or one more than there are parameters, is refused before it is sent`() throws {
         let connection = try connect()
         let statement = try connection.prepare("SELECT $1::integer")
         #expect(throws: PostgreSQLError.self) { try statement.bind(.integer(1 << 40)) }
@@ -55,7 +55,7 @@ struct PostgreSQLConnectionTests {
         #expect(try connection.execute(statement).int64(0, 0) == 5)
     }
 
-    @Test func `an error of a statement has its state and leaves the connection usable`() throws {
+    @Test func `an error of a statement has its SQLSTATE, and the connection can still be used`() throws {
         let connection = try connect()
         try connection.execute(script: "CREATE TABLE sample (a bigint PRIMARY KEY)")
         _ = try connection.execute("INSERT INTO sample VALUES ($1)", [.integer(1)])
@@ -66,8 +66,7 @@ struct PostgreSQLConnectionTests {
         #expect(try connection.execute("SELECT count(*) FROM sample").int64(0, 0) == 1)
     }
 
-    @Test func `queued statements are carried out before the next one, and their first error is reported by it`() throws
-    {
+    @Test func `queued statements are carried out before the next one, which reports their first error`() throws {
         let connection = try connect()
         try connection.execute(script: "CREATE TABLE sample (a bigint PRIMARY KEY)")
         let insertion = try connection.prepare("INSERT INTO sample VALUES ($1)")
@@ -83,12 +82,12 @@ struct PostgreSQLConnectionTests {
         }
         let error = #expect(throws: PostgreSQLError.self) { try connection.execute(count) }
         #expect(error?.sqlState == "23505")
-        // One pipeline is one transaction unless there is another one.
+        // The statements of a pipeline are one transaction unless they begin one themselves.
         #expect(try connection.execute(count).int64(0, 0) == 1000)
         #expect(!connection.isInTransaction)
     }
 
-    @Test func `a failed transaction is noticed`() throws {
+    @Test func `a failed transaction is detected`() throws {
         let connection = try connect()
         let begin = try connection.prepare("BEGIN")
         try connection.queue(begin)
@@ -99,7 +98,7 @@ struct PostgreSQLConnectionTests {
         #expect(!connection.isInTransaction)
     }
 
-    @Test func `rows are copied in bulk, and an error of the source leaves none`() throws {
+    @Test func `rows are copied in bulk, and none are stored if their source throws an error`() throws {
         struct SourceError: Error {}
         let connection = try connect()
         try connection.execute(script: "CREATE TABLE sample (a bigint, b text, c bytea, d double precision)")
@@ -118,14 +117,14 @@ struct PostgreSQLConnectionTests {
     }
 
     @Test func `a notification wakes a waiting connection`() throws {
-        let (one, other) = (try connect(), try connect())
-        try one.execute(script: "LISTEN records")
-        #expect(try one.notifications(waiting: 0).isEmpty)
-        _ = try other.execute("SELECT pg_notify('records', '17')")
-        #expect(try one.notifications(waiting: 10_000).map { [$0.channel, $0.payload] } == [["records", "17"]])
+        let (listener, notifier) = (try connect(), try connect())
+        try listener.execute(script: "LISTEN records")
+        #expect(try listener.notifications(waiting: 0).isEmpty)
+        _ = try notifier.execute("SELECT pg_notify('records', '17')")
+        #expect(try listener.notifications(waiting: 10_000).map { [$0.channel, $0.payload] } == [["records", "17"]])
     }
 
-    @Test func `the end of the server is an error of the connection`() throws {
+    @Test func `a statement fails as disconnected after the end of the server`() throws {
         let server = try PostgreSQLServer()
         let connection = try PostgreSQLConnection(server.address)
         try server.restart()
@@ -136,7 +135,7 @@ struct PostgreSQLConnectionTests {
         #expect(throws: PostgreSQLError.self) { try PostgreSQLConnection(server.address) }
     }
 
-    @Test func `prepared statements are limited`() throws {
+    @Test func `the number of prepared statements is limited`() throws {
         var limits = PostgreSQLConnection.Limits()
         limits.preparedStatements = 10
         let connection = try PostgreSQLConnection(try PostgreSQLServer.shared().address, limits: limits)
@@ -146,8 +145,8 @@ struct PostgreSQLConnectionTests {
         #expect(try connection.execute("SELECT count(*) FROM pg_prepared_statements").int64(0, 0) <= 10)
     }
 
-    /// A folder whose socket accepts connections, and never answers.
-    private func silentHost() throws -> (folder: TemporaryFolder, socket: Int32) {
+    /// Returns a folder with a listening socket that never answers, and the socket.
+    private func makeSilentHost() throws -> (folder: TemporaryFolder, socket: Int32) {
         let folder = try TemporaryFolder("silent")
         let silent = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_un()
@@ -162,21 +161,21 @@ struct PostgreSQLConnectionTests {
         return (folder, silent)
     }
 
-    @Test func `a lost host costs a quarter of a second, and nothing once another one has answered`() throws {
+    @Test func `a host that does not answer delays only the first connection, by a quarter of a second`() throws {
         let server = try PostgreSQLServer.shared()
-        let silent = try silentHost()
+        let silent = try makeSilentHost()
         defer { close(silent.socket) }
         let address =
             "postgresql://safelight@/postgres?host=\(silent.folder.path),\(server.folder.path)&connect_timeout=5"
         let first = try ContinuousClock().measure { _ = try PostgreSQLConnection(address) }
         #expect(first >= .milliseconds(200) && first < .seconds(4), "\(first)")
-        #expect(Self.arrivals(at: silent.socket) > 0)
+        #expect(Self.acceptConnections(at: silent.socket) > 0)
         _ = try PostgreSQLConnection(address)
-        #expect(Self.arrivals(at: silent.socket) == 0, "the lost host was tried again")
+        #expect(Self.acceptConnections(at: silent.socket) == 0, "the lost host was tried again")
     }
 
-    /// Returns the number of connections that have arrived at a socket since the last call, and closes them.
-    private static func arrivals(at socket: Int32) -> Int {
+    /// Accepts and closes the connections that have arrived at a socket, and returns their number.
+    private static func acceptConnections(at socket: Int32) -> Int {
         _ = fcntl(socket, F_SETFL, O_NONBLOCK)
         var count = 0
         while case let connection = accept(socket, nil, nil), connection >= 0 {
@@ -186,9 +185,9 @@ struct PostgreSQLConnectionTests {
         return count
     }
 
-    @Test func `a lost replica costs half a second if the primary server answers`() throws {
+    @Test func `a lost replica does not delay a connection by its whole timeout if the primary answers`() throws {
         let server = try PostgreSQLServer.shared()
-        let silent = try silentHost()
+        let silent = try makeSilentHost()
         defer { close(silent.socket) }
         let address =
             "postgresql://safelight@/postgres?host=\(silent.folder.path),\(server.folder.path)&connect_timeout=20"
@@ -197,7 +196,7 @@ struct PostgreSQLConnectionTests {
         #expect(time < .seconds(10), "\(time)")
     }
 
-    @Test func `the wanted one of a primary server and a replica is found, and a refusal names every host`() throws {
+    @Test func `target_session_attrs selects the primary server or a replica, and a failure names every host`() throws {
         let primary = try PostgreSQLServer()
         let replica = try PostgreSQLServer(replicaOf: primary)
         func isReplica(_ kind: String) throws -> Bool {
@@ -213,12 +212,10 @@ struct PostgreSQLConnectionTests {
         for server in [primary, replica] { #expect(error?.message.contains(server.folder.path) == true) }
     }
 
-    @Test func `a replica is connected soon after its promotion, although a lost host is tried before`()
-        async throws
-    {
+    @Test func `a replica is connected soon after its promotion, although a lost host precedes it`() async throws {
         let primary = try PostgreSQLServer()
         let replica = try PostgreSQLServer(replicaOf: primary)
-        let silent = try silentHost()
+        let silent = try makeSilentHost()
         defer { close(silent.socket) }
         let address =
             "postgresql://safelight@/postgres?host=\(silent.folder.path),\(replica.folder.path)&connect_timeout=20"
@@ -238,7 +235,7 @@ struct PostgreSQLConnectionTests {
         #expect(seconds >= 0.9 && seconds < 10, "\(seconds) s")
     }
 
-    @Test func `a server that does not answer in time is a lost connection`() throws {
+    @Test func `a statement without an answer in time ends the connection`() throws {
         let connection = try connect()
         #expect(try connection.execute("SELECT 7", withinMilliseconds: 1000).int64(0, 0) == 7)
         let error = #expect(throws: PostgreSQLError.self) {

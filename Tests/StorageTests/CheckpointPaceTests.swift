@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct CheckpointPaceTests {
-    /// Begins a log, lets it grow until it is due, and writes it into the database.
+    /// Begins a log, lets it grow until a checkpoint is due, and reports a checkpoint of this duration.
     private func fillLog(_ pace: inout CheckpointPace, _ duration: Int64) {
         _ = pace.isDue(0)
         let (isEarly, isDue) = (pace.isDue(pace.pages - 1), pace.isDue(pace.pages))
@@ -28,7 +28,7 @@ struct CheckpointPaceTests {
         #expect(pace.pages == 2_000)
     }
 
-    @Test func `a checkpoint that has little to write does not make the disk a fast one`() {
+    @Test func `a checkpoint that has little to write does not count as a fast disk`() {
         var pace = CheckpointPace(maxPages: 16_000)
         for _ in 0..<9 { fillLog(&pace, 300_000) }
         #expect(pace.pages == 1_000)

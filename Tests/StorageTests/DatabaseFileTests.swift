@@ -1,14 +1,17 @@
 import Foundation
 import GRDB
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Storage
 
 @Suite(.timeLimit(.minutes(5)))
 struct DatabaseFileTests {
-    let folder = TemporaryFolder()
+    let folder: TemporaryFolder
     var path: String { folder.path + "/library.sqlite" }
+
+    init() throws { folder = try TemporaryFolder("storage") }
 
     private func migrator(_ versions: Int = 1) -> DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -98,7 +101,8 @@ struct DatabaseFileTests {
         try file.close()
     }
 
-    @Test func `a small log is left alone without waiting for the connection that writes`() async throws {
+    @Test
+    func `a small log is not checkpointed, and the check does not wait for the connection that writes`() async throws {
         let file = try DatabaseFile(path: path, migrator: migrator(), options: .init())
         let gate = DispatchSemaphore(value: 0)
         await withCheckedContinuation { continuation in
@@ -129,7 +133,7 @@ struct DatabaseFileTests {
         options.pageCacheBytes = 4 << 20
         options.readers = 2
         let file = try DatabaseFile(path: path, migrator: migrator(), options: options)
-        // As sqlite.org/pragma.html says, a negative number is in KiB.
+        // A negative number is in KiB (sqlite.org/pragma.html).
         @Sendable func cacheSize(_ database: Database) throws -> Int? {
             try Int.fetchOne(database, sql: "PRAGMA cache_size")
         }
@@ -153,7 +157,7 @@ struct DatabaseFileTests {
 
     @Test func `a commit of many pages is one write to the log, and readers see it`() async throws {
         let file = try DatabaseFile(path: path, migrator: migrator())
-        /// Returns the system calls that wrote on this thread.
+        /// Returns the number of write calls of this thread.
         @Sendable func writes() throws -> Int {
             let bytes = try Descriptor(opening: "/proc/thread-self/io", O_RDONLY).read(count: 4096, at: 0)
             let text = String(decoding: bytes, as: UTF8.self)
@@ -174,19 +178,19 @@ struct DatabaseFileTests {
         // Each commit has more than ten frames. The first one also writes the header of the log.
         #expect(counts.dropFirst().allSatisfy { $0 <= 2 }, "\(counts)")
         #expect(try await file.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM note") } == 600)
-        // Another transaction of more frames than are gathered at once, read back before and after it is committed.
-        let seen = try await file.pool.writeWithoutTransaction { database in
-            var seen = 0
+        // A transaction with more frames than one write has; they are read before and after its commit.
+        let count = try await file.pool.writeWithoutTransaction { database in
+            var count = 0
             try database.inTransaction(.immediate) {
                 for _ in 0..<2000 {
                     try database.execute(sql: "INSERT INTO note (text) VALUES (hex(randomblob(10000)))")
                 }
-                seen = try Int.fetchOne(database, sql: "SELECT count(*) FROM note WHERE length(text) > 1") ?? 0
+                count = try Int.fetchOne(database, sql: "SELECT count(*) FROM note WHERE length(text) > 1") ?? 0
                 return .commit
             }
-            return seen
+            return count
         }
-        #expect(seen == 2600)
+        #expect(count == 2600)
         #expect(try await file.read { try Int.fetchOne($0, sql: "SELECT sum(length(text)) FROM note") } == 41_200_000)
         try file.close()
         var options = DatabaseFile.Options()

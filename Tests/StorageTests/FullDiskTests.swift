@@ -5,20 +5,17 @@ import Testing
 
 @testable import Storage
 
-/// A disk of 2 MiB, if this process may mount one.
-private final class SmallDisk: Sendable {
-    let folder = TemporaryFolder()
-    let isMounted: Bool
+/// A disk of 2 MiB in a folder of its own.
+private final class DiskFolder: Sendable {
+    let folder: TemporaryFolder
+    private let disk: SmallDisk
 
-    init() {
-        isMounted = mount("tmpfs", folder.path, "tmpfs", 0, "size=2m") == 0
+    init() throws {
+        folder = try TemporaryFolder("storage")
+        disk = try SmallDisk(folder.path, mebibytes: 2)
     }
 
-    deinit {
-        if isMounted { umount2(folder.path, 2) }
-    }
-
-    static let canBeMade: Bool = SmallDisk().isMounted
+    deinit { disk.unmount() }
 
     /// Fills the disk completely; returns the path of the file to remove.
     func fill() -> String {
@@ -31,27 +28,24 @@ private final class SmallDisk: Sendable {
     }
 }
 
-@Suite(
-    .timeLimit(.minutes(5)),
-    .needs("the right to mount a small disk, which root has,") { SmallDisk.canBeMade }
-)
+@Suite(.timeLimit(.minutes(5)))
 struct FullDiskTests {
     @Test func `a full disk refuses bytes, leaves no partial file, and accepts them when there is space`() throws {
-        let disk = SmallDisk()
+        let disk = try DiskFolder()
         let store = try ResourceStore(root: disk.folder.path + "/resources")
-        let kept = try store.put(bytes: [1, 2, 3])
+        let stored = try store.put(bytes: [1, 2, 3])
         let error = #expect(throws: StorageError.self) { try store.put(bytes: [UInt8](repeating: 7, count: 4 << 20)) }
         #expect(error?.name == "not_enough_space")
         #expect(try DirectoryOperations.names(in: store.incoming).isEmpty)
         let filler = disk.fill()
         #expect(throws: StorageError.self) { try store.put(bytes: [UInt8](repeating: 8, count: 5000)) }
-        #expect(try store.readAll(kept.digest, limit: 10) == [1, 2, 3])
+        #expect(try store.readAll(stored.digest, limit: 10) == [1, 2, 3])
         unlink(filler)
         #expect(try store.put(bytes: [UInt8](repeating: 8, count: 5000)).wasPresent == false)
     }
 
-    @Test func `a log that does not fit into the database is an error, and is complete`() async throws {
-        let disk = SmallDisk()
+    @Test func `a log that does not fit into the database is an error, and no row is lost`() async throws {
+        let disk = try DiskFolder()
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1") { try $0.execute(sql: "CREATE TABLE note (text TEXT)") }
         let file = try DatabaseFile(path: disk.folder.path + "/db", migrator: migrator)
@@ -67,8 +61,8 @@ struct FullDiskTests {
         try file.close()
     }
 
-    @Test func `a copy that does not fit is refused, and the space that there is remains`() async throws {
-        let disk = SmallDisk()
+    @Test func `a copy that does not fit is refused, and takes no space`() async throws {
+        let disk = try DiskFolder()
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1") { try $0.execute(sql: "CREATE TABLE note (text TEXT)") }
         let file = try DatabaseFile(path: disk.folder.path + "/db", migrator: migrator)
@@ -76,7 +70,7 @@ struct FullDiskTests {
             for _ in 0..<100 { try database.execute(sql: "INSERT INTO note VALUES (hex(randomblob(1000)))") }
         }
         let filler = disk.fill()
-        // Less than the database needs.
+        // This leaves less space than the database needs.
         let size = try Int(DirectoryOperations.status(filler).st_size)
         #expect(truncate(filler, size - 100_000) == 0)
         let error = #expect(throws: StorageError.self) { try file.copy(to: disk.folder.path + "/copy") }
@@ -89,7 +83,7 @@ struct FullDiskTests {
     }
 
     @Test func `the head can be stored on a full disk`() throws {
-        let disk = SmallDisk()
+        let disk = try DiskFolder()
         let head = try HeadFile(path: disk.folder.path + "/head")
         _ = disk.fill()
         try head.store(library: "lib", sequence: 1)
@@ -98,7 +92,7 @@ struct FullDiskTests {
     }
 
     @Test func `a commit on a full disk is refused, reads continue, and later commits succeed`() async throws {
-        let disk = SmallDisk()
+        let disk = try DiskFolder()
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1") { try $0.execute(sql: "CREATE TABLE note (text TEXT)") }
         let file = try DatabaseFile(path: disk.folder.path + "/db", migrator: migrator)

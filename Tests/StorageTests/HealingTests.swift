@@ -1,26 +1,32 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Storage
 
-/// Replacing damaged stored files when good bytes arrive.
+/// Tests of replacing damaged stored files when intact bytes arrive.
 @Suite(.timeLimit(.minutes(5)))
 struct HealingTests {
-    let folder = TemporaryFolder()
+    let folder: TemporaryFolder
     let store: ResourceStore
 
-    init() throws { store = try ResourceStore(root: folder.path + "/resources") }
+    init() throws {
+        folder = try TemporaryFolder("storage")
+        store = try ResourceStore(root: folder.path + "/resources")
+    }
 
     private let good = [UInt8](repeating: 7, count: 5000)
 
-    /// Changes a byte of a stored file; with `isTraceless` its times stay as they were.
-    private func rot(_ digest: ResourceDigest, isTraceless: Bool) throws {
+    /// Changes a byte of a stored file.
+    ///
+    /// - Parameter keepsTimes: whether the times of the file do not change
+    private func damage(_ digest: ResourceDigest, keepsTimes: Bool) throws {
         let path = store.path(of: digest)
         let before = try DirectoryOperations.status(path)
         #expect(chmod(path, 0o644) == 0)
         let file = open(path, O_WRONLY)
         #expect(pwrite(file, [0xFF] as [UInt8], 1, 100) == 1)
-        if isTraceless {
+        if keepsTimes {
             var times = [before.st_atim, before.st_mtim]
             #expect(futimens(file, &times) == 0)
         }
@@ -30,11 +36,11 @@ struct HealingTests {
     @Test func `a file modified since its publication is replaced, an unmodified one is kept`() throws {
         let digest = try store.put(bytes: good).digest
         let inode = try DirectoryOperations.status(store.path(of: digest)).st_ino
-        let kept = try store.put(bytes: good)
-        #expect(kept.wasPresent && !kept.isHealed)
+        let existing = try store.put(bytes: good)
+        #expect(existing.wasPresent && !existing.isHealed)
         #expect(try DirectoryOperations.status(store.path(of: digest)).st_ino == inode)
 
-        try rot(digest, isTraceless: false)
+        try damage(digest, keepsTimes: false)
         let reader = try store.open(digest)
         let healed = try store.put(bytes: good)
         #expect(healed.wasPresent && healed.isHealed)
@@ -48,7 +54,7 @@ struct HealingTests {
     @Test func `a repair is reported until its follow-up has ended, also by the next process`() throws {
         let digest = try store.put(bytes: good).digest
         #expect(try !store.put(bytes: good).isHealingOpen)
-        try rot(digest, isTraceless: false)
+        try damage(digest, keepsTimes: false)
         #expect(try store.put(bytes: good).isHealingOpen)
         let next = try ResourceStore(root: store.root)
         let again = try next.put(bytes: good)
@@ -59,16 +65,16 @@ struct HealingTests {
         next.endHealing(of: digest)
         #expect(try !next.put(bytes: good).isHealingOpen && !next.stage(bytes: good).stored.isHealingOpen)
 
-        try rot(digest, isTraceless: false)
+        try damage(digest, keepsTimes: false)
         _ = try store.put(bytes: good)
         #expect(try store.remove(digest))
-        #expect(try !ResourceStore.hasFiles(root: store.root), "the note is removed with its file")
+        #expect(try !ResourceStore.hasFiles(root: store.root), "the mark is removed with its file")
     }
 
     @Test func `bytes whose presence is hidden replace a stored file that they would be compared with`() throws {
         let digest = try store.put(bytes: good).digest
         for isStaged in [false, true] {
-            try rot(digest, isTraceless: true)
+            try damage(digest, keepsTimes: true)
             let writer = try store.writer(limit: 1 << 20)
             try writer.append(good)
             let stored =
@@ -102,13 +108,13 @@ struct HealingTests {
 
     @Test func `damage without changed times is found by comparing, or after the file was read`() throws {
         let digest = try store.put(bytes: good).digest
-        try rot(digest, isTraceless: true)
+        try damage(digest, keepsTimes: true)
         #expect(try !store.put(bytes: good).isHealed, "the damage is not visible in the file's status")
         #expect(try store.put(bytes: good, verifies: true).isHealed)
         #expect(try store.readAll(digest, limit: 1 << 20) == good)
 
         for isWhole in [true, false] {
-            try rot(digest, isTraceless: true)
+            try damage(digest, keepsTimes: true)
             let reader = try ResourceStore(root: store.root, isReadOnly: true).open(digest)
             let error = #expect(throws: StorageError.self) {
                 if isWhole { _ = try reader.readAll(limit: 1 << 20) } else { try reader.verify() }
@@ -125,9 +131,9 @@ struct HealingTests {
         #expect(try store.put(bytes: good).isHealed)
 
         folder.overwrite("source", good, at: 0)
-        try rot(digest, isTraceless: false)
+        try damage(digest, keepsTimes: false)
         #expect(try store.put(copying: folder.path + "/source", limit: 1 << 20).isHealed)
-        try rot(digest, isTraceless: false)
+        try damage(digest, keepsTimes: false)
         let file = try PathAllowlist(roots: [folder.path]).open(folder.path + "/source")
         #expect(try store.refer(to: file, at: folder.path + "/source", limit: 1 << 20).isHealed)
         #expect(try store.reference(of: digest) == nil)
@@ -143,10 +149,10 @@ struct HealingTests {
         #expect(try backup.adopt(digest, from: store, verifies: true) == .linked)
         #expect(try backup.readAll(digest, limit: 1 << 20) == good)
         #expect(try backup.adopt(digest, from: store, verifies: true) == .present)
-        #expect(try !backup.put(bytes: good).isHealingOpen, "nothing follows the repair of a copy")
+        #expect(try !backup.put(bytes: good).isHealingOpen, "the repair of a copy has no follow-up")
     }
 
-    @Test func `a file is no newer after another link to it was removed`() throws {
+    @Test func `a file does not count as newer after another link to it was removed`() throws {
         let digest = try store.put(bytes: good).digest
         let path = store.path(of: digest)
         guard try FileBirth(path: path).birth != 0 else { return }
@@ -158,12 +164,12 @@ struct HealingTests {
         } while try microseconds(DirectoryOperations.status(path).st_ctim) <= stored
         let file = try #require(try store.digests(in: String(digest.text.prefix(2)))[digest])
         #expect(file.changedAt > stored)
-        #expect(!store.wasMade(digest, after: stored) && store.wasMade(digest, after: stored - 60_000_000))
+        #expect(!store.wasCreated(digest, after: stored) && store.wasCreated(digest, after: stored - 60_000_000))
         let earlier = stored - 60_000_000
-        #expect(!store.wasMade(digest, after: earlier, until: earlier + 1), "the clock was set back since")
+        #expect(!store.wasCreated(digest, after: earlier, until: earlier + 1), "the clock was set back since")
     }
 
-    @Test func `the note that a file is kept is beside it, and goes with it`() throws {
+    @Test func `the mark of a kept file is stored beside it and removed with it`() throws {
         let digest = try store.put(bytes: good).digest
         let part = String(digest.text.prefix(2))
         #expect(try store.digests(in: part)[digest]?.isKept == false && store.notedLoss() == nil)
@@ -214,10 +220,10 @@ struct HealingTests {
         let digest = try store.put(bytes: good).digest
         let part = String(digest.text.prefix(2))
         #expect(try store.digests(in: part).mapValues(\.size) == [digest: 5000])
-        store.pinCollection()
+        store.suspendRemovals()
         let ticket = try #require(store.removalTicket(digest))
         #expect(try store.remove(digest, ifStillAt: ticket) == nil, "a backup is running")
-        store.release()
+        store.resumeRemovals()
         #expect(try store.remove(digest, ifStillAt: ticket) == 5000)
         #expect(try store.remove(digest, ifStillAt: ticket) == nil)
 

@@ -4,18 +4,18 @@ import Testing
 
 @testable import Storage
 
-/// The record of the paths at which there were libraries.
+/// Tests of the record of the paths at which there were libraries.
 @Suite(.timeLimit(.minutes(1)))
 struct KnownLibrariesTests {
-    private let folder: TestSupport.TemporaryFolder
+    private let folder: TemporaryFolder
     private let known: KnownLibraries
 
     init() throws {
-        folder = try TestSupport.TemporaryFolder("known")
+        folder = try TemporaryFolder("known")
         known = KnownLibraries(folder: folder.file("state/libraries"))
     }
 
-    @Test func `a path is known by its text, until it is forgotten`() throws {
+    @Test func `a path is known in normalized form, until it is forgotten`() throws {
         #expect(known.history(at: "/a/b") == nil)
         try known.remember("/a/b", history: "one")
         try known.remember("/a/c", history: "two")
@@ -38,7 +38,7 @@ struct KnownLibrariesTests {
         try known.requireLibrary(at: library, database: database)
     }
 
-    @Test func `damaged memory is no memory, and the number of paths has a limit`() throws {
+    @Test func `a damaged record is ignored, and the number of paths has a limit`() throws {
         try known.remember("/a", history: "one")
         let file = try #require(try FileManager.default.contentsOfDirectory(atPath: known.folder).first)
         try Data("nonsense".utf8).write(to: URL(filePath: known.folder + "/" + file))

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Storage
 
-/// The table of last changes, written by one process and mapped by others.
+/// Tests of the table of last changes, which one process writes and others map.
 @Suite(.timeLimit(.minutes(1)))
 struct LastChangeTests {
     private let library = String(repeating: "0a", count: 16)
@@ -11,7 +12,7 @@ struct LastChangeTests {
     private func id(_ number: Int) -> String { "a01m81vrka52edwp5" + String(format: "%010d", number) }
 
     @Test func `a mapped table shows every recorded change at once, and nothing older than the start`() throws {
-        let folder = TemporaryFolder()
+        let folder = try TemporaryFolder("storage")
         let path = LastChangeFile.path(in: folder.path)
         #expect(throws: StorageError.self) { try LastChangeTable(path: path) }
         let file = try LastChangeFile(path: path, library: library, sequence: 7)
@@ -26,8 +27,8 @@ struct LastChangeTests {
         #expect(table.covers(library: library, sequence: 10) && table.sequence(of: id(1)) == 9)
     }
 
-    @Test func `a restart keeps the mapped file and makes everything as new as the library`() throws {
-        let folder = TemporaryFolder()
+    @Test func `a restart keeps the mapped file and sets every entry to the sequence of the library`() throws {
+        let folder = try TemporaryFolder("storage")
         let path = LastChangeFile.path(in: folder.path)
         do { _ = try LastChangeFile(path: path, library: library, sequence: 1) }
         let table = try LastChangeTable(path: path)
@@ -44,14 +45,14 @@ struct LastChangeTests {
         #expect(throws: StorageError.self) { try LastChangeFile(path: path, library: "short", sequence: 1) }
     }
 
-    @Test func `a change of some entities leaves nearly all others as they were`() throws {
-        let folder = TemporaryFolder()
+    @Test func `a change of some entities affects few others`() throws {
+        let folder = try TemporaryFolder("storage")
         let path = LastChangeFile.path(in: folder.path)
         let file = try LastChangeFile(path: path, library: library, sequence: 0)
         let table = try LastChangeTable(path: path)
         try file.record((0..<100).map { (id($0), 1) }, head: 1)
         #expect((0..<100).allSatisfy { table.sequence(of: id($0)) == 1 })
-        let asked = (1000..<11_000).count { table.sequence(of: id($0)) == 1 }
-        #expect(asked < 300, "\(asked) of 10,000 share a slot with one of the 100 changed")
+        let affected = (1000..<11_000).count { table.sequence(of: id($0)) == 1 }
+        #expect(affected < 300, "\(affected) of 10,000 share a slot with one of the 100 changed")
     }
 }

@@ -1,11 +1,14 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Storage
 
 @Suite(.timeLimit(.minutes(5)))
 struct LockFileTests {
-    let folder = TemporaryFolder()
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder("storage") }
 
     @Test func `the error of a second lock names the holder and says what to do`() throws {
         let path = folder.path + "/library.lock"
@@ -31,8 +34,10 @@ struct LockFileTests {
 
 @Suite(.timeLimit(.minutes(5)))
 struct HeadFileTests {
-    let folder = TemporaryFolder()
+    let folder: TemporaryFolder
     var path: String { folder.path + "/head" }
+
+    init() throws { folder = try TemporaryFolder("storage") }
 
     @Test func `a new file has no head, and a stored head is read by the next process`() throws {
         let file = try HeadFile(path: path)
@@ -43,11 +48,11 @@ struct HeadFileTests {
     }
 
     @Test(arguments: [0, 1, 7, 8, 15, 100, 300, 511])
-    func `a torn write loses at most the newest head`(kept: Int) throws {
+    func `a torn write loses at most the newest head`(written: Int) throws {
         let file = try HeadFile(path: path)
         for sequence in 1...4 as ClosedRange<Int64> { try file.store(library: "lib", sequence: sequence) }
         // Generation 4 is in slot 0: only its first bytes were written, the rest is from another write.
-        folder.overwrite("head", [UInt8](repeating: 0xAA, count: 512 - kept), at: kept)
+        folder.overwrite("head", [UInt8](repeating: 0xAA, count: 512 - written), at: written)
         #expect(try HeadFile(path: path).load() == .init(library: "lib", sequence: 3))
     }
 

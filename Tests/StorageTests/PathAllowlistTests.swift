@@ -1,11 +1,14 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Storage
 
 @Suite(.timeLimit(.minutes(5)))
 struct PathAllowlistTests {
-    let folder = TemporaryFolder()
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder("storage") }
 
     @Test func `files below a root can be opened, and no path leads out of it`() throws {
         #expect(mkdir(folder.path + "/in", 0o700) == 0)

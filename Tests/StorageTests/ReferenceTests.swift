@@ -2,17 +2,21 @@ import GRDB
 import GRDBSQLite
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Storage
 
-/// Referenced files, and adopting bytes from another store.
+/// Tests of referenced files, and of adopting bytes from another store.
 @Suite(.timeLimit(.minutes(1)))
 struct ReferenceTests {
-    private let folder = TemporaryFolder()
+    private let folder: TemporaryFolder
     private let store: ResourceStore
 
-    init() throws { store = try ResourceStore(root: folder.path + "/resources") }
+    init() throws {
+        folder = try TemporaryFolder("storage")
+        store = try ResourceStore(root: folder.path + "/resources")
+    }
 
     private func write(_ name: String, _ bytes: [UInt8]) -> String {
         let path = "\(folder.path)/\(name)"
@@ -44,7 +48,7 @@ struct ReferenceTests {
         #expect(try reader.open(stored.digest).readAll(limit: 10) == [1, 2, 3])
     }
 
-    @Test(arguments: ["size", "time", "replaced", "gone", "folder"])
+    @Test(arguments: ["size", "time", "replaced", "missing", "folder"])
     func `a referenced file that has changed is never served`(change: String) throws {
         let path = write("a.jpg", [1, 2, 3])
         setTime(path, 1_000_000)
@@ -60,13 +64,13 @@ struct ReferenceTests {
             _ = write("b.jpg", [1, 2, 4])
             setTime("\(folder.path)/b.jpg", 1_000_000)
             rename("\(folder.path)/b.jpg", path)
-        case "gone": unlink(path)
+        case "missing": unlink(path)
         default:
             unlink(path)
             mkdir(path, 0o700)
         }
         let error = #expect(throws: StorageError.self) { try store.open(digest) }
-        #expect(error?.name == (change == "gone" || change == "folder" ? "not_found" : "resource_changed"))
+        #expect(error?.name == (change == "missing" || change == "folder" ? "not_found" : "resource_changed"))
     }
 
     @Test func `changed bytes with the same size and time are detected when they are read completely`() throws {
@@ -130,9 +134,9 @@ struct ReferenceTests {
 
     @Test func `nothing is removed while removals are suspended`() throws {
         let digest = try store.put(bytes: [1]).digest
-        store.pinCollection()
+        store.suspendRemovals()
         #expect(try store.remove(digest) == false)
-        store.release()
+        store.resumeRemovals()
         #expect(try store.remove(digest))
     }
 
@@ -161,10 +165,12 @@ private final class Steps: Sendable {
     }
 }
 
-/// The integrity checks of a database at start and after a copy.
+/// Tests of the integrity checks of a database at start and after a copy.
 @Suite(.timeLimit(.minutes(1)))
 struct DatabaseCheckTests {
-    private let folder = TemporaryFolder()
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder("storage") }
 
     private func open(_ path: String, seconds: Double) throws -> DatabaseFile {
         var migrator = DatabaseMigrator()
@@ -188,11 +194,11 @@ struct DatabaseCheckTests {
             try database.execute(sql: "CREATE INDEX note_text ON note (text)")
         }
         try file.close()
-        let hurried = try open(path, seconds: 0.001)
-        #expect(hurried.check == .unfinished)
+        let limited = try open(path, seconds: 0.001)
+        #expect(limited.check == .unfinished)
         // Statements after the check are not interrupted.
-        #expect(try hurried.pool.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM note") } == 200_000)
-        try hurried.close()
+        #expect(try limited.pool.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM note") } == 200_000)
+        try limited.close()
         #expect(try open(path, seconds: 0).check == .skipped)
     }
 
@@ -207,8 +213,8 @@ struct DatabaseCheckTests {
         #expect(checked.check == .sound)
         let cached = checked.pool.writeWithoutTransaction { database -> Int32 in
             var bytes: Int32 = 0
-            var most: Int32 = 0
-            sqlite3_db_status(database.sqliteConnection, SQLITE_DBSTATUS_CACHE_USED, &bytes, &most, 0)
+            var highest: Int32 = 0
+            sqlite3_db_status(database.sqliteConnection, SQLITE_DBSTATUS_CACHE_USED, &bytes, &highest, 0)
             return bytes
         }
         #expect(cached < 1 << 20)

@@ -1,15 +1,17 @@
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Storage
 
 @Suite(.timeLimit(.minutes(5)))
 struct ResourceStoreTests {
-    let folder = TemporaryFolder()
+    let folder: TemporaryFolder
     let store: ResourceStore
 
     init() throws {
+        folder = try TemporaryFolder("storage")
         store = try ResourceStore(root: folder.path + "/resources")
     }
 
@@ -183,7 +185,9 @@ struct ResourceStoreTests {
 
 @Suite(.timeLimit(.minutes(5)))
 struct ResourceDurabilityTests {
-    let folder = TemporaryFolder()
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder("storage") }
 
     private final class Trace: Sendable {
         let steps = Mutex<[ResourceStore.Step]>([])

@@ -1,17 +1,20 @@
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Storage
 
-/// Files that are stored many at a time, with one sync.
+/// Tests of files that are stored together, with one sync.
 @Suite(.timeLimit(.minutes(5)))
 struct StagingTests {
-    let folder = TemporaryFolder()
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder("storage") }
 
     private final class Trace: Sendable {
         let steps = Mutex<[ResourceStore.Step]>([])
-        /// Syncs of the filesystem that fail from now on.
+        /// The number of the next syncs of the filesystem that fail.
         let failures = Mutex(0)
 
         func record(_ step: ResourceStore.Step) throws(StorageError) {
@@ -64,7 +67,7 @@ struct StagingTests {
         let staged = try store.stage(bytes: content(0), hidesPresence: true)
         #expect(syncsOfIncoming() == 1 && staged.stored.wasPresent)
         let new = try store.stage(bytes: content(1), hidesPresence: true)
-        #expect(syncsOfIncoming() == 0, "it is synced with the others")
+        #expect(syncsOfIncoming() == 0, "the new file is synced with the others")
         try store.makeDurable([staged, new])
         #expect(try isStamped(staged, store) && isStamped(new, store))
         #expect(try DirectoryOperations.names(in: store.incoming).isEmpty)
@@ -90,7 +93,7 @@ struct StagingTests {
             #expect(try store.readAll(staged[number].stored.digest, limit: 10) == content(number))
         }
         #expect(try DirectoryOperations.names(in: store.incoming).isEmpty)
-        // Their folders are durable too: storing the next files in them syncs only the innermost.
+        // The folders of the files are durable too: storing the next files in them syncs only the innermost one.
         let again = try store.put(bytes: content(0))
         #expect(again.wasPresent)
         #expect(trace.next().count { if case .syncFolder = $0 { true } else { false } } == 1)
@@ -131,7 +134,7 @@ struct StagingTests {
         #expect(trace.next() == [])
     }
 
-    @Test func `a staged file whose bytes were lost with the power is replaced when they arrive again`() throws {
+    @Test func `a staged file whose bytes were lost in a power failure is replaced when they arrive again`() throws {
         let staged = try store(Trace()).stage(bytes: content(0))
         let store = try store(Trace())
         let path = store.path(of: staged.stored.digest)
@@ -156,13 +159,13 @@ struct StagingTests {
         #expect(try DirectoryOperations.names(in: store.incoming).isEmpty)
     }
 
-    @Test func `a failed sync fails all that was written before it, and leaves nothing of it`() throws {
+    @Test func `a failed sync fails all files that were written before it, and removes them`() throws {
         let trace = Trace()
         let store = try store(trace)
         let durable = try (0..<5).map { try store.stage(bytes: content($0)) }
         try store.makeDurable(durable)
         let staged = try (5..<10).map { try store.stage(bytes: content($0)) }
-        // Written before the failure, which is reported to the others.
+        // These were written before the failure, which is reported to the others.
         let waiting = try (10..<15).map { try store.stage(bytes: content($0)) }
         let known = try store.stage(bytes: content(0))
         trace.failures.withLock { $0 = 1 }

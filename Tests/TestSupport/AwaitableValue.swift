@@ -10,10 +10,10 @@ public final class AwaitableValue<Value: Sendable>: Sendable {
     private struct State {
         var value: Value
         var waiters: [Int: Waiter] = [:]
-        var last = 0
+        var lastID = 0
 
         /// Removes and returns the waiters whose condition is met.
-        mutating func freed() -> [CheckedContinuation<Void, Never>] {
+        mutating func removeReady() -> [CheckedContinuation<Void, Never>] {
             let ready = waiters.filter { $0.value.isEnough(value) }
             for id in ready.keys { waiters[id] = nil }
             return ready.values.map(\.continuation)
@@ -29,7 +29,7 @@ public final class AwaitableValue<Value: Sendable>: Sendable {
     public func withLock<Result: Sendable>(_ body: (inout Value) throws -> Result) rethrows -> Result {
         let (result, freed) = try state.withLock { state in
             let result = try body(&state.value)
-            return (result, state.freed())
+            return (result, state.removeReady())
         }
         for continuation in freed { continuation.resume() }
         return result
@@ -38,8 +38,8 @@ public final class AwaitableValue<Value: Sendable>: Sendable {
     /// Waits until the value meets the condition, or until the task is cancelled because of the test's time limit.
     public func wait(until isEnough: @escaping @Sendable (Value) -> Bool) async {
         let id = state.withLock { state in
-            state.last += 1
-            return state.last
+            state.lastID += 1
+            return state.lastID
         }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -48,7 +48,7 @@ public final class AwaitableValue<Value: Sendable>: Sendable {
                     if Task.isCancelled, let waiter = state.waiters.removeValue(forKey: id) {
                         return [waiter.continuation]
                     }
-                    return state.freed()
+                    return state.removeReady()
                 }
                 for continuation in freed { continuation.resume() }
             }

@@ -10,7 +10,7 @@ public final class BadNetwork: Sendable {
     ///   - server: the port of the server
     ///   - delay: seconds in each direction
     ///   - bytesPerSecond: the bandwidth of each connection and direction
-    ///   - cuts: the share of connections that are cut, 0...1
+    ///   - cuts: the fraction of connections that are cut, 0...1
     public init(before server: Int, delay: Double, bytesPerSecond: Int, cuts: Double, seed: UInt64) throws {
         program = try RunningProgram(
             try Needed.python(),

@@ -2,7 +2,7 @@ public import Foundation
 
 /// Videos that the `ffmpeg` program makes.
 public enum FFmpegVideos {
-    /// The video could not be made.
+    /// The video could not be created.
     public struct Failure: Error, CustomStringConvertible {
         public let description: String
     }
@@ -30,9 +30,9 @@ public enum FFmpegVideos {
         audio: Bool = true,
         _ arguments: [String]
     ) throws {
-        let picture = ["-f", "lavfi", "-i", "testsrc2=size=\(size):rate=\(rate):duration=\(seconds)"]
-        let sound = audio ? ["-f", "lavfi", "-i", "sine=frequency=440:duration=\(seconds)", "-shortest"] : []
-        try ffmpeg(picture + sound + arguments + [path])
+        let videoInput = ["-f", "lavfi", "-i", "testsrc2=size=\(size):rate=\(rate):duration=\(seconds)"]
+        let audioInput = audio ? ["-f", "lavfi", "-i", "sine=frequency=440:duration=\(seconds)", "-shortest"] : []
+        try ffmpeg(videoInput + audioInput + arguments + [path])
     }
 
     /// Returns a frame as rows of red, green and blue, decoded by the `ffmpeg` program.
@@ -75,7 +75,7 @@ public enum FFmpegVideos {
         let data = try Data(contentsOf: URL(fileURLWithPath: output))
         let size = data.count / max(1, times.count)
         guard size > 0, size * times.count == data.count else {
-            throw Failure(description: "ffmpeg has not \(times.count) frames of \(path), but \(data.count) bytes")
+            throw Failure(description: "ffmpeg returned \(data.count) bytes for \(times.count) frames of \(path)")
         }
         return times.indices.map { data.subdata(in: $0 * size..<($0 + 1) * size) }
     }

@@ -74,12 +74,12 @@ public enum HostileImages {
         let repeats = max(0, count - 1) / 258
         let rest = count - repeats * 258
         // The fixed Huffman codes; a code is written with its first bit first.
-        for _ in 0..<rest { writer.code(0x30, bits: 8) }
+        for _ in 0..<rest { writer.putCode(0x30, bits: 8) }
         for _ in 0..<repeats {
-            writer.code(0xC5, bits: 8)
-            writer.code(0, bits: 5)
+            writer.putCode(0xC5, bits: 8)
+            writer.putCode(0, bits: 5)
         }
-        writer.code(0, bits: 7)
+        writer.putCode(0, bits: 7)
         // Adler-32 of zeros: the first sum stays 1.
         return [0x78, 0xDA] + writer.finished + big((count % 65_521) << 16 | 1)
     }
@@ -99,10 +99,10 @@ public enum HostileImages {
             }
         }
 
-        mutating func code(_ value: UInt64, bits: Int) {
-            var turned: UInt64 = 0
-            for bit in 0..<bits where value >> UInt64(bit) & 1 == 1 { turned |= 1 << UInt64(bits - 1 - bit) }
-            put(turned, bits: bits)
+        mutating func putCode(_ value: UInt64, bits: Int) {
+            var reversed: UInt64 = 0
+            for bit in 0..<bits where value >> UInt64(bit) & 1 == 1 { reversed |= 1 << UInt64(bits - 1 - bit) }
+            put(reversed, bits: bits)
         }
 
         var finished: [UInt8] { count > 0 ? bytes + [UInt8(truncatingIfNeeded: pending)] : bytes }

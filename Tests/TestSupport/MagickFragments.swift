@@ -4,11 +4,11 @@ public enum MagickFragments {
     public struct Refused: Sendable {
         public let text: String
         /// A part of the error.
-        public let names: String
+        public let errorPart: String
 
-        init(_ text: String, _ names: String) {
+        init(_ text: String, _ errorPart: String) {
             self.text = text
-            self.names = names
+            self.errorPart = errorPart
         }
     }
 

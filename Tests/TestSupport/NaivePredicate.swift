@@ -52,24 +52,24 @@ public enum NaivePredicate {
         if name.hasSuffix(".@count") {
             return (sign == "==") == list(String(name.dropLast(7)), asset).isEmpty
         }
-        let value = own(name, asset)
+        let value = assetValue(name, asset)
         if let mask = tree["mask"] {
-            let bits = (value.intValue ?? 0) & (wanted(name, mask).intValue ?? 0)
-            let isEqual = bits == wanted(name, tree["value"] ?? 0).intValue
+            let bits = (value.intValue ?? 0) & (converted(name, mask).intValue ?? 0)
+            let isEqual = bits == converted(name, tree["value"] ?? 0).intValue
             return sign == "==" ? isEqual : !isEqual
         }
         let literal = tree["value"] ?? .null
         switch sign {
-        case "in": return (literal.arrayValue ?? []).contains { isSame(wanted(name, $0), value) }
+        case "in": return (literal.arrayValue ?? []).contains { isSame(converted(name, $0), value) }
         case "between":
-            let bounds = (literal.arrayValue ?? []).map { wanted(name, $0) }
+            let bounds = (literal.arrayValue ?? []).map { converted(name, $0) }
             return isTrue(value, ">=", bounds[0], []) && isTrue(value, "<=", bounds[1], [])
-        default: return isTrue(value, sign, wanted(name, literal), folding)
+        default: return isTrue(value, sign, converted(name, literal), folding)
         }
     }
 
     /// Returns the value of a key for an asset given as JSON, as a number or text.
-    public static func value(_ name: String, of asset: JSON) -> JSON { own(name, asset) }
+    public static func value(_ name: String, of asset: JSON) -> JSON { assetValue(name, asset) }
 
     private static func list(_ name: String, _ asset: JSON) -> [JSON] {
         switch name {
@@ -86,7 +86,7 @@ public enum NaivePredicate {
     ]
 
     /// Returns the asset's own value as a number or text.
-    private static func own(_ name: String, _ asset: JSON) -> JSON {
+    private static func assetValue(_ name: String, _ asset: JSON) -> JSON {
         switch name {
         case "localIdentifier": asset["id"] ?? .null
         case "isLocal":
@@ -94,15 +94,15 @@ public enum NaivePredicate {
         case "hasAdjustments": .bool(asset["adjustmentFormatIdentifier"] != nil)
         case "location.latitude": asset["location"]?["latitude"] ?? .null
         case "location.longitude": asset["location"]?["longitude"] ?? .null
-        case "rating", "burstSelectionTypes": wanted(name, asset[name] ?? 0)
+        case "rating", "burstSelectionTypes": converted(name, asset[name] ?? 0)
         case "representsBurst", "hasOnlyModificationDate", "isCreationOffsetDerived": asset[name] ?? false
-        case _ where metadataNames.contains(name): wanted(name, asset["metadata"]?[name] ?? .null)
-        default: name == "duration" ? asset[name] ?? .null : wanted(name, asset[name] ?? .null)
+        case _ where metadataNames.contains(name): converted(name, asset["metadata"]?[name] ?? .null)
+        default: name == "duration" ? asset[name] ?? .null : converted(name, asset[name] ?? .null)
         }
     }
 
     /// Converts a literal to the form of the asset's values.
-    private static func wanted(_ name: String, _ literal: JSON) -> JSON {
+    private static func converted(_ name: String, _ literal: JSON) -> JSON {
         if literal.isNull { return .null }
         switch name {
         case "mediaType": return number(literal, MediaType.allCases.map { ($0.rawValue, $0.number) })

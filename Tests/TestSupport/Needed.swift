@@ -52,7 +52,7 @@ public enum Needed {
     }
 
     /// Reports that a part of a test is skipped because its samples are missing. With `CI=true` it throws.
-    public static func missingPart(_ text: String) throws {
+    public static func reportMissingPart(_ text: String) throws {
         guard isRequired else { return TestPaths.report("skipped because samples are missing: \(text)") }
         throw Missing(description: "samples are missing although CI=true requires them: \(text)")
     }
@@ -68,9 +68,9 @@ public enum Needed {
 extension Trait where Self == ConditionTrait {
     /// Requires something for all tests of a suite. If it is missing, they are skipped visibly, and fail with
     /// `CI=true`.
-    public static func needs(_ name: String, _ isThere: @escaping @Sendable () -> Bool) -> Self {
+    public static func needs(_ name: String, _ isInstalled: @escaping @Sendable () -> Bool) -> Self {
         .enabled("\(name) is missing; make setup installs the tools") {
-            if isThere() { return true }
+            if isInstalled() { return true }
             guard Needed.isRequired else { return false }
             throw Needed.Missing(description: "\(name) is missing although CI=true requires it: run make setup")
         }

@@ -32,14 +32,16 @@ public final class PostgreSQLServer: Sendable {
         let folder = try TemporaryFolder("pg-new")
         folder.removeAtExit()
         if let owner { chown(folder.path, owner.uid, owner.gid) }
-        let made = try RunningProgram.run(
+        let created = try RunningProgram.run(
             "/usr/bin/env",
             prefix + [
                 try tool("initdb"), "--no-sync", "--auth=trust", "--username=safelight", "--encoding=UTF8",
                 "--locale=C.UTF-8", "--pgdata=" + folder.file("data"),
             ]
         )
-        guard made.status == 0 else { throw FixtureError(description: "initdb failed: \(made.errors)\(made.output)") }
+        guard created.status == 0 else {
+            throw FixtureError(description: "initdb failed: \(created.errors)\(created.output)")
+        }
         return folder
     }
 
@@ -72,7 +74,7 @@ public final class PostgreSQLServer: Sendable {
         guard copied.status == 0 else { throw FixtureError(description: "pg_basebackup failed: \(copied.errors)") }
     }
 
-    /// The one server that all tests of this process share; each library has a schema of its own.
+    /// Returns the server that all tests of this process share; each library has a schema of its own.
     public static func shared() throws -> PostgreSQLServer {
         try running.withLock { server in
             if let server { return server }
@@ -178,11 +180,11 @@ public final class PostgreSQLServer: Sendable {
     public func kill() throws { try program.withLock { try Self.kill(folder, $0) } }
 
     private static func kill(_ folder: TemporaryFolder, _ program: RunningProgram) throws {
-        try number(folder).map { _ = Foundation.kill($0, SIGKILL) }
+        try processID(folder).map { _ = Foundation.kill($0, SIGKILL) }
         program.wait(seconds: 20)
     }
 
-    private static func number(_ folder: TemporaryFolder) throws -> pid_t? {
+    private static func processID(_ folder: TemporaryFolder) throws -> pid_t? {
         let file = try String(contentsOfFile: folder.file("data/postmaster.pid"), encoding: .utf8)
         return file.split(separator: "\n").first.flatMap { pid_t($0) }
     }
@@ -190,10 +192,10 @@ public final class PostgreSQLServer: Sendable {
     /// Stops all processes of the server with SIGSTOP, or continues them. While they are stopped, connections stay open
     /// and requests are not answered.
     public func suspend(_ isSuspended: Bool = true) throws {
-        guard let number = try Self.number(folder) else { return }
-        let children = try String(contentsOfFile: "/proc/\(number)/task/\(number)/children", encoding: .utf8)
-        for one in [number] + children.split(separator: " ").compactMap({ pid_t($0) }) {
-            Foundation.kill(one, isSuspended ? SIGSTOP : SIGCONT)
+        guard let server = try Self.processID(folder) else { return }
+        let children = try String(contentsOfFile: "/proc/\(server)/task/\(server)/children", encoding: .utf8)
+        for process in [server] + children.split(separator: " ").compactMap({ pid_t($0) }) {
+            Foundation.kill(process, isSuspended ? SIGSTOP : SIGCONT)
         }
     }
 

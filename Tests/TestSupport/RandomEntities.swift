@@ -116,11 +116,11 @@ public enum RandomEntities {
 
     /// Returns a random condition on a random key of a class, or on a location.
     public static func leaf(of entityClass: EntityClass, using random: inout SeededRandom) -> JSON {
-        if entityClass == .asset, random.one(in: 12) { return place(using: &random) }
+        if entityClass == .asset, random.one(in: 12) { return locationCondition(using: &random) }
         return condition(random.pick(entityClass.keys.filter { $0 != .isLocal }), using: &random)
     }
 
-    private static func place(using random: inout SeededRandom) -> JSON {
+    private static func locationCondition(using random: inout SeededRandom) -> JSON {
         let latitude = Double.random(in: -90...90, using: &random)
         let longitude = Double.random(in: -180...180, using: &random)
         if Bool.random(using: &random) {

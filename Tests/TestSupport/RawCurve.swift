@@ -11,7 +11,7 @@ public final class RawCurve: Sendable {
     private let shared: [UInt8]
     private let nonce = AwaitableValue<UInt64>(3)
 
-    /// The reason for which there is no connection.
+    /// The reason why there is no connection.
     public enum Failure: Error, Sendable {
         /// libsodium cannot be loaded.
         case noBoxes
@@ -52,15 +52,15 @@ public final class RawCurve: Sendable {
                 Array(welcome[..<16])
             ), inside.count == 128
         else { throw Failure.refused }
-        let (theirs, cookie) = (Array(inside[..<32]), Array(inside[32...]))
-        shared = boxes.shared(theirs, shortSecret)
+        let (serverShort, cookie) = (Array(inside[..<32]), Array(inside[32...]))
+        shared = boxes.shared(serverShort, shortSecret)
 
         let vouchNonce = boxes.random(16)
-        let vouch = boxes.seal(short + server, boxes.shared(theirs, secretKey), "VOUCH---", vouchNonce)
+        let vouch = boxes.seal(short + server, boxes.shared(serverShort, secretKey), "VOUCH---", vouchNonce)
         let type = Array(socketType.utf8)
-        let facts = [11] + Array("Socket-Type".utf8) + [0, 0, 0, UInt8(type.count)] + type
+        let properties = [11] + Array("Socket-Type".utf8) + [0, 0, 0, UInt8(type.count)] + type
         let box = boxes.seal(
-            publicKey + vouchNonce + vouch + facts,
+            publicKey + vouchNonce + vouch + properties,
             shared,
             "CurveZMQINITIATE",
             [0, 0, 0, 0, 0, 0, 0, 2]
@@ -134,9 +134,9 @@ private struct Sodium: Sendable {
     }
 
     func pair() -> (publicKey: [UInt8], secretKey: [UInt8]) {
-        var (one, other) = ([UInt8](repeating: 0, count: 32), [UInt8](repeating: 0, count: 32))
-        _ = makePair(&one, &other)
-        return (one, other)
+        var (publicKey, secretKey) = ([UInt8](repeating: 0, count: 32), [UInt8](repeating: 0, count: 32))
+        _ = makePair(&publicKey, &secretKey)
+        return (publicKey, secretKey)
     }
 
     func random(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255) } }

@@ -81,9 +81,9 @@ public final class RawZMTP: Sendable {
         var bytes = [UInt8](repeating: 0, count: count)
         var filled = 0
         while filled < count {
-            let got = bytes[filled...].withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
-            guard got > 0 else { return nil }
-            filled += got
+            let received = bytes[filled...].withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
+            guard received > 0 else { return nil }
+            filled += received
         }
         return bytes
     }

@@ -9,7 +9,7 @@ public final class RunningProgram: Sendable {
     public let name: String
     /// The process id.
     public let processIdentifier: Int32
-    private let ending = Mutex<Int32?>(nil)
+    private let exitStatus = Mutex<Int32?>(nil)
     private let exited = DispatchSemaphore(value: 0)
     private let output = Mutex(Data())
     private let errors = Mutex(Data())
@@ -23,27 +23,27 @@ public final class RunningProgram: Sendable {
     {
         self.name = name
         let path = name.contains("/") ? name : TestPaths.executables + "/" + name
-        // Not the user's own state folder, which tests would fill with their folders.
+        // Tests would fill the user's own state folder with their folders.
         let state = ["SAFELIGHT_STATE": FileManager.default.temporaryDirectory.path + "/safelight-tests-state"]
         // SAFELIGHT_STORE selects the database of the tests; programs get its address.
         let inherited = ProcessInfo.processInfo.environment.filter { $0.key != "SAFELIGHT_STORE" }
         let variables = state.merging(inherited) { $1 }.merging(environment) { $1 }
         // One at a time, so that no program inherits the pipes of another.
-        let (output, errors, words, number) = try Self.starting.withLock { _ in
-            let (output, errors, words) = (try Self.pipe(), try Self.pipe(), try input.map { _ in try Self.pipe() })
+        let (output, errors, inputPipe, number) = try Self.starting.withLock { _ in
+            let (output, errors, inputPipe) = (try Self.pipe(), try Self.pipe(), try input.map { _ in try Self.pipe() })
             let number = try Self.spawn(
                 [path] + arguments,
                 variables.map { "\($0)=\($1)" },
-                input: words?.reading,
+                input: inputPipe?.reading,
                 output: output.writing,
                 errors: errors.writing
             )
-            return (output, errors, words, number)
+            return (output, errors, inputPipe, number)
         }
         processIdentifier = number
-        for descriptor in [output.writing, errors.writing, words?.reading].compactMap(\.self) { close(descriptor) }
-        if let words, let input {
-            try FileHandle(fileDescriptor: words.writing, closeOnDealloc: true).write(contentsOf: input)
+        for descriptor in [output.writing, errors.writing, inputPipe?.reading].compactMap(\.self) { close(descriptor) }
+        if let inputPipe, let input {
+            try FileHandle(fileDescriptor: inputPipe.writing, closeOnDealloc: true).write(contentsOf: input)
         }
         drain(output.reading) { program, data in program.output.withLock { $0.append(data) } }
         drain(errors.reading) { program, data in
@@ -111,8 +111,8 @@ public final class RunningProgram: Sendable {
             var status: Int32 = 0
             while waitpid(number, &status, 0) < 0, errno == EINTR {}
             // The exit status, or the number of the signal.
-            let ending = status & 0x7F == 0 ? status >> 8 & 0xFF : status & 0x7F
-            self?.ending.withLock { $0 = ending }
+            let exitStatus = status & 0x7F == 0 ? status >> 8 & 0xFF : status & 0x7F
+            self?.exitStatus.withLock { $0 = exitStatus }
             exited.signal()
             arrived.signal()
         }
@@ -153,7 +153,7 @@ public final class RunningProgram: Sendable {
     }
 
     /// True until the program has exited.
-    public var isRunning: Bool { ending.withLock { $0 == nil } }
+    public var isRunning: Bool { exitStatus.withLock { $0 == nil } }
     /// The standard output so far.
     public var outputText: String { output.withLock { String(decoding: $0, as: UTF8.self) } }
     /// The standard error so far.
@@ -162,8 +162,8 @@ public final class RunningProgram: Sendable {
     /// Sends a signal.
     public func signal(_ number: Int32) { kill(processIdentifier, number) }
 
-    /// Waits for the exit and the last output, and returns the status. If the time expires, kills the program and returns
-    /// nil.
+    /// Waits for the exit and the last output, and returns the status. If the time expires, kills the program and
+    /// returns nil.
     @discardableResult
     public func wait(seconds: Double = 60) -> Int32? {
         let status = waitForExit(seconds: seconds)
@@ -180,7 +180,7 @@ public final class RunningProgram: Sendable {
             return nil
         }
         exited.signal()
-        return ending.withLock { $0 }
+        return exitStatus.withLock { $0 }
     }
 
     /// Kills the program with SIGKILL and waits until it has exited.

@@ -16,28 +16,40 @@ public final class S3Server: Sendable {
 
     public let folder: TemporaryFolder
     private let kind: Kind
+    private let variables: [String: String]
     private let program: Mutex<RunningProgram>
 
     /// Starts a server with an empty bucket.
-    public init(_ kind: Kind = .moto) throws {
+    ///
+    /// - Parameter variables: the environment of the server besides that of the tests
+    public init(_ kind: Kind = .moto, variables: [String: String] = [:]) throws {
         self.kind = kind
+        self.variables = variables
         folder = try TemporaryFolder("s3")
-        program = Mutex(try Self.start(kind, folder, port: "0"))
+        program = Mutex(try Self.start(kind, folder, port: "0", variables))
     }
 
-    private static func start(_ kind: Kind, _ folder: TemporaryFolder, port: String) throws -> RunningProgram {
-        let (script, modules) = kind == .moto ? ("s3server.py", "moto, flask_cors, zmq") : ("s3files.py", "os")
+    private static func start(
+        _ kind: Kind,
+        _ folder: TemporaryFolder,
+        port: String,
+        _ variables: [String: String]
+    ) throws -> RunningProgram {
+        let (script, modules) = kind == .moto ? ("s3server.py", "moto, flask_cors") : ("s3files.py", "os")
         let python = try Needed.python(modules)
         let path = TestPaths.package + "/Tests/SystemTests/Rows/" + script
-        let program = try RunningProgram(python, ["-B", path, folder.path, port])
+        let program = try RunningProgram(python, ["-B", path, folder.path, port], environment: variables)
         guard program.waitForOutput("ready") else {
             throw FixtureError(description: "no S3 server: \(program.errorText)")
         }
         return program
     }
 
-    /// The address for clients.
-    public var endpoint: String { get throws { "http://127.0.0.1:" + (try port) } }
+    /// The host and port for clients.
+    public var address: String { get throws { "127.0.0.1:" + (try port) } }
+
+    /// The address for clients, without TLS.
+    public var endpoint: String { get throws { "http://" + (try address) } }
 
     /// The port on which it listens.
     public var port: String {
@@ -64,7 +76,7 @@ public final class S3Server: Sendable {
         let port = try port
         try program.withLock { program in
             program.killHard()
-            program = try Self.start(kind, folder, port: port)
+            program = try Self.start(kind, folder, port: port, variables)
         }
     }
 

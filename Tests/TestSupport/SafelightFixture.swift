@@ -58,12 +58,12 @@ public final class SafelightFixture: Sendable {
     /// - Parameter options: further options of `Benchmarks generate`
     public func generateLibrary(assets: Int, _ options: [String] = []) throws {
         let arguments = ["generate", "--assets", "\(assets)", "--library", folder.file("library")]
-        let made = try RunningProgram.run(
+        let run = try RunningProgram.run(
             "Benchmarks",
             arguments + options,
             environment: try TestStore.environment(library: folder.file("library"))
         )
-        guard made.status == 0 else { throw FixtureError(description: "no library was generated: \(made.errors)") }
+        guard run.status == 0 else { throw FixtureError(description: "no library was generated: \(run.errors)") }
     }
 
     /// Starts services in the order of the list and waits for each to be ready.

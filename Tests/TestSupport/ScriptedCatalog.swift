@@ -23,7 +23,7 @@ public final class ScriptedCatalog: RequestHandler {
         var failures: [String: [RPCError]] = [:]
         var isHealthy = true
         var quarantined: [QuarantinedResource] = []
-        var before: (@Sendable (ScriptedCatalog, String) async -> Void)?
+        var beforeResponse: (@Sendable (ScriptedCatalog, String) async -> Void)?
         var nextID: UInt64 = 0
     }
 
@@ -111,12 +111,12 @@ public final class ScriptedCatalog: RequestHandler {
         state.withLock { $0.quarantined.append(entry) }
     }
 
-    /// Sets what `health` reports.
+    /// Sets whether `health` reports a healthy catalog.
     public func setHealthy(_ isHealthy: Bool) { state.withLock { $0.isHealthy = isHealthy } }
 
     /// Sets a function that is called with the method's name before each response.
-    public func before(_ body: (@Sendable (ScriptedCatalog, String) async -> Void)?) {
-        state.withLock { $0.before = body }
+    public func callBeforeResponse(_ body: (@Sendable (ScriptedCatalog, String) async -> Void)?) {
+        state.withLock { $0.beforeResponse = body }
     }
 
     // MARK: Requests
@@ -124,13 +124,13 @@ public final class ScriptedCatalog: RequestHandler {
     /// Responds to a request, or throws the next error injected for its method.
     @concurrent
     public func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
-        let (before, failure) = state.withLock { state in
+        let (beforeResponse, failure) = state.withLock { state in
             state.counts[request.method, default: 0] += 1
             let failure = state.failures[request.method]?.first
             if failure != nil { state.failures[request.method]?.removeFirst() }
-            return (state.before, failure)
+            return (state.beforeResponse, failure)
         }
-        await before?(self, request.method)
+        await beforeResponse?(self, request.method)
         if let failure { throw failure }
         switch try CatalogRequest(method: request.method, params: request.params) {
         case .fetchAssets(let fetch): return Reply(try page(fetch).json)
@@ -198,7 +198,7 @@ public final class ScriptedCatalog: RequestHandler {
             guard recorded.digest == digest else { throw ErrorCode.idReused.error("used for other content") }
             return recorded.reply
         }
-        guard !changes.recall else { throw ErrorCode.identifierNotFound.error("no such transaction was committed") }
+        guard !changes.recalls else { throw ErrorCode.identifierNotFound.error("no such transaction was committed") }
         return try commit(changes, context, key: key, digest: digest)
     }
 

@@ -69,7 +69,7 @@ public struct SourceText: Sendable {
             while position < bytes.count {
                 switch bytes[position] {
                 case Byte.slash where at(1) == Byte.slash:
-                    while position < bytes.count, bytes[position] != Byte.newline { comment() }
+                    while position < bytes.count, bytes[position] != Byte.newline { readCommentByte() }
                 case Byte.slash where at(1) == Byte.star:
                     readBlockComment()
                 case Byte.quote, Byte.hash:
@@ -84,7 +84,7 @@ public struct SourceText: Sendable {
 
         private mutating func readCode() {
             let byte = bytes[position]
-            if !newline(byte) {
+            if !appendNewline(byte) {
                 code.append(byte)
                 all.append(byte)
             }
@@ -92,7 +92,7 @@ public struct SourceText: Sendable {
         }
 
         /// Appends a line break to every part. Returns false for other bytes.
-        private mutating func newline(_ byte: UInt8) -> Bool {
+        private mutating func appendNewline(_ byte: UInt8) -> Bool {
             guard byte == Byte.newline else { return false }
             code.append(byte)
             strings.append(byte)
@@ -101,9 +101,9 @@ public struct SourceText: Sendable {
             return true
         }
 
-        private mutating func comment() {
+        private mutating func readCommentByte() {
             let byte = bytes[position]
-            if !newline(byte) { comments.append(byte) }
+            if !appendNewline(byte) { comments.append(byte) }
             position += 1
         }
 
@@ -112,12 +112,12 @@ public struct SourceText: Sendable {
             repeat {
                 if bytes[position] == Byte.slash, at(1) == Byte.star {
                     depth += 1
-                    comment()
+                    readCommentByte()
                 } else if bytes[position] == Byte.star, at(1) == Byte.slash {
                     depth -= 1
-                    comment()
+                    readCommentByte()
                 }
-                if position < bytes.count { comment() }
+                if position < bytes.count { readCommentByte() }
             } while depth > 0 && position < bytes.count
         }
 
@@ -162,7 +162,7 @@ public struct SourceText: Sendable {
         private mutating func consume(_ count: Int) {
             for _ in 0..<count where position < bytes.count {
                 let byte = bytes[position]
-                if !newline(byte) {
+                if !appendNewline(byte) {
                     strings.append(byte)
                     all.append(byte)
                 }

@@ -52,8 +52,8 @@ public final class SwiftServer: Sendable {
         }
         // The script repeats the request until all four answer it, for at most a minute.
         let script = TestPaths.package + "/Tests/SystemTests/Rows/bucket.py"
-        let made = try RunningProgram.run(try Needed.python("boto3"), ["-B", script], environment: environment)
-        guard made.status == 0 else { throw FixtureError(description: "no Swift: \(made.errors)\n\(logs)") }
+        let run = try RunningProgram.run(try Needed.python("boto3"), ["-B", script], environment: environment)
+        guard run.status == 0 else { throw FixtureError(description: "no Swift: \(run.errors)\n\(logs)") }
     }
 
     /// The variables that connect a catalog to its bucket by the host `photos.localhost`.
@@ -89,7 +89,7 @@ public final class SwiftServer: Sendable {
         }
     }
 
-    /// True while an object arrives: the server writes it into an unnamed file, and names that at the end.
+    /// True while an object arrives: the server writes it into an unnamed file, which gets its name at the end.
     public var isReceiving: Bool {
         guard let server = programs.withLock({ $0["object-server"] }) else { return false }
         let folder = "/proc/\(server.processIdentifier)/fd"

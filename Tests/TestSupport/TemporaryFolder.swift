@@ -3,7 +3,7 @@ import Synchronization
 
 /// A temporary folder for one test, removed with its content on deinitialization.
 ///
-/// Its path is short, because the address of an `ipc://` endpoint has at most 107 bytes.
+/// Its path is short, because the path of an `ipc://` address has at most 106 bytes.
 public final class TemporaryFolder: Sendable {
     /// The absolute path.
     public let path: String
@@ -91,11 +91,11 @@ public enum TestPaths {
     /// Raises this process's limit of open files, which child processes inherit.
     ///
     /// - Returns: the limit in effect
-    public static func raiseDescriptors(to wanted: Int) -> Int {
+    public static func raiseDescriptors(to count: Int) -> Int {
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        if limit.rlim_cur < rlim_t(wanted) {
-            limit.rlim_cur = min(rlim_t(wanted), limit.rlim_max)
+        if limit.rlim_cur < rlim_t(count) {
+            limit.rlim_cur = min(rlim_t(count), limit.rlim_max)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         }
         return Int(clamping: limit.rlim_cur)

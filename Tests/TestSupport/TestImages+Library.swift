@@ -15,11 +15,11 @@ extension TestImages {
         var originals: [ObjectID: [UInt8]] = [:]
         for index in 0..<count {
             let bytes = make(index)
-            let made = try await library.perform(
+            let outcome = try await library.perform(
                 [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
                 attachments: [bytes]
             )
-            guard let id = made.id("a") else { continue }
+            guard let id = outcome.id("a") else { continue }
             ids.append(id)
             originals[id] = bytes
         }

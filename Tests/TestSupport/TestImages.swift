@@ -11,7 +11,7 @@ public enum TestImages {
     ///   - width: displayed width in pixels, after applying the orientation
     ///   - height: displayed height in pixels
     ///   - orientation: EXIF 1...8; the stored pixels are rotated so that the displayed image is upright. 0 writes no
-    /// orientation
+    ///     orientation
     ///   - date: `DateTimeOriginal` as EXIF writes it ("2024:06:01 12:30:00")
     ///   - offset: `OffsetTimeOriginal` ("+02:00")
     ///   - subsec: `SubSecTimeOriginal` ("123")
@@ -43,7 +43,7 @@ public enum TestImages {
         return jpeg(width: width, height: height, orientation: orientation, exif: exif, seed: seed)
     }
 
-    /// Returns the same image with an EXIF block and further segments, such as XMP, complete with their markers.
+    /// Returns a test image with an EXIF block and further segments, such as XMP, complete with their markers.
     public static func jpeg(
         width: Int,
         height: Int,
@@ -52,13 +52,13 @@ public enum TestImages {
         segments: [[UInt8]] = [],
         seed: UInt64 = 1
     ) -> [UInt8] {
-        let isTurned = orientation >= 5
+        let swapsSides = orientation >= 5
         var all: [[UInt8]] = []
         if let exif { all.append(exif.segment) }
         all += segments
         return JPEGEncoder.encode(
-            width: isTurned ? height : width,
-            height: isTurned ? width : height,
+            width: swapsSides ? height : width,
+            height: swapsSides ? width : height,
             segments: all
         ) { x, y in
             let (u, v) = Orientations.displayed(x, y, width: width, height: height, orientation: orientation)
@@ -77,7 +77,7 @@ public enum TestImages {
     }
 
     /// Returns a JPEG followed by random bytes, for tests of large files.
-    public static func jpeg(mebibytesBehind count: Int, seed: UInt64) -> [UInt8] {
+    public static func jpeg(mebibytesAfter count: Int, seed: UInt64) -> [UInt8] {
         var random = SeededRandom(seed: seed)
         var piece: [UInt8] = []
         for _ in 0..<1 << 17 {

@@ -3,7 +3,7 @@ import Foundation
 /// JPEG XL files made by the reference tools.
 public enum TestJXL {
     /// True if `cjxl` is installed.
-    public static var isThere: Bool { ExternalTool.path("cjxl") != nil }
+    public static var isInstalled: Bool { ExternalTool.path("cjxl") != nil }
 
     /// Returns the file that `cjxl` makes of a JPEG or PNG; nil if it is not installed.
     ///

@@ -8,7 +8,7 @@ public enum TestMotionPhotos {
         case microVideo
         /// Google's list of items, as attributes.
         case container
-        /// The same as elements, with a gain map before the video and padding behind it.
+        /// The same as elements, with a gain map before the video and padding after it.
         case elements
         /// Samsung's table of blocks at the end of the file.
         case samsung
@@ -92,7 +92,7 @@ public enum TestMotionPhotos {
         case open
     }
 
-    /// Returns a HEIC or AVIF with a video in a box behind it, and the position of the video.
+    /// Returns a HEIC or AVIF followed by a box with a video, and the position of the video.
     public static func boxed(
         _ still: [UInt8],
         video: [UInt8],

@@ -21,8 +21,8 @@ public enum TestRaw {
         hasFilters: Bool = true,
         scale: [Double] = []
     ) -> [UInt8] {
-        let isTurned = orientation >= 5
-        let (across, down) = isTurned ? (height, width) : (width, height)
+        let swapsSides = orientation >= 5
+        let (across, down) = swapsSides ? (height, width) : (width, height)
         var sensor: [UInt8] = []
         for y in 0..<down {
             for x in 0..<across {
@@ -91,24 +91,27 @@ public enum TestRaw {
                 case .ascii(_, let text): (2, text.utf8.count + 1, Array(text.utf8) + [0])
                 case .ratios(_, let values, let isSigned):
                     (isSigned ? 10 : 5, values.count, values.flatMap { long(Int($0 * 10_000)) + long(10_000) })
-                case .data(_, let bytes): (4, 1, long(place(bytes, in: &file)))
-                case .directory(_, let inner): (4, 1, long(place(inner, in: &file)))
+                case .data(_, let bytes): (4, 1, long(appendAligned(bytes, to: &file)))
+                case .directory(_, let inner): (4, 1, long(appendAligned(inner, to: &file)))
                 }
             let inlineValue =
-                value.count <= 4 ? value + [UInt8](repeating: 0, count: 4 - value.count) : long(place(value, in: &file))
-            let at = start + 2 + 12 * index
-            file.replaceSubrange(at..<at + 12, with: short(field.tag) + short(type) + long(count) + inlineValue)
+                value.count <= 4
+                ? value + [UInt8](repeating: 0, count: 4 - value.count) : long(appendAligned(value, to: &file))
+            let position = start + 2 + 12 * index
+            let entry = short(field.tag) + short(type) + long(count) + inlineValue
+            file.replaceSubrange(position..<position + 12, with: entry)
         }
     }
 
-    private static func place(_ bytes: [UInt8], in file: inout [UInt8]) -> Int {
+    /// Appends a value at an even position, which is returned.
+    private static func appendAligned(_ bytes: [UInt8], to file: inout [UInt8]) -> Int {
         if file.count % 2 == 1 { file.append(0) }
         let start = file.count
         file += bytes
         return start
     }
 
-    private static func place(_ fields: [Field], in file: inout [UInt8]) -> Int {
+    private static func appendAligned(_ fields: [Field], to file: inout [UInt8]) -> Int {
         if file.count % 2 == 1 { file.append(0) }
         let start = file.count
         append(fields, to: &file)

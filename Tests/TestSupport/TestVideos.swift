@@ -5,7 +5,7 @@ public enum TestVideos {
     /// - Parameters:
     ///   - brand: "qt  ", "mp42" and so on
     ///   - duration: milliseconds
-    ///   - isTurned: true to rotate the track by 90 degrees with its matrix
+    ///   - isRotated: true to rotate the track by 90 degrees with its matrix
     ///   - created: seconds since 1970; nil for a camera whose clock was never set
     ///   - captureRate: the number of `com.android.capture.fps` in four bytes; nil to leave it out
     ///   - values: Apple's metadata values, by the key without `com.apple.quicktime.`
@@ -17,7 +17,7 @@ public enum TestVideos {
         width: Int = 640,
         height: Int = 480,
         duration: Int = 2500,
-        isTurned: Bool = false,
+        isRotated: Bool = false,
         created: Int? = nil,
         captureRate: [UInt8]? = nil,
         values: [(String, String)] = [],
@@ -25,17 +25,18 @@ public enum TestVideos {
         frameRate: Int = 0,
         padding: Int = 64
     ) -> [UInt8] {
-        let made = created.map { $0 + 2_082_844_800 } ?? 0
+        let creation = created.map { $0 + 2_082_844_800 } ?? 0
         let unit: [UInt8] = number(0x1_0000)
-        let (none, one): ([UInt8], [UInt8]) = ([0, 0, 0, 0], unit)
+        let none: [UInt8] = [0, 0, 0, 0]
         let end = none + none + number(0x4000_0000)
-        let straight = one + none + none + none + one + none + end
-        let turned = none + one + none + number(0xFFFF_0000) + none + none + end
-        let header = none + number(made) + number(made) + number(1000) + number(duration) + unit + [1, 0] + zeros(10)
-        let movieHeader = box("mvhd", header + straight + zeros(24) + number(2))
-        let trackStart = none + number(made) + number(made) + number(1) + none + number(duration) + zeros(16)
+        let upright = unit + none + none + none + unit + none + end
+        let rotated = none + unit + none + number(0xFFFF_0000) + none + none + end
+        let times = number(creation) + number(creation) + number(1000) + number(duration)
+        let header = none + times + unit + [1, 0] + zeros(10)
+        let movieHeader = box("mvhd", header + upright + zeros(24) + number(2))
+        let trackStart = none + number(creation) + number(creation) + number(1) + none + number(duration) + zeros(16)
         let size = number(width << 16) + number(height << 16)
-        let trackHeader = box("tkhd", trackStart + (isTurned ? turned : straight) + size)
+        let trackHeader = box("tkhd", trackStart + (isRotated ? rotated : upright) + size)
         let handler = box("hdlr", none + none + Array("vide".utf8) + zeros(13))
         var media = handler
         if frameRate > 0 {

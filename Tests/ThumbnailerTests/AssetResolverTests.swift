@@ -8,7 +8,7 @@ import Testing
 
 @testable import Thumbnailer
 
-/// The assets that the thumbnailer has in memory, against the catalog's table of last changes.
+/// Tests of the assets in the thumbnailer's memory, compared with the catalog's table of last changes.
 @Suite(.timeLimit(.minutes(1)))
 struct AssetResolverTests {
     private let library = "0123456789abcdef0123456789abcdef"
@@ -17,7 +17,7 @@ struct AssetResolverTests {
     private func token(_ sequence: Int64) -> ChangeToken { ChangeToken(library: library, sequence: sequence) }
 
     @Test(.spec("S-90"))
-    func `an asset is known until a change of it is recorded, although the feed has not delivered it`() async throws {
+    func `an asset in memory is used until a change of it is recorded, even if the feed is behind`() async throws {
         let folder = try TemporaryFolder("resolver")
         let path = LastChangeFile.path(in: folder.path)
         let ids = (1...2).map { number -> ObjectID in
@@ -26,16 +26,16 @@ struct AssetResolverTests {
         }
         let head = AwaitableValue<Int64>(5)
         let library = library
-        let resolver = AssetResolver(metrics: ThumbnailerMetrics(), tablePath: path) { asked, _ throws(RPCError) in
+        let resolver = AssetResolver(metrics: ThumbnailerMetrics(), tablePath: path) { requested, _ throws(RPCError) in
             let sequence = head.current
-            let assets = asked.map { Asset(id: $0, contentRevision: Revision(sequence)) }
+            let assets = requested.map { Asset(id: $0, contentRevision: Revision(sequence)) }
             return FetchAssets.Result(
                 token: ChangeToken(library: library, sequence: sequence),
                 count: assets.count,
                 assets: assets
             )
         }
-        func isKnown(_ id: ObjectID) -> Bool { resolver.known([id], atLeast: nil) != nil }
+        func isKnown(_ id: ObjectID) -> Bool { resolver.cachedAssets([id], atLeast: nil) != nil }
 
         resolver.confirm(token(5), logger)
         _ = try await resolver.resolve(ids, atLeast: nil)

@@ -27,7 +27,8 @@ extension ThumbnailerWorkerTests {
         }
 
         /// Waits until no image of a manager is waiting or being prepared.
-        private func settled(_ fixture: ThumbnailerFixture, _ cache: String) async throws -> CacheStatus.Result {
+        private func waitUntilSettled(_ fixture: ThumbnailerFixture, _ cache: String) async throws -> CacheStatus.Result
+        {
             while true {
                 let status = try await fixture.client.ask(CacheStatus(cache: cache)).result
                 if status.waiting + status.preparing == 0 { return status }
@@ -41,7 +42,7 @@ extension ThumbnailerWorkerTests {
                 let assets = try assets(fixture, 4)
                 let (cache, other) = (try await open(fixture), try await open(fixture))
                 _ = try await fixture.client.ask(StartCaching(cache: cache, images: images(assets, 40)))
-                #expect(try await settled(fixture, cache).prepared == 4)
+                #expect(try await waitUntilSettled(fixture, cache).prepared == 4)
                 #expect(fixture.renders == 4)
                 var request = images(assets, 40).request(assets[0].id)
                 request.deliveryMode = .opportunistic
@@ -71,17 +72,20 @@ extension ThumbnailerWorkerTests {
                 #expect(try await fixture.image(request).result.cacheReason == .disk)
                 _ = try await fixture.client.ask(StopCaching(cache: cache, images: images([assets[1]], 39)))
                 request.asset = assets[1].id
-                #expect(try await fixture.image(request).result.cacheReason == .prepared, "other options stop nothing")
+                #expect(
+                    try await fixture.image(request).result.cacheReason == .prepared,
+                    "stopping images with other options has no effect"
+                )
             }
         }
 
-        @Test func `images are prepared once a catalog that was away is back`() async throws {
+        @Test func `images are prepared after a failed request to the catalog`() async throws {
             try await ThumbnailerFixture.open { fixture in
                 let assets = try assets(fixture, 2)
                 fixture.catalog.fail(FetchAssets.method, .connectionLost("it was restarted"))
                 let cache = try await open(fixture)
                 _ = try await fixture.client.ask(StartCaching(cache: cache, images: images(assets, 40)))
-                let status = try await settled(fixture, cache)
+                let status = try await waitUntilSettled(fixture, cache)
                 #expect(status.prepared == 2 && status.failed == 0, "\(status)")
             }
         }
@@ -99,7 +103,7 @@ extension ThumbnailerWorkerTests {
                 }
                 let cache = try await open(fixture, false)
                 _ = try await fixture.client.ask(StartCaching(cache: cache, images: images(assets, 400)))
-                #expect(try await settled(fixture, cache).prepared == 3)
+                #expect(try await waitUntilSettled(fixture, cache).prepared == 3)
                 #expect(fixture.service.metrics.decodes.total == 0)
                 let previews = fixture.service.metrics.previews.total
                 #expect(previews >= 3)
@@ -109,7 +113,7 @@ extension ThumbnailerWorkerTests {
                 #expect(fixture.service.metrics.previews.total == previews, "the preview was cached")
                 _ = try await fixture.client.ask(ConfigureCache(cache: cache, allowsHighQuality: true))
                 _ = try await fixture.client.ask(StartCaching(cache: cache, images: images(assets, 300)))
-                _ = try await settled(fixture, cache)
+                _ = try await waitUntilSettled(fixture, cache)
                 #expect(fixture.service.metrics.decodes.total >= 3)
             }
         }
@@ -146,13 +150,13 @@ extension ThumbnailerWorkerTests {
                 }
                 let cache = try await open(fixture)
                 _ = try await fixture.client.ask(StartCaching(cache: cache, images: images(assets, 1600)))
-                let mine = try fixture.catalog.add(TestImages.jpeg(width: 120, height: 80, seed: 99))
+                let urgent = try fixture.catalog.add(TestImages.jpeg(width: 120, height: 80, seed: 99))
                 _ = try await fixture.image(
-                    ImageRequest(asset: mine.id, targetSize: .size(width: 60, height: 60), resizeMode: .exact)
+                    ImageRequest(asset: urgent.id, targetSize: .size(width: 60, height: 60), resizeMode: .exact)
                 )
                 let status = try await fixture.client.ask(CacheStatus(cache: cache)).result
                 #expect(status.waiting > 12, "\(status)")
-                #expect(try await settled(fixture, cache).prepared == 24, "and all images are prepared in the end")
+                #expect(try await waitUntilSettled(fixture, cache).prepared == 24, "all images are prepared in the end")
             }
         }
 

@@ -14,11 +14,11 @@ struct CoalescingPriorityQueueTests {
         var tickets: [Int: Queue.Ticket] = [:]
         var now: Int64 = 0
 
-        init(limit: Int = 1000, width: Int = .max, batchSize: Int = 8) {
-            queue = Queue(limit: limit, width: width, batchSize: batchSize)
+        init(limit: Int = 1000, maxBatches: Int = .max, batchSize: Int = 8) {
+            queue = Queue(limit: limit, maxBatches: maxBatches, batchSize: batchSize)
         }
 
-        /// Returns true if new work was queued; nil if the limit is reached.
+        /// Adds a waiter; returns true if new work was queued, false if it joined, nil if the limit is reached.
         mutating func enter(_ key: Int, of group: Int = 0, _ urgency: RequestUrgency = .interactive, waiter: Int)
             -> Bool?
         {
@@ -82,8 +82,8 @@ struct CoalescingPriorityQueueTests {
         let batch = try #require(next)
         #expect(fixture.leave(waiter: 1) == nil)
         #expect(fixture.leave(waiter: 1) == nil)
-        #expect(fixture.leave(waiter: 2) == nil, "the other item is still wanted")
-        #expect(!fixture.queue.holds(1))
+        #expect(fixture.leave(waiter: 2) == nil, "the other item still has a waiter")
+        #expect(!fixture.queue.canJoin(1))
         #expect(fixture.leave(waiter: 3) == batch.number)
         #expect(fixture.queue.count == 2, "it occupies its slot until it has ended")
         let waiters = fixture.queue.finish(batch)
@@ -91,7 +91,7 @@ struct CoalescingPriorityQueueTests {
         #expect(fixture.queue.count == 0)
     }
 
-    @Test func `queued work that nobody waits for is dropped`() {
+    @Test func `queued work without waiters is dropped`() {
         var fixture = Fixture()
         _ = fixture.enter(1, waiter: 1)
         _ = fixture.enter(1, waiter: 2)
@@ -127,7 +127,7 @@ struct CoalescingPriorityQueueTests {
     }
 
     @Test func `an owner has a quarter of the queue, and others have the rest`() throws {
-        var queue = Fixture.Queue(limit: 8, width: .max)
+        var queue = Fixture.Queue(limit: 8, maxBatches: .max)
         func enter(_ key: Int, _ owner: String?) -> Fixture.Queue.Ticket? {
             switch queue.enter(key, of: key, .interactive, owner: owner, waiter: key, now: 0) {
             case .queued(let ticket), .joined(let ticket): ticket
@@ -149,23 +149,23 @@ struct CoalescingPriorityQueueTests {
         #expect(enter(6, "a") != nil, "dropped work does not count")
     }
 
-    @Test func `one export of a client at a time is under way`() {
-        var lines = VideoExportLines()
-        let areUnderWay = ["a1", "a2", "a3"].map { lines.append($0, of: "a") }
-        #expect(areUnderWay == [true, false, false])
-        #expect(lines.append("b1", of: "b") == true)
-        lines.remove("a1", of: "a")
-        lines.remove("a2", of: "a")
-        #expect(lines.append("a4", of: "a") == false, "the first one has not ended")
-        #expect(lines.next(of: "a") == "a3")
-        #expect(lines.next(of: "a") == "a4")
-        #expect(lines.next(of: "a") == nil)
-        #expect(lines.append("a5", of: "a") == true)
+    @Test func `one export of a client runs at a time`() {
+        var waiting = PerClientQueue()
+        let areRunning = ["a1", "a2", "a3"].map { waiting.append($0, of: "a") }
+        #expect(areRunning == [true, false, false])
+        #expect(waiting.append("b1", of: "b") == true)
+        waiting.remove("a1", of: "a")
+        waiting.remove("a2", of: "a")
+        #expect(waiting.append("a4", of: "a") == false, "the first one has not ended")
+        #expect(waiting.next(of: "a") == "a3")
+        #expect(waiting.next(of: "a") == "a4")
+        #expect(waiting.next(of: "a") == nil)
+        #expect(waiting.append("a5", of: "a") == true)
     }
 
     // MARK: Order
 
-    @Test func `interactive items go first and bring their group along`() {
+    @Test func `interactive items run first, together with the other items of their group`() {
         var fixture = Fixture()
         let (a, b, c) = (1, 2, 3)
         fixture.add(1, of: a, .prefetch)
@@ -197,8 +197,8 @@ struct CoalescingPriorityQueueTests {
         #expect(fixture.next() == [6])
     }
 
-    @Test func `prefetch leaves a slot free while interactive requests keep coming`() throws {
-        var fixture = Fixture(width: 2)
+    @Test func `prefetch leaves a slot free while interactive requests continue to arrive`() throws {
+        var fixture = Fixture(maxBatches: 2)
         for key in 1...4 { fixture.add(key, of: key, .prefetch) }
         fixture.add(5, of: 5, .interactive)
         let urgent = fixture.queue.next(now: 0)
@@ -211,10 +211,10 @@ struct CoalescingPriorityQueueTests {
         fixture.add(7, of: 7, .interactive)
         #expect(fixture.queue.next(now: 2) == nil, "no more batches than slots")
 
-        var idle = Fixture(width: 2)
+        var idle = Fixture(maxBatches: 2)
         for key in 1...4 { idle.add(key, of: key, .prefetch) }
         #expect(idle.queue.next(now: 0) != nil && idle.queue.next(now: 0) != nil, "nobody is waiting")
-        fixture = Fixture(width: 2)
+        fixture = Fixture(maxBatches: 2)
         for key in 1...4 { fixture.add(key, of: key, key == 1 ? .interactive : .prefetch) }
         #expect(fixture.next() == [1])
         let later = Fixture.Queue.interactiveGrace
@@ -224,7 +224,7 @@ struct CoalescingPriorityQueueTests {
     // MARK: Clients
 
     @Test func `clients take turns, however many groups one of them has queued`() {
-        var queue = Fixture.Queue(limit: 1000, width: .max, batchSize: 8)
+        var queue = Fixture.Queue(limit: 1000, maxBatches: .max, batchSize: 8)
         func enter(_ key: Int, of group: Int, _ client: String, _ urgency: RequestUrgency = .interactive) {
             _ = queue.enter(key, of: group, urgency, from: .identity(client), waiter: key, now: 0)
         }
@@ -236,13 +236,13 @@ struct CoalescingPriorityQueueTests {
         for group in 0..<100 { enter(group, of: group, "many") }
         enter(100, of: 100, "one")
         #expect(next() == [0] && next() == [100] && next() == [1] && next() == [2])
-        // A client that wants what another one has queued has a place for it among its own work.
+        // A client that requests work which another one has queued has it among its own work too.
         enter(101, of: 101, "one")
         enter(60, of: 60, "one")
         enter(102, of: 70, "one")
         #expect(next() == [3] && next() == [101] && next() == [4] && next() == [60] && next() == [5])
         #expect(next() == [102, 70], "its own work comes first")
-        // Prefetch is a line of its own, with turns of its own.
+        // Prefetch is a separate queue with separate turns.
         for key in 200..<210 { enter(key, of: key, "many", .prefetch) }
         enter(210, of: 210, "one", .prefetch)
         while let keys = next(), keys != [99] {}
@@ -250,7 +250,7 @@ struct CoalescingPriorityQueueTests {
     }
 
     @Test func `a client that has filled the queue does not exclude another one`() throws {
-        var queue = Fixture.Queue(limit: 32, width: .max)
+        var queue = Fixture.Queue(limit: 32, maxBatches: .max)
         func enter(_ key: Int, _ client: String) -> Fixture.Queue.Ticket? {
             switch queue.enter(key, of: key, .interactive, from: .identity(client), waiter: key, now: 0) {
             case .queued(let ticket), .joined(let ticket): ticket
@@ -259,15 +259,15 @@ struct CoalescingPriorityQueueTests {
         }
         let many = (0..<40).compactMap { enter($0, "many") }
         let one = (40..<50).compactMap { enter($0, "one") }
-        #expect(many.count == 32 && one.count == 2, "a sixteenth of the limit for each of a few")
+        #expect(many.count == 32 && one.count == 2, "a sixteenth of the limit is reserved for each client")
         let isToBeCancelled = queue.leave(try #require(one.first)) != nil
         #expect(!isToBeCancelled)
         #expect(enter(50, "one") != nil && enter(51, "one") == nil)
-        #expect(enter(52, "many") == nil, "others have what is beyond the limit")
+        #expect(enter(52, "many") == nil, "only other clients may exceed the limit")
     }
 
     @Test func `work that took too long together is queued again, in the turn of its client`() throws {
-        var fixture = Fixture(width: 1, batchSize: 4)
+        var fixture = Fixture(maxBatches: 1, batchSize: 4)
         for key in 0..<4 { fixture.add(key, of: 0, .interactive) }
         fixture.add(10, of: 1, .interactive)
         _ = fixture.queue.enter(20, of: 2, .interactive, from: .identity("other"), waiter: 20, now: 0)
@@ -275,31 +275,31 @@ struct CoalescingPriorityQueueTests {
         let batch = try #require(first)
         #expect(batch.keys == [0, 1, 2, 3])
         #expect(fixture.leave(waiter: 3) == nil)
-        let waiters = fixture.queue.finish(batch, left: [0, 1, 2, 3])
+        let waiters = fixture.queue.finish(batch, deferred: [0, 1, 2, 3])
         #expect(waiters == [[], [], [], []] && fixture.queue.count == 5, "nobody waits for the last one")
         #expect(fixture.enter(1, waiter: 100) == false)
-        #expect(fixture.next() == [20], "another client is not kept waiting")
-        #expect(fixture.next() == [0] && fixture.next() == [10], "its client's other work is not kept waiting either")
-        #expect(fixture.next() == [1] && fixture.next() == [2] && fixture.queue.count == 0, "each on its own")
+        #expect(fixture.next() == [20], "another client does not wait")
+        #expect(fixture.next() == [0] && fixture.next() == [10], "the other work of its client does not wait either")
+        #expect(fixture.next() == [1] && fixture.next() == [2] && fixture.queue.count == 0, "the items run one by one")
 
         for key in 0..<4 { fixture.add(key, of: 0, .prefetch) }
         let second = fixture.queue.next(now: 0)
         let part = try #require(second)
-        let ended = fixture.queue.finish(part, left: [1, 3])
+        let ended = fixture.queue.finish(part, deferred: [1, 3])
         #expect(ended == [[0], [], [2], []])
-        #expect(fixture.next() == [1, 3], "some were made: the others may be made together")
+        #expect(fixture.next() == [1, 3], "some items were finished, so the others may run together")
         #expect(fixture.queue.queuedCount == 0)
     }
 
-    @Test func `work that a person joined while it ran is interactive when it is queued again`() throws {
-        var fixture = Fixture(width: 1, batchSize: 2)
+    @Test func `work that an interactive request joined while it ran is interactive when it is queued again`() throws {
+        var fixture = Fixture(maxBatches: 1, batchSize: 2)
         for key in [0, 1] { fixture.add(key, of: 0, .prefetch) }
         let next = fixture.queue.next(now: 0)
         let batch = try #require(next)
         #expect(batch.keys == [0, 1])
         _ = fixture.queue.enter(1, of: 0, .interactive, from: .identity("person"), waiter: 2, now: 0)
         fixture.add(10, of: 1, .prefetch)
-        let ended = fixture.queue.finish(batch, left: [0, 1])
+        let ended = fixture.queue.finish(batch, deferred: [0, 1])
         #expect(ended == [[], []])
         let urgent = fixture.queue.next(now: 0)
         let alone = try #require(urgent)
@@ -330,7 +330,7 @@ struct CoalescingPriorityQueueTests {
                 case 3:
                     guard let other = model.keys.randomElement(using: &random) else { continue }
                     #expect(fixture.leave(waiter: other) == nil)
-                    #expect(!fixture.queue.holds(other))
+                    #expect(!fixture.queue.canJoin(other))
                     model[other] = nil
                 default:
                     let urgent = model.values.contains { $0.urgency == .interactive }

@@ -6,7 +6,7 @@ import Testing
 @testable import Thumbnailer
 
 extension ThumbnailerWorkerTests {
-    /// The sizes of degraded images.
+    /// Tests of the sizes of degraded images.
     @Suite(.timeLimit(.minutes(5)))
     struct DegradedImageTests {
         private static let targets: [TargetSize] = [
@@ -87,14 +87,14 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        @Test func `a client with a limited grant is not told what is cached for others`() async throws {
+        @Test func `a client with a limited grant cannot detect what is cached for others`() async throws {
             try await ThumbnailerFixture.open { fixture in
                 let (asset, first) = try await Self.smallImage(seed: 5, fixture)
                 var request = first
                 let (summary, renditions) = (AssetSummary(asset), fixture.service.renditions)
                 let small = try RenditionPlan(request, of: summary, for: "key:a")
-                let held = try #require(renditions.cached(small), "the cache is shared")
-                #expect(!held.isCacheHit && held.reason == .rendered)
+                let cached = try #require(renditions.cached(small), "the cache is shared")
+                #expect(!cached.isCacheHit && cached.reason == .rendered)
                 request.targetSize = .size(width: 1200, height: 1200)
                 let source = try RenditionPlan.resource(of: summary, version: .current)
                 let others = try RenditionPlan(request, of: summary)

@@ -22,7 +22,7 @@ struct DeliveryCell: Sendable, CustomStringConvertible {
     /// The expected images, as letters of ``ImageMessage``.
     var expected: String {
         if isSynchronous || isCached || mode == .highQualityFormat { return "F" }
-        // Where nothing is near the target, there is a quick decode.
+        // If no smaller image is near the target, a quick decode is delivered.
         return mode == .opportunistic ? "DF" : "D"
     }
 
@@ -84,11 +84,11 @@ extension ThumbnailerWorkerTests {
                     let request = try await cell.prepare(fixture, seed: UInt64(index))
                     let messages = try await fixture.messages(request)
                     #expect(messages.map(\.letter).joined() == cell.expected, "\(cell)")
-                    for (place, message) in messages.enumerated() {
+                    for (position, message) in messages.enumerated() {
                         let result = try #require(message.result)
-                        let isLast = place == messages.count - 1
+                        let isLast = position == messages.count - 1
                         #expect(result.isFinal == isLast, "\(cell)")
-                        #expect(result.index == place, "\(cell)")
+                        #expect(result.index == position, "\(cell)")
                         #expect(!result.isInCloud)
                         #expect(result.isCacheHit == (cell.isCached && isLast), "\(cell)")
                         #expect(Int(result.size) == message.bytes.count)
@@ -102,10 +102,10 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        /// The messages on the wire are of three kinds, which the cells of photos with a preview have, before anything
-        /// is cached. The long form has all cells.
+        /// There are three sequences of messages, and the cells with a preview and without a cached image have all
+        /// three. Long runs test all cells.
         @Test(.spec("S-45", "S-46", "S-50", "P-09"))
-        func `a plain ZeroMQ client sees the same table`() async throws {
+        func `a plain ZeroMQ client receives the images of the same table`() async throws {
             let python = try Needed.python()
             let isLong = TestEnvironment.rounds(1) > 1
             let cells = DeliveryCell.all.filter { isLong || (!$0.isCached && $0.low == .preview) }
@@ -144,7 +144,7 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        /// A client without a library: JSON-RPC in multipart messages.
+        /// A client without a client library: JSON-RPC in multipart messages.
         private static let script = """
             import json, sys, zmq
             given = json.load(sys.stdin)
@@ -215,7 +215,8 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        @Test func `a degraded still comes before the error of a video that cannot be downloaded`() async throws {
+        @Test
+        func `a degraded still is delivered before the error of a video that cannot be downloaded`() async throws {
             try await ThumbnailerFixture.open { fixture in
                 let still = try LargeImageFixtures.large(width: 1200, seed: 6, preview: false)
                 let asset = try fixture.catalog.add(still) { asset in
@@ -233,8 +234,8 @@ extension ThumbnailerWorkerTests {
                 _ = try await fixture.image(smaller)
                 let digest = try #require(ResourceDigest(asset.resources[0].digest))
                 try FileManager.default.removeItem(atPath: fixture.resources.path(of: digest))
-                let away = ErrorCode.networkAccessRequired.error("the files are at the store")
-                fixture.catalog.fail(DownloadResource.method, away, away)
+                let refusal = ErrorCode.networkAccessRequired.error("the files are in the object store")
+                fixture.catalog.fail(DownloadResource.method, refusal, refusal)
                 let request = LivePhotoRequest(asset: asset.id, targetSize: .size(width: 500, height: 500))
                 var degraded = 0
                 do throws(RPCError) {

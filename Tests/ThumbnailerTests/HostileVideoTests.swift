@@ -11,7 +11,7 @@ import Testing
 @testable import Thumbnailer
 
 extension ThumbnailerWorkerTests {
-    /// Damaged videos: each is shown or refused by name, and the service keeps running.
+    /// Tests of damaged videos: each is shown or refused with a named error, and the service keeps running.
     @Suite(.timeLimit(.minutes(20)))
     struct HostileVideoTests {
         private static let videos: [(name: String, options: [String])] = [
@@ -30,7 +30,7 @@ extension ThumbnailerWorkerTests {
         ]
 
         /// The videos for all tests; creating them takes seconds.
-        private static let made = Result {
+        private static let createdVideos = Result {
             let folder = try TemporaryFolder("bad")
             return try videos.map { name, options in
                 try FFmpegVideos.make(folder.file(name), size: "176x144", rate: 10, seconds: 1, options)
@@ -41,14 +41,14 @@ extension ThumbnailerWorkerTests {
         private func videos() throws -> [[UInt8]] {
             // Without the program each of the tests is skipped.
             _ = try Needed.program("ffmpeg")
-            return try Self.made.get()
+            return try Self.createdVideos.get()
         }
 
         /// Changes bytes, sizes or names of boxes, or the length of the file.
         private func damaged(_ video: [UInt8], using random: inout SeededRandom) -> [UInt8] {
             var bytes = video
             // Headers are at both ends.
-            func place() -> Int {
+            func position() -> Int {
                 let edge = min(bytes.count, 3000)
                 switch Int.random(in: 0..<3, using: &random) {
                 case 0: return Int.random(in: 0..<edge, using: &random)
@@ -57,21 +57,22 @@ extension ThumbnailerWorkerTests {
                 }
             }
             for _ in 0..<Int.random(in: 1...8, using: &random) {
-                let at = place()
+                let offset = position()
                 switch Int.random(in: 0..<6, using: &random) {
-                case 0: bytes[at] = UInt8.random(in: 0...255, using: &random)
-                case 1: bytes[at] ^= 1 << UInt8.random(in: 0..<8, using: &random)
-                case 2: for index in at..<min(bytes.count, at + 4) { bytes[index] = 0xFF }
-                case 3: for index in at..<min(bytes.count, at + 4) { bytes[index] = 0 }
-                case 4 where bytes.count > 400: bytes.removeSubrange(at..<min(bytes.count, at + 40))
-                default: bytes.insert(contentsOf: bytes[at..<min(bytes.count, at + 24)], at: at)
+                case 0: bytes[offset] = UInt8.random(in: 0...255, using: &random)
+                case 1: bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+                case 2: for index in offset..<min(bytes.count, offset + 4) { bytes[index] = 0xFF }
+                case 3: for index in offset..<min(bytes.count, offset + 4) { bytes[index] = 0 }
+                case 4 where bytes.count > 400: bytes.removeSubrange(offset..<min(bytes.count, offset + 40))
+                default: bytes.insert(contentsOf: bytes[offset..<min(bytes.count, offset + 24)], at: offset)
                 }
             }
-            if Int.random(in: 0..<10, using: &random) == 0 { bytes = Array(bytes.prefix(max(200, place()))) }
+            if Int.random(in: 0..<10, using: &random) == 0 { bytes = Array(bytes.prefix(max(200, position()))) }
             return bytes
         }
 
-        @Test func `each damaged video is shown or refused by name, and the service goes on`() async throws {
+        @Test
+        func `each damaged video is shown or refused with a named error, and the service continues`() async throws {
             let videos = try videos()
             var random = SeededRandom(named: "damaged videos")
             var files: [[UInt8]] = []
@@ -108,7 +109,7 @@ extension ThumbnailerWorkerTests {
                 #expect(Set(refused.keys).isSubset(of: names), "\(refused)")
                 #expect(shown > files.count / 10, "\(shown) of \(files.count)")
                 TestPaths.report("\(files.count) damaged videos: \(shown) shown, refused \(refused)")
-                // The service still makes images.
+                // The service still renders images.
                 _ = try await fixture.image(ImageRequest(asset: good.id, targetSize: .size(width: 100, height: 100)))
             }
         }
@@ -120,9 +121,9 @@ extension ThumbnailerWorkerTests {
             func changed(_ box: String, _ distance: Int, _ value: [UInt8]) -> [UInt8] {
                 var bytes = video
                 let name = Array(box.utf8)
-                for at in 0..<(bytes.count - name.count) where Array(bytes[at..<at + name.count]) == name {
-                    for (index, byte) in value.enumerated() where at + distance + index < bytes.count {
-                        bytes[at + distance + index] = byte
+                for offset in 0..<(bytes.count - name.count) where Array(bytes[offset..<offset + name.count]) == name {
+                    for (index, byte) in value.enumerated() where offset + distance + index < bytes.count {
+                        bytes[offset + distance + index] = byte
                     }
                 }
                 return bytes
@@ -157,7 +158,7 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        @Test func `a video of an unknown codec is refused an export by name`() async throws {
+        @Test func `the export of a video with an unknown codec is refused as unsupported_format`() async throws {
             var video = try videos()[0]
             let table = try #require(video.indices.first { video[$0...].starts(with: "stsd".utf8) })
             let name = try #require(video.indices[table...].first { video[$0...].starts(with: "avc1".utf8) })
@@ -218,7 +219,7 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        @Test func `frames that do not fit into a response are refused before all are made`() async throws {
+        @Test func `frames that do not fit into a response are refused before all are rendered`() async throws {
             let folder = try TemporaryFolder("strip")
             let path = folder.file("noise.mp4")
             let options = ["-vf", "noise=alls=100:allf=t", "-c:v", "libx264", "-preset", "ultrafast"]
@@ -241,7 +242,7 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        @Test func `frames that were made before come without the video`() async throws {
+        @Test func `frames that were rendered before are returned without the video`() async throws {
             let video = try videos()[0]
             try await ThumbnailerFixture.open { fixture in
                 let asset = try Self.add(video, to: fixture)
@@ -249,8 +250,8 @@ extension ThumbnailerWorkerTests {
                 #expect(first == nil, "\(String(describing: first))")
                 let digest = try #require(ResourceDigest(asset.resources[0].digest))
                 try FileManager.default.removeItem(atPath: fixture.resources.path(of: digest))
-                let away = ErrorCode.networkAccessRequired.error("the video is at the store")
-                fixture.catalog.fail(DownloadResource.method, away)
+                let refusal = ErrorCode.networkAccessRequired.error("the video is in the object store")
+                fixture.catalog.fail(DownloadResource.method, refusal)
                 let again = await Self.strip(asset, fixture)
                 #expect(again == nil, "\(String(describing: again))")
                 let other = ImageFrames(asset: asset.id, times: [500_000], targetSize: .size(width: 64, height: 64))
@@ -259,7 +260,7 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        @Test func `an export whose file was given up for a newer one fails by name`() async throws {
+        @Test func `an export whose file was removed for a newer one fails with limit_exceeded`() async throws {
             let video = try videos()[0]
             try await ThumbnailerFixture.open {
                 $0.exportBytes = Int64(video.count) * 3 / 2
@@ -290,14 +291,14 @@ extension ThumbnailerWorkerTests {
         private static func endless(_ video: [UInt8]) -> [UInt8] {
             var bytes = video
             for (name, before) in [("mvhd", ["moov"]), ("mdhd", ["moov", "trak", "mdia"])] {
-                guard let at = bytes.firstRange(of: Array(name.utf8))?.lowerBound, bytes.count > at + 24 else {
+                guard let offset = bytes.firstRange(of: Array(name.utf8))?.lowerBound, bytes.count > offset + 24 else {
                     continue
                 }
-                let scale = bytes[at + 16..<at + 20]
+                let scale = bytes[offset + 16..<offset + 20]
                 let times: [UInt8] = [1, 0, 0, 0] + [UInt8](repeating: 0, count: 16) + scale
-                // As microseconds still a number, at 1000 units in a second and more.
+                // In microseconds this fits in 64 bits if a second has 1000 units or more.
                 let length: [UInt8] = [0, 0x1F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]
-                bytes.replaceSubrange(at + 4..<at + 24, with: times + length)
+                bytes.replaceSubrange(offset + 4..<offset + 24, with: times + length)
                 grow([name] + before, by: 12, in: &bytes)
             }
             return bytes
@@ -306,14 +307,14 @@ extension ThumbnailerWorkerTests {
         /// Replaces the edit list of a video whose index is at its end by one of many equal entries.
         private static func looped(_ video: [UInt8], count: Int) -> [UInt8] {
             var bytes = video
-            guard let at = bytes.firstRange(of: Array("elst".utf8))?.lowerBound, bytes.count > at + 24 else {
+            guard let offset = bytes.firstRange(of: Array("elst".utf8))?.lowerBound, bytes.count > offset + 24 else {
                 return video
             }
-            let entry = bytes[at + 12..<at + 24]
+            let entry = bytes[offset + 12..<offset + 24]
             let more = Array(repeatElement(entry, count: count).joined())
-            bytes.insert(contentsOf: more, at: at + 24)
+            bytes.insert(contentsOf: more, at: offset + 24)
             let total = UInt32(count + 1)
-            for index in 0..<4 { bytes[at + 8 + index] = UInt8(truncatingIfNeeded: total >> (24 - 8 * index)) }
+            for index in 0..<4 { bytes[offset + 8 + index] = UInt8(truncatingIfNeeded: total >> (24 - 8 * index)) }
             grow(["elst", "edts", "trak", "moov"], by: more.count, in: &bytes)
             return bytes
         }
@@ -321,22 +322,22 @@ extension ThumbnailerWorkerTests {
         /// Adds to the sizes of the first boxes with these names.
         private static func grow(_ names: [String], by count: Int, in bytes: inout [UInt8]) {
             for name in names {
-                guard let at = bytes.firstRange(of: Array(name.utf8))?.lowerBound, at >= 4 else { continue }
-                let size = bytes[at - 4..<at].reduce(0) { $0 << 8 | Int($1) } + count
-                for index in 0..<4 { bytes[at - 4 + index] = UInt8(truncatingIfNeeded: size >> (24 - 8 * index)) }
+                guard let offset = bytes.firstRange(of: Array(name.utf8))?.lowerBound, offset >= 4 else { continue }
+                let size = bytes[offset - 4..<offset].reduce(0) { $0 << 8 | Int($1) } + count
+                for index in 0..<4 { bytes[offset - 4 + index] = UInt8(truncatingIfNeeded: size >> (24 - 8 * index)) }
             }
         }
 
-        /// Asks for a strip of four frames; returns the error of the request.
+        /// Requests a strip of four frames; returns the error of the request.
         private static func strip(_ asset: Asset, _ fixture: ThumbnailerFixture) async -> RPCError? {
             await fixture.rpcError(ImageFrames(asset: asset.id, count: 4, targetSize: .size(width: 64, height: 64)))
         }
 
-        /// The data of an edit that repeats one operation as often as a list may have it.
+        /// Returns the data of an edit that repeats one operation as often as a list may have it.
         private static func repeated(_ kind: AdjustmentKind, _ value: Double) -> [UInt8] {
-            let one = #"{"operation":"\#(kind.rawValue)","value":\#(value)}"#
-            let all = [String](repeating: one, count: AdjustmentList.maximumCount).joined(separator: ",")
-            return Array(#"{"version":1,"operations":[\#(all)]}"#.utf8)
+            let operation = #"{"operation":"\#(kind.rawValue)","value":\#(value)}"#
+            let operations = [String](repeating: operation, count: AdjustmentList.maximumCount).joined(separator: ",")
+            return Array(#"{"version":1,"operations":[\#(operations)]}"#.utf8)
         }
 
         /// Adds a video as the render of an edit, with the edit's data.

@@ -27,27 +27,27 @@ extension ThumbnailerWorkerTests {
                     #expect(params["offset"]?.intValue == Int64(bytes.count))
                     bytes += attachments.flatMap { $0 }
                     chunks += 1
-                case .reply(let answer):
-                    for part in answer.attachments { bytes += part }
-                    return (answer.result, bytes, chunks)
+                case .response(let response):
+                    for part in response.attachments { bytes += part }
+                    return (response.result, bytes, chunks)
                 }
             }
-            throw ErrorCode.internalError.error("no answer")
+            throw ErrorCode.internalError.error("no response")
         }
 
         @Test(.spec("S-52", "T-46", "P-10"))
         func `image.data of an unedited asset returns the imported bytes with their orientation`() async throws {
             try await ThumbnailerFixture.open { fixture in
                 for orientation in 1...8 {
-                    let picture = TestImages.jpeg(width: 90, height: 60, orientation: orientation)
-                    let asset = try fixture.catalog.add(picture)
+                    let photo = TestImages.jpeg(width: 90, height: 60, orientation: orientation)
+                    let asset = try fixture.catalog.add(photo)
                     for version in ImageVersion.allCases {
                         let (result, bytes, _) = try await data(fixture, ImageData(asset: asset.id, version: version))
-                        #expect(bytes == picture)
+                        #expect(bytes == photo)
                         #expect(result.orientation == orientation)
                         #expect(result.contentType == "public.jpeg" && result.mimeType == "image/jpeg")
                         #expect((result.pixelWidth, result.pixelHeight) == (90, 60))
-                        #expect(result.digest == ResourceDigest(of: picture).text)
+                        #expect(result.digest == ResourceDigest(of: photo).text)
                     }
                 }
                 #expect(await fixture.rpcError(ImageData(asset: .none))?.errorCode == .identifierNotFound)
@@ -59,22 +59,22 @@ extension ThumbnailerWorkerTests {
                 let files = (0..<3).map { TestImages.jpeg(width: 90, height: 60, seed: UInt64($0)) }
                 let stored = try files.map { try fixture.resources.put(bytes: $0) }
                 let asset = try fixture.catalog.add(files[0]) { asset in
-                    for (place, type, kind) in [
+                    for (index, type, kind) in [
                         (1, ResourceType.alternatePhoto, "com.adobe.raw-image"), (2, .fullSizePhoto, "public.jpeg"),
                     ] {
                         asset.resources.append(
                             AssetResource(
                                 type: type,
-                                digest: stored[place].digest.text,
-                                size: stored[place].size,
+                                digest: stored[index].digest.text,
+                                size: stored[index].size,
                                 contentType: kind
                             )
                         )
                     }
                 }
                 var images: Set<Bytes> = []
-                for (version, place) in [(ImageVersion.current, 2), (.unadjusted, 0), (.original, 1)] {
-                    #expect(try await data(fixture, ImageData(asset: asset.id, version: version)).bytes == files[place])
+                for (version, index) in [(ImageVersion.current, 2), (.unadjusted, 0), (.original, 1)] {
+                    #expect(try await data(fixture, ImageData(asset: asset.id, version: version)).bytes == files[index])
                     images.insert(
                         try await fixture.image(
                             ImageRequest(
@@ -95,8 +95,8 @@ extension ThumbnailerWorkerTests {
                 var random = SeededRandom(named: "large bytes")
                 for (mebibytes, isStreamed) in [(1, false), (9, false), (21, true)] {
                     var bytes = Bytes(repeating: 7, count: mebibytes << 20)
-                    for place in stride(from: 0, to: bytes.count, by: 4093) {
-                        bytes[place] = UInt8.random(in: 0...255, using: &random)
+                    for position in stride(from: 0, to: bytes.count, by: 4093) {
+                        bytes[position] = UInt8.random(in: 0...255, using: &random)
                     }
                     let asset = try fixture.catalog.add(bytes)
                     let (result, found, chunks) = try await data(fixture, ImageData(asset: asset.id))
@@ -172,10 +172,10 @@ extension ThumbnailerWorkerTests {
 
         @Test func `a REQ client gets an error for an image that exceeds one message`() async throws {
             let context = RequestContext(acceptsNotifications: false)
-            let fits = try await ImageReplyBuilder.send([:], Bytes(repeating: 1, count: 14 << 20), context)
+            let fits = try await ImageReplyBuilder.reply([:], delivering: Bytes(repeating: 1, count: 14 << 20), context)
             #expect(fits.attachments.map(\.count) == [8 << 20, 6 << 20])
             await #expect(throws: RPCError.self) {
-                try await ImageReplyBuilder.send([:], Bytes(repeating: 1, count: 16 << 20), context)
+                try await ImageReplyBuilder.reply([:], delivering: Bytes(repeating: 1, count: 16 << 20), context)
             }
         }
     }
@@ -192,8 +192,8 @@ extension ThumbnailerWorkerTests {
             )
         }
 
-        private func until(_ isSo: () async throws -> Bool) async throws {
-            while try await !isSo() { try await Task.sleep(for: .milliseconds(5)) }
+        private func waitUntil(_ condition: () async throws -> Bool) async throws {
+            while try await !condition() { try await Task.sleep(for: .milliseconds(5)) }
         }
 
         @Test(.spec("S-41", "D3", "P-26")) func `a request can be cancelled at every stage and is answered once`()
@@ -203,33 +203,33 @@ extension ThumbnailerWorkerTests {
                 $0.workers = 1
             } _: { fixture in
                 let asset = try fixture.catalog.add(try LargeImageFixtures.large(width: 1500, seed: 1, preview: false))
-                // While the catalog is asked.
+                // The request waits for the catalog.
                 let gate = TaskBarrier(2)
-                fixture.catalog.before { _, _ in await gate.pass() }
-                var asking = Task { await fixture.rpcError(request(asset, 100)) }
-                try await until { fixture.catalog.count(FetchAssets.method) == 1 }
-                asking.cancel()
-                #expect(await asking.value?.errorCode == .userCancelled)
-                fixture.catalog.before(nil)
+                fixture.catalog.callBeforeResponse { _, _ in await gate.pass() }
+                var pending = Task { await fixture.rpcError(request(asset, 100)) }
+                try await waitUntil { fixture.catalog.count(FetchAssets.method) == 1 }
+                pending.cancel()
+                #expect(await pending.value?.errorCode == .userCancelled)
+                fixture.catalog.callBeforeResponse(nil)
                 await gate.pass()
                 #expect(fixture.renders == 0)
-                // While a worker renders it: the worker is killed and replaced.
-                asking = Task { await fixture.rpcError(request(asset, 9000)) }
-                try await until { try await fixture.client.metrics()["workers"]?["busy"] == 1 }
-                // While it waits for a worker.
+                // A worker renders the image: the worker is killed and replaced.
+                pending = Task { await fixture.rpcError(request(asset, 9000)) }
+                try await waitUntil { try await fixture.client.metrics()["workers"]?["busy"] == 1 }
+                // The request waits for a worker.
                 let waiting = Task { await fixture.rpcError(request(asset, 8999)) }
-                try await until { try await fixture.client.metrics()["cache"]?["due"] == 1 }
+                try await waitUntil { try await fixture.client.metrics()["cache"]?["due"] == 1 }
                 waiting.cancel()
                 #expect(await waiting.value?.errorCode == .userCancelled)
-                try await until { try await fixture.client.metrics()["cache"]?["due"] == 0 }
-                asking.cancel()
-                #expect(await asking.value?.errorCode == .userCancelled)
-                try await until { try await fixture.client.metrics()["cache"]?["underWay"] == 0 }
+                try await waitUntil { try await fixture.client.metrics()["cache"]?["due"] == 0 }
+                pending.cancel()
+                #expect(await pending.value?.errorCode == .userCancelled)
+                try await waitUntil { try await fixture.client.metrics()["cache"]?["underWay"] == 0 }
                 #expect(fixture.renders == 0)
                 // Afterwards new requests succeed.
                 #expect(try await fixture.image(request(asset, 50)).result.pixelWidth == 50)
                 #expect(fixture.renders == 1)
-                // While its bytes are being sent.
+                // The bytes are being sent.
                 let large = try fixture.catalog.add(Bytes(repeating: 3, count: 24 << 20))
                 var chunks = 0
                 for try await _ in fixture.client.stream(ImageData(asset: large.id), credit: 1 << 20) {
@@ -241,25 +241,25 @@ extension ThumbnailerWorkerTests {
         }
 
         @Test(arguments: [false, true])
-        func `an original that is given up while its request waits is brought back`(inSheet: Bool) async throws {
+        func `an original that is removed while its request waits is downloaded again`(inSheet: Bool) async throws {
             try await ThumbnailerFixture.open {
                 $0.workers = 1
             } _: { fixture in
                 let large = try fixture.catalog.add(try LargeImageFixtures.large(width: 1500, seed: 1, preview: false))
                 let asset = try fixture.catalog.add(TestImages.jpeg(width: 90, height: 60, seed: 1))
                 let digest = try #require(ResourceDigest(asset.resources[0].digest))
-                let (here, away) = (fixture.resources.path(of: digest), fixture.folder.file("away"))
+                let (localPath, removedPath) = (fixture.resources.path(of: digest), fixture.folder.file("away"))
                 let rendering = Task { await fixture.rpcError(request(large, 9000)) }
-                try await until { try await fixture.client.metrics()["workers"]?["busy"] == 1 }
+                try await waitUntil { try await fixture.client.metrics()["workers"]?["busy"] == 1 }
                 let waiting = Task {
                     guard inSheet else { return await fixture.rpcError(request(asset, 50)) }
                     return await fixture.rpcError(ImageSheet(assets: [asset.id]))
                 }
-                try await until { try await fixture.client.metrics()["cache"]?["due"] == 1 }
-                try FileManager.default.moveItem(atPath: here, toPath: away)
-                fixture.catalog.before { _, method in
+                try await waitUntil { try await fixture.client.metrics()["cache"]?["due"] == 1 }
+                try FileManager.default.moveItem(atPath: localPath, toPath: removedPath)
+                fixture.catalog.callBeforeResponse { _, method in
                     guard method == DownloadResource.method else { return }
-                    try? FileManager.default.moveItem(atPath: away, toPath: here)
+                    try? FileManager.default.moveItem(atPath: removedPath, toPath: localPath)
                 }
                 rendering.cancel()
                 #expect(await rendering.value?.errorCode == .userCancelled)
@@ -282,12 +282,12 @@ extension ThumbnailerWorkerTests {
                 } catch {
                     #expect(error.errorCode == .deadlineExceeded)
                 }
-                try await until { try await fixture.client.metrics()["cache"]?["underWay"] == 0 }
+                try await waitUntil { try await fixture.client.metrics()["cache"]?["underWay"] == 0 }
                 #expect(try await fixture.image(request(asset, 50)).result.pixelWidth == 50)
             }
         }
 
-        /// Short by default; the soak run has a hundred clients.
+        /// Runs ten clients; long runs have a hundred.
         @Test(.spec("P-25", "S-50")) func `many concurrent requests get one response each, without leaks`() async throws
         {
             try await ThumbnailerFixture.open { fixture in
@@ -314,8 +314,8 @@ extension ThumbnailerWorkerTests {
                         "F", "unsupported_format", "identifier_not_found", "user_cancelled", "busy",
                     ])
                 )
-                try await until { try await fixture.client.metrics()["cache"]?["underWay"] == 0 }
-                try await until { try Self.descriptors() <= descriptors + 4 }
+                try await waitUntil { try await fixture.client.metrics()["cache"]?["underWay"] == 0 }
+                try await waitUntil { try Self.descriptors() <= descriptors + 4 }
             }
         }
 
@@ -330,12 +330,12 @@ extension ThumbnailerWorkerTests {
                 let side = [32, 64, 100, 333][Int.random(in: 0..<4, using: &random)]
                 let image = ImageRequest(asset: asset, targetSize: .size(width: side, height: side), resizeMode: .exact)
                 let pause = Duration.milliseconds(Int.random(in: 0..<20, using: &random))
-                let asking = Task { await Self.outcome(fixture, image) }
+                let pending = Task { await Self.outcome(fixture, image) }
                 if kind == 2 {
                     try? await Task.sleep(for: pause)
-                    asking.cancel()
+                    pending.cancel()
                 }
-                outcomes.append(await asking.value)
+                outcomes.append(await pending.value)
             }
             return outcomes
         }

@@ -12,15 +12,15 @@ import Testing
 @testable import Thumbnailer
 
 extension ThumbnailerWorkerTests {
-    /// Images that are made ahead of time, of an original that is only in remote storage.
+    /// Tests of preparing images, mostly of an original that is only in remote storage.
     @Suite(.timeLimit(.minutes(1)))
     struct ImagePreparerTests {
         /// Runs a test with an asset whose original is only in remote storage, and a function that makes it local.
         ///
-        /// - Parameter onDisk: true if images that are only in memory count as missing
+        /// - Parameter requiresDisk: true if images that are only in memory count as missing
         private func withoutOriginal(
             allowsHighQuality: Bool = true,
-            onDisk: Bool = false,
+            requiresDisk: Bool = false,
             _ body:
                 @Sendable (
                     ThumbnailerFixture, _ prepare: @Sendable () async throws -> Int,
@@ -31,8 +31,8 @@ extension ThumbnailerWorkerTests {
                 let catalog = fixture.catalog
                 let asset = try catalog.add(TestImages.jpeg(width: 90, height: 60, seed: 1))
                 let digest = try #require(ResourceDigest(asset.resources[0].digest))
-                let (here, away) = (fixture.resources.path(of: digest), fixture.folder.file("away"))
-                try FileManager.default.moveItem(atPath: here, toPath: away)
+                let (localPath, removedPath) = (fixture.resources.path(of: digest), fixture.folder.file("away"))
+                try FileManager.default.moveItem(atPath: localPath, toPath: removedPath)
                 let endpoints = try EndpointOptions.parse(["--run", fixture.folder.file("run")]).resolve { _ in nil }
                 let client = try ServiceClient(
                     address: endpoints[.catalog],
@@ -58,18 +58,18 @@ extension ThumbnailerWorkerTests {
                         asset.id,
                         [images],
                         allowsHighQuality: allowsHighQuality,
-                        onDisk: onDisk
+                        requiresDisk: requiresDisk
                     ).count
                 } _: {
-                    try? FileManager.default.moveItem(atPath: away, toPath: here)
+                    try? FileManager.default.moveItem(atPath: removedPath, toPath: localPath)
                 }
             }
         }
 
         @Test(arguments: [1, 2, 3, 4])
-        func `an original that is given up again is downloaded again, three times at most`(download: Int) async throws {
+        func `an original that is removed again is downloaded again, at most three times`(download: Int) async throws {
             try await withoutOriginal { fixture, prepare, restore in
-                fixture.catalog.before { catalog, method in
+                fixture.catalog.callBeforeResponse { catalog, method in
                     if catalog.count(DownloadResource.method) == download { restore() }
                 }
                 let prepared = try await prepare()
@@ -100,7 +100,7 @@ extension ThumbnailerWorkerTests {
                     )
                 )
                 let (fetches, followed) = (AwaitableValue(0), AwaitableValue<[ChangeToken?]>([]))
-                fixture.catalog.before { _, method in
+                fixture.catalog.callBeforeResponse { _, method in
                     if method == FetchAssets.method { fetches.withLock { $0 += 1 } }
                 }
                 func start(_ sides: [Int]) -> Task<Void, Never> {
@@ -143,10 +143,10 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        @Test func `images that nobody asks for again wait for the library, for space and for the object store`()
+        @Test func `prepared images wait while the library, disk space or the object store is unavailable`()
             async throws
         {
-            try await withoutOriginal(onDisk: true) { fixture, prepare, _ in
+            try await withoutOriginal(requiresDisk: true) { fixture, prepare, _ in
                 let causes = [
                     ErrorCode.libraryOffline.error("…"), ErrorCode.notEnoughSpace.error("…"),
                     ErrorCode.networkError.error("…", ["problem": "unreachable"]),
@@ -161,11 +161,11 @@ extension ThumbnailerWorkerTests {
                 let lost = ErrorCode.networkError.error("…", ["problem": "no_object"])
                 fixture.catalog.fail(DownloadResource.method, lost)
                 let prepared = try await prepare()
-                #expect(prepared == 0, "it will not come back")
+                #expect(prepared == 0, "the object is lost")
             }
         }
 
-        @Test func `a quick image of an original that is away is not prepared`() async throws {
+        @Test func `a quick image of an original that is only in remote storage is not prepared`() async throws {
             try await withoutOriginal(allowsHighQuality: false) { _, prepare, restore in
                 let prepared = try await prepare()
                 #expect(prepared == 0)
@@ -175,7 +175,7 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        @Test func `images wait for a catalog that is away`() async throws {
+        @Test func `images wait for a catalog that cannot be reached`() async throws {
             try await withoutOriginal { fixture, prepare, _ in
                 fixture.catalog.fail(DownloadResource.method, .connectionLost("it was restarted"))
                 await #expect { _ = try await prepare() } throws: { error in

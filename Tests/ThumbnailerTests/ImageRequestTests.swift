@@ -70,10 +70,10 @@ extension ThumbnailerWorkerTests {
 
         @Test func `the second request is served from the cache, also after a restart`() async throws {
             let folder = try TemporaryFolder("dark")
-            let picture = TestImages.jpeg(width: 300, height: 200)
+            let photo = TestImages.jpeg(width: 300, height: 200)
             let first = Box<Bytes>([])
             try await ThumbnailerFixture.open(in: folder) { fixture in
-                let asset = try fixture.catalog.add(picture)
+                let asset = try fixture.catalog.add(photo)
                 let (result, bytes) = try await fixture.image(request(asset, 90, 90))
                 #expect(!result.isCacheHit)
                 let (again, same) = try await fixture.image(request(asset, 90, 90))
@@ -84,7 +84,7 @@ extension ThumbnailerWorkerTests {
                 first.value = bytes
             }
             try await ThumbnailerFixture.open(in: folder) { fixture in
-                let asset = try fixture.catalog.add(picture)
+                let asset = try fixture.catalog.add(photo)
                 let (result, bytes) = try await fixture.image(request(asset, 90, 90))
                 #expect(result.isCacheHit)
                 #expect(bytes == first.value)
@@ -160,13 +160,13 @@ extension ThumbnailerWorkerTests {
                     $0.mediaType = .video
                     $0.resources[0].type = .video
                 }
-                let gone = try catalog.add(TestImages.jpeg(width: 31, height: 20)) {
+                let missing = try catalog.add(TestImages.jpeg(width: 31, height: 20)) {
                     $0.resources[0].digest = String(repeating: "0", count: 64)
                 }
                 #expect(await fixture.rpcError(request(text, 9, 9))?.errorCode == .unsupportedFormat)
                 #expect(await fixture.rpcError(request(cut, 9, 9))?.errorCode == .invalidResource)
                 #expect(await fixture.rpcError(request(video, 9, 9))?.errorCode == .unsupportedFormat)
-                #expect(await fixture.rpcError(request(gone, 9, 9))?.errorCode == .missingResource)
+                #expect(await fixture.rpcError(request(missing, 9, 9))?.errorCode == .missingResource)
                 #expect(
                     await fixture.rpcError(ImageRequest(asset: .none, targetSize: .maximum))?.errorCode
                         == .identifierNotFound
@@ -238,7 +238,7 @@ extension ThumbnailerWorkerTests {
                 }
                 // All requests receive their asset at the same time.
                 let gate = TaskBarrier(assets.count)
-                fixture.catalog.before { _, _ in await gate.pass() }
+                fixture.catalog.callBeforeResponse { _, _ in await gate.pass() }
                 let outcomes = await withTaskGroup(of: ErrorCode?.self) { group in
                     for asset in assets {
                         group.addTask { await fixture.rpcError(request(asset, 900, 900))?.errorCode }
@@ -258,16 +258,16 @@ extension ThumbnailerWorkerTests {
                 let large = try fixture.catalog.add(try LargeImageFixtures.large(width: 1500, seed: 1, preview: false))
                 let asset = try fixture.catalog.add(TestImages.jpeg(width: 600, height: 400))
                 let image = request(asset, 1500, 1500)
-                // The worker has something else to do until both wait for the same work.
+                // The worker renders another image until both requests wait for the same work.
                 var slow = request(large, 9000, 9000)
                 (slow.deliveryMode, slow.format) = (.highQualityFormat, .png)
                 let rendering = Task { [slow] in await fixture.rpcError(slow) }
-                try await until { try await fixture.client.metrics()["workers"]?["busy"] == 1 }
-                let gone = Task { try? await fixture.image(image).bytes.count }
+                try await waitUntil { try await fixture.client.metrics()["workers"]?["busy"] == 1 }
+                let cancelled = Task { try? await fixture.image(image).bytes.count }
                 let staying = Task { try await fixture.image(image).bytes.count }
-                try await until { try await fixture.client.metrics()["cache"]?["shared"] == 1 }
-                gone.cancel()
-                #expect(await gone.value == nil)
+                try await waitUntil { try await fixture.client.metrics()["cache"]?["shared"] == 1 }
+                cancelled.cancel()
+                #expect(await cancelled.value == nil)
                 rendering.cancel()
                 #expect(await rendering.value?.errorCode == .userCancelled)
                 #expect(try await staying.value > 0)
@@ -275,16 +275,8 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        private func until(_ isSo: () async throws -> Bool) async throws {
-            while try await !isSo() { try await Task.sleep(for: .milliseconds(5)) }
+        private func waitUntil(_ condition: () async throws -> Bool) async throws {
+            while try await !condition() { try await Task.sleep(for: .milliseconds(5)) }
         }
     }
-}
-
-/// A value that a concurrent closure of a test sets.
-final class Box<Value: Sendable>: @unchecked Sendable {
-    // Safe because the tasks use it one after the other.
-    var value: Value
-
-    init(_ value: Value) { self.value = value }
 }

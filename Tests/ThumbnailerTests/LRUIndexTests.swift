@@ -45,7 +45,7 @@ struct LRUIndexTests {
     }
 
     @Test(arguments: [UInt64(1), 2, 3, 0xfeed])
-    func `it agrees with a plain list under random operations`(seed: UInt64) {
+    func `the index agrees with a plain list under random operations`(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         var cache = LRUIndex<Int>(budget: 100)
         var model: [(key: Int, cost: Int64)] = []
@@ -56,17 +56,17 @@ struct LRUIndexTests {
                 let cost = Int64.random(in: 0...30, using: &random)
                 model.removeAll { $0.key == key }
                 model.append((key, cost))
-                var gone: [Int] = []
-                while model.reduce(0, { $0 + $1.cost }) > 100 { gone.append(model.removeFirst().key) }
-                #expect(cache.insert(key, cost: cost) == gone)
+                var evicted: [Int] = []
+                while model.reduce(0, { $0 + $1.cost }) > 100 { evicted.append(model.removeFirst().key) }
+                #expect(cache.insert(key, cost: cost) == evicted)
             case 5..<8:
-                let place = model.firstIndex { $0.key == key }
-                #expect(cache.touch(key) == (place != nil))
-                if let place { model.append(model.remove(at: place)) }
+                let index = model.firstIndex { $0.key == key }
+                #expect(cache.touch(key) == (index != nil))
+                if let index { model.append(model.remove(at: index)) }
             default:
-                let place = model.firstIndex { $0.key == key }
-                #expect(cache.remove(key) == place.map { model[$0].cost })
-                if let place { model.remove(at: place) }
+                let index = model.firstIndex { $0.key == key }
+                #expect(cache.remove(key) == index.map { model[$0].cost })
+                if let index { model.remove(at: index) }
             }
             #expect(cache.keysLeastRecentFirst == model.map(\.key))
             #expect(cache.total == model.reduce(0) { $0 + $1.cost })

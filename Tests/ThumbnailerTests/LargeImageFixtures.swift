@@ -9,12 +9,12 @@ import TestSupport
 
 /// Test images that are large enough to take some time to decode.
 enum LargeImageFixtures {
-    /// The pictures without metadata, by their width: those of a width have the same pixels.
-    private static let pictures = Mutex<[Int: [UInt8]]>([:])
+    /// The images without metadata, by their width; images of one width have the same pixels.
+    private static let images = Mutex<[Int: [UInt8]]>([:])
 
-    private static func picture(width: Int) throws -> [UInt8] {
-        try pictures.withLock { pictures in
-            if let made = pictures[width] { return made }
+    private static func plainImage(width: Int) throws -> [UInt8] {
+        try images.withLock { images in
+            if let image = images[width] { return image }
             let small = TestImages.jpeg(width: 300, height: 200, orientation: 0)
             let options = RenditionOptions(
                 target: .size(width: width, height: width),
@@ -22,13 +22,13 @@ enum LargeImageFixtures {
                 format: .jpeg,
                 quality: 85
             )
-            let made = try RenditionRenderer.render(small, options).bytes
-            pictures[width] = made
-            return made
+            let image = try RenditionRenderer.render(small, options).bytes
+            images[width] = image
+            return image
         }
     }
 
-    /// Returns a large JPEG of the ratio 3:2, with an EXIF preview if requested. Fast in debug builds too.
+    /// Returns a large JPEG of the ratio 3:2, with an EXIF preview if requested. It is fast in debug builds too.
     ///
     /// - Parameter seed: makes the bytes different, in a comment; the pixels stay the same
     static func large(
@@ -38,10 +38,10 @@ enum LargeImageFixtures {
         orientation: Int = 1,
         previewPixels: [UInt8]? = nil
     ) throws -> [UInt8] {
-        var bytes = try picture(width: width)
+        var bytes = try plainImage(width: width)
         var exif = ExifBlock()
         exif.main.append(.short(0x0112, orientation))
-        if preview { exif.thumbnail = try previewPixels ?? picture(width: 160) }
+        if preview { exif.thumbnail = try previewPixels ?? plainImage(width: 160) }
         let comment: [UInt8] = [0xFF, 0xFE, 0, 10] + withUnsafeBytes(of: seed.bigEndian) { Array($0) }
         bytes.insert(contentsOf: exif.segment + comment, at: 2)
         return bytes
@@ -77,7 +77,7 @@ struct DeliveredPixels {
     /// Returns the colour at a position given as fractions of width and height.
     func colour(_ x: Double, _ y: Double) -> (red: Int, green: Int, blue: Int) {
         let column = min(width - 1, Int(x * Double(width)))
-        let at = 3 * (min(height - 1, Int(y * Double(height))) * width + column)
-        return (Int(rgb[at]), Int(rgb[at + 1]), Int(rgb[at + 2]))
+        let offset = 3 * (min(height - 1, Int(y * Double(height))) * width + column)
+        return (Int(rgb[offset]), Int(rgb[offset + 1]), Int(rgb[offset + 2]))
     }
 }

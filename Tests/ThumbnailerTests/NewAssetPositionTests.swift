@@ -12,7 +12,7 @@ import Testing
 
 @testable import Thumbnailer
 
-/// The position of images that are made in advance, and the images that the disk has.
+/// Tests of the position of images that are prepared in advance, and of the images in the disk cache.
 @Suite(.timeLimit(.minutes(1)))
 struct NewAssetPositionTests {
     @Test func `the position does not pass an asset whose image cannot be written to the disk`() async throws {
@@ -22,7 +22,7 @@ struct NewAssetPositionTests {
             try Data([1]).write(to: URL(fileURLWithPath: folder))
             let task = prepared.start()
             await prepared.events.wait { $0.count >= 2 }
-            #expect(Array(prepared.events.current.prefix(2)) == [.lookup, .lookup], "it is tried again")
+            #expect(Array(prepared.events.current.prefix(2)) == [.lookup, .lookup], "the asset is tried again")
             #expect(prepared.savedToken == nil)
             try FileManager.default.removeItem(atPath: folder)
             await prepared.events.wait { $0.contains(.follow) }
@@ -33,7 +33,7 @@ struct NewAssetPositionTests {
         }
     }
 
-    @Test func `the position is saved after a sync, and images that a failed sync may have lost are made again`()
+    @Test func `the position is saved after a sync, and images that a failed sync may have lost are written again`()
         async throws
     {
         try await PreparedAsset.open(failedSyncs: 1) { prepared in
@@ -71,7 +71,7 @@ private struct PreparedAsset: Sendable {
     static let token = ChangeToken(library: String(repeating: "1", count: 32), sequence: 5)
     private static let side = 32
 
-    /// - Parameter failedSyncs: the number of syncs that fail, of those with the image
+    /// - Parameter failedSyncs: the number of syncs with the image that fail
     private init(failedSyncs: Int, root: String, _ asset: Asset, _ library: PhotoLibrary) throws {
         var images = CachedImages(assets: [], targetSize: .size(width: Self.side, height: Self.side))
         images.isNetworkAccessAllowed = true
@@ -130,7 +130,7 @@ private struct PreparedAsset: Sendable {
         self.library = library
     }
 
-    /// Makes the cache's folder and a catalog, and runs the body.
+    /// Creates the cache's folder and a catalog, and runs the body.
     static func open(
         failedSyncs: Int = 0,
         _ body: @Sendable (PreparedAsset) async throws -> Void
@@ -185,7 +185,7 @@ private struct PreparedAsset: Sendable {
 
     private static func savedToken(in root: String) -> ChangeToken? {
         guard let saved = FileManager.default.contents(atPath: root + "/prepared") else { return nil }
-        return NewAssetPreparer.token(in: String(decoding: saved, as: UTF8.self), made: NewAssetPreparer.made([side]))
+        return NewAssetPreparer.token(in: String(decoding: saved, as: UTF8.self), of: NewAssetPreparer.imageSet([side]))
     }
 }
 

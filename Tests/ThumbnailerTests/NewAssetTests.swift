@@ -14,7 +14,7 @@ struct NewAssetTests {
         var position = FeedPosition()
         #expect(position.token == nil)
         position.begin(5)
-        #expect(position.token == nil, "a restart begins anew")
+        #expect(position.token == nil, "a restart prepares all assets")
         position.receive(Self.token(5))
         #expect(position.token == Self.token(4))
         position.begin(6)
@@ -31,22 +31,22 @@ struct NewAssetTests {
         #expect(position.count == 0)
     }
 
-    @Test func `a position is of the renderer and the sizes of then`() {
-        let made = NewAssetPreparer.made([256, 1024], rendererVersion: "3")
-        let text = "\(Self.token(5))\n\(made)"
-        #expect(NewAssetPreparer.token(in: text, made: made) == Self.token(5))
+    @Test func `a saved position is valid only for the same renderer and sizes`() {
+        let imageSet = NewAssetPreparer.imageSet([256, 1024], rendererVersion: "3")
+        let text = "\(Self.token(5))\n\(imageSet)"
+        #expect(NewAssetPreparer.token(in: text, of: imageSet) == Self.token(5))
         for (sides, version) in [([256], "3"), ([256, 1024], "4"), ([256, 1024, 16], "3")] {
-            let other = NewAssetPreparer.made(sides, rendererVersion: version)
-            #expect(NewAssetPreparer.token(in: text, made: other) == nil)
+            let other = NewAssetPreparer.imageSet(sides, rendererVersion: version)
+            #expect(NewAssetPreparer.token(in: text, of: other) == nil)
         }
-        for text in ["", "\(Self.token(5))", "\n\(made)"] {
-            #expect(NewAssetPreparer.token(in: text, made: made) == nil, "not all images were made")
+        for text in ["", "\(Self.token(5))", "\n\(imageSet)"] {
+            #expect(NewAssetPreparer.token(in: text, of: imageSet) == nil, "the text is incomplete")
         }
     }
 
-    @Test func `sizes are made in advance by default only where originals are given up`() throws {
-        func sides(_ text: String?, _ givesUp: Bool = false) throws(HostingError) -> [Int] {
-            try ThumbnailerConfiguration.preparedSides(text, givesUpOriginals: givesUp)
+    @Test func `images are prepared in advance by default only if originals may be removed`() throws {
+        func sides(_ text: String?, _ releases: Bool = false) throws(HostingError) -> [Int] {
+            try ThumbnailerConfiguration.preparedSides(text, releasesOriginals: releases)
         }
         #expect(try sides(nil) == [])
         #expect(try sides(nil, true) == [256])

@@ -31,7 +31,7 @@ struct RenditionDiskCacheTests {
             .sorted()
     }
 
-    @Test func `a cache that cannot be written says so until it can`() throws {
+    @Test func `a cache that cannot be written reports a problem until it can be written again`() throws {
         let store = try RenditionDiskCache(root: folder, budget: 1 << 20)
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let writer = RenditionWriter(store, clock: .system, logger: logger)
@@ -59,7 +59,7 @@ struct RenditionDiskCacheTests {
         #expect(files().allSatisfy { !$0.hasSuffix(".part") })
     }
 
-    @Test func `a cache whose folder was deleted makes it again`() throws {
+    @Test func `a cache whose folder was deleted creates it again`() throws {
         let store = try RenditionDiskCache(root: folder, budget: 1 << 20)
         for number in 1...3 { #expect(store.insert(rendition(1000), try key(number)) == nil) }
         #expect(store.contains(try key(2)))
@@ -72,7 +72,7 @@ struct RenditionDiskCacheTests {
         #expect(files().count == 1)
     }
 
-    @Test func `the budget holds, on disk too`() throws {
+    @Test func `the cache stays within its budget, also on disk`() throws {
         let store = try RenditionDiskCache(root: folder, budget: 5 * 4096)
         for number in 1...5 { #expect(store.insert(rendition(1000), try key(number)) == nil) }
         #expect(store.rendition(try key(1)) != nil)
@@ -143,19 +143,19 @@ struct RenditionDiskCacheTests {
         #expect(store.metrics.count == 0)
     }
 
-    @Test func `a file that cannot be written gives a reason and takes no space`() throws {
+    @Test func `the error of a file that cannot be written is returned, and the file takes no space`() throws {
         let store = try RenditionDiskCache(root: folder, budget: 1 << 20)
         try Data([1]).write(to: URL(fileURLWithPath: folder + "/0"))
         #expect(store.insert(rendition(10), try key(1))?.contains("open") == true)
         #expect(store.metrics.count == 0)
     }
 
-    @Test func `a failed sync removes the renditions since the last one, because only memory may have them`() throws {
+    @Test func `a failed sync removes the renditions since the last sync, which may be in memory only`() throws {
         let isFailing = AwaitableValue(false)
         let store = try RenditionDiskCache(root: folder, budget: 1 << 20) { () throws(StorageError) in
             if isFailing.current { throw StorageError.io("the disk failed") }
         }
-        #expect(store.unsyncedCount == 1, "those of an earlier process")
+        #expect(store.unsyncedCount == 1, "an earlier process may have left renditions")
         #expect(store.insert(rendition(1000), try key(1)) == nil)
         #expect(store.unsyncedCount == 2)
         #expect(store.sync() == nil)
@@ -207,7 +207,7 @@ struct RenditionDiskCacheTests {
         let memory = RenditionMemoryCache<RenditionKey>(budget: 10_000)
         memory.insert(rendition(100), try key(1), now: 1_000_000)
         let reported = try (0..<100).filter { second in
-            try memory.use(key(1), now: Int64(second) * 1_000_000)?.isToBeReported == true
+            try memory.use(key(1), now: Int64(second) * 1_000_000)?.shouldReport == true
         }
         #expect(reported == [11, 21, 31, 41, 51, 61, 71, 81, 91])
         #expect(try memory.use(key(2), now: 0) == nil)
@@ -216,9 +216,9 @@ struct RenditionDiskCacheTests {
     @Test func `a caller that may not report misses when a report is due and hits otherwise`() throws {
         let memory = RenditionMemoryCache<RenditionKey>(budget: 3 * 1256)
         for number in 1...3 { memory.insert(rendition(1000), try key(number), now: 0) }
-        #expect(try memory.use(key(1), now: 9_999_999, mayReport: false)?.isToBeReported == false)
+        #expect(try memory.use(key(1), now: 9_999_999, mayReport: false)?.shouldReport == false)
         #expect(try memory.use(key(1), now: 10_000_000, mayReport: false) == nil)
-        #expect(try memory.use(key(1), now: 10_000_000)?.isToBeReported == true, "the report is still due")
+        #expect(try memory.use(key(1), now: 10_000_000)?.shouldReport == true, "the report is still due")
         #expect(try memory.use(key(1), now: 10_000_001, mayReport: false) != nil)
         #expect(try memory.use(key(2), now: 1, mayReport: false) != nil)
         memory.insert(rendition(1000), try key(4))

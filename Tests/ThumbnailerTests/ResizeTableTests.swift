@@ -53,7 +53,7 @@ struct ResizeCell: Sendable, CustomStringConvertible {
         )
     }
 
-    /// Returns the fault of a size; nil if it is right.
+    /// Returns the error in a size; nil if the size is correct.
     func problem(_ width: Int, _ height: Int, isUpscaled: Bool, source: (width: Int, height: Int)) -> String? {
         guard let target, resizeMode != .none else {
             return (width, height) == source && !isUpscaled ? nil : "the full size was requested"
@@ -61,21 +61,22 @@ struct ResizeCell: Sendable, CustomStringConvertible {
         let part = (width: isCropped ? source.width - source.width / 2 : source.width, height: source.height)
         let factors = (Double(target.width) / Double(part.width), Double(target.height) / Double(part.height))
         let factor = contentMode == .aspectFit ? min(factors.0, factors.1) : max(factors.0, factors.1)
-        let wanted = (width: Double(part.width) * factor, height: Double(part.height) * factor)
+        let scaled = (width: Double(part.width) * factor, height: Double(part.height) * factor)
         if resizeMode == .exact {
             guard isUpscaled == (factor > 1) else { return "isUpscaled is \(isUpscaled)" }
             if contentMode == .aspectFill {
                 return (width, height) == target ? nil : "the target is to be filled exactly"
             }
-            let isNear = abs(Double(width) - wanted.width) <= 1 && abs(Double(height) - wanted.height) <= 1
-            let touches = width == target.width || height == target.height
-            return isNear && touches && width <= target.width && height <= target.height ? nil : "it must fit exactly"
+            let isLargeEnough = abs(Double(width) - scaled.width) <= 1 && abs(Double(height) - scaled.height) <= 1
+            let touchesTarget = width == target.width || height == target.height
+            return isLargeEnough && touchesTarget && width <= target.width && height <= target.height
+                ? nil : "it must fit exactly"
         }
         if isUpscaled || width > source.width || height > source.height { return "fast mode does not enlarge" }
-        let reaches =
-            Double(width) >= min(wanted.width, Double(source.width)) - 1
-            && Double(height) >= min(wanted.height, Double(source.height)) - 1
-        return reaches ? nil : "the image is to reach the target size"
+        let reachesTarget =
+            Double(width) >= min(scaled.width, Double(source.width)) - 1
+            && Double(height) >= min(scaled.height, Double(source.height)) - 1
+        return reachesTarget ? nil : "the image is to reach the target size"
     }
 }
 
@@ -85,7 +86,7 @@ extension ThumbnailerWorkerTests {
         @Test(.spec("S-42", "S-43", "S-44", "P-13", "P-14", "D9", "D12"))
         func `every combination of resize options gives the size of the table, in every format`() async throws {
             try await ThumbnailerFixture.open { fixture in
-                for (name, bytes) in try Self.pictures() {
+                for (name, bytes) in try Self.images() {
                     let info = try ImageProbe.info(of: bytes)
                     let source = (width: info.pixelWidth, height: info.pixelHeight)
                     let asset = try fixture.catalog.add(bytes)
@@ -114,20 +115,20 @@ extension ThumbnailerWorkerTests {
         }
 
         /// Returns an image of each format available here, rotated if the format stores an orientation.
-        private static func pictures() throws -> [(String, Bytes)] {
+        private static func images() throws -> [(String, Bytes)] {
             let jpeg = TestImages.jpeg(width: 240, height: 160, orientation: 6)
-            var pictures = [("a rotated jpeg", jpeg)]
+            var images = [("a rotated jpeg", jpeg)]
             for format in ImageFormat.allCases where format.canEncode && format != .jpeg {
-                pictures.append(
+                images.append(
                     (format.rawValue, try RenditionRenderer.render(jpeg, RenditionOptions(format: format)).bytes)
                 )
             }
             if let heic = SharedPhotos.files(["heif"]).first(where: { $0.lastPathComponent == "samplefilehub.heif" }) {
-                pictures.append(("heic", SharedPhotos.bytes(heic)))
+                images.append(("heic", SharedPhotos.bytes(heic)))
             } else {
-                try Needed.missingPart("photographs: sizes of HEICs")
+                try Needed.reportMissingPart("photographs: sizes of HEICs")
             }
-            return pictures
+            return images
         }
 
         @Test(.spec("S-51", "P-26", "D3")) func `each key of the info dictionary is set in its case`()
@@ -135,8 +136,8 @@ extension ThumbnailerWorkerTests {
         {
             try await ThumbnailerFixture.open { fixture in
                 let asset = try fixture.catalog.add(try LargeImageFixtures.large(width: 900, seed: 41, preview: true))
-                // Large enough that the preview is ready before it on any machine, even if its worker has to start
-                // first.
+                // The image is so large that the preview is ready first on any machine, even if the preview's worker
+                // has to start.
                 var request = ImageRequest(asset: asset.id, targetSize: .size(width: 4500, height: 4500))
                 request.resizeMode = .exact
                 request.format = .png
@@ -155,10 +156,10 @@ extension ThumbnailerWorkerTests {
                 // A cancelled request has an error of its own.
                 request.asset = asset.id
                 request.targetSize = .size(width: 9000, height: 9000)
-                let asking = Task { [request] in await fixture.rpcError(request) }
+                let pending = Task { [request] in await fixture.rpcError(request) }
                 try await Task.sleep(for: .milliseconds(100))
-                asking.cancel()
-                #expect(await asking.value?.errorCode == .userCancelled)
+                pending.cancel()
+                #expect(await pending.value?.errorCode == .userCancelled)
             }
         }
     }

@@ -71,7 +71,7 @@ struct VerifiedAssetCacheTests {
         #expect(cache.asset(asset.id, atLeast: nil, now: 0) == nil)
     }
 
-    @Test func `the number of assets is bounded, and the least recently used goes first`() {
+    @Test func `the number of assets is bounded, and the least recently used is removed first`() {
         var cache = VerifiedAssetCache(limit: 3)
         cache.confirm(token(1), now: 0)
         cache.insert((0..<3).map { facts($0) }, at: token(1))
@@ -105,17 +105,17 @@ struct CachingManagerTableTests {
         _ = table.start("c", Array(ids[0..<3]), options(10))
         _ = table.start("c", Array(ids[0..<3]), options(20))
         _ = table.start("c", [ids[9]], options(10))
-        #expect(table.next(most: 8)?.asset == ids[9])
-        let next = table.next(most: 8)
+        #expect(table.next(maxCount: 8)?.asset == ids[9])
+        let next = table.next(maxCount: 8)
         let task = try #require(next)
         #expect(task.asset == ids[0])
         #expect(Set(task.optionSets) == [options(10), options(20)])
         #expect(table.preparationState(.init(asset: ids[0], options: options(10)), in: "c") == .waiting)
         #expect(table.preparationState(.init(asset: ids[0], options: options(30)), in: "c") == .differs)
         #expect(table.preparationState(.init(asset: ids[50], options: options(30)), in: "c") == nil)
-        #expect(table.next(most: 8)?.asset == ids[1])
-        #expect(table.next(most: 8)?.asset == ids[2])
-        #expect(table.next(most: 8) == nil)
+        #expect(table.next(maxCount: 8)?.asset == ids[1])
+        #expect(table.next(maxCount: 8)?.asset == ids[2])
+        #expect(table.next(maxCount: 8) == nil)
     }
 
     @Test(.spec("S-55", "S-56")) func `stopped images are dropped, cancelled or released from memory`() throws {
@@ -131,7 +131,7 @@ struct CachingManagerTableTests {
         )
         for name in ["c", "d"] {
             _ = table.start(name, [ids[0]], options(10))
-            let next = table.next(most: 8)
+            let next = table.next(maxCount: 8)
             let task = try #require(next)
             #expect(table.finish(task, plans: [options(10): plan]).plans == [])
         }
@@ -142,29 +142,32 @@ struct CachingManagerTableTests {
         #expect(table.stopAll("d").plans == [plan])
 
         _ = table.start("c", Array(ids[1...3]), options(10))
-        let next = table.next(most: 8)
+        let next = table.next(maxCount: 8)
         let task = try #require(next)
-        let leaving = table.stopAll("c")
-        #expect(leaving.tasks == [task.number])
-        #expect(table.next(most: 8) == nil)
-        #expect(table.finish(task, plans: [options(10): plan]).plans == [plan], "no longer wanted: it is released")
+        let stopped = table.stopAll("c")
+        #expect(stopped.tasks == [task.number])
+        #expect(table.next(maxCount: 8) == nil)
+        #expect(
+            table.finish(task, plans: [options(10): plan]).plans == [plan],
+            "the image was stopped meanwhile, so it is released"
+        )
     }
 
-    @Test func `images that could not be made now wait again, behind all others`() throws {
+    @Test func `images that cannot be prepared yet wait again, after all others`() throws {
         var table = try table()
         _ = table.start("c", Array(ids[0..<2]), options(10))
         _ = table.start("c", [ids[0]], options(20))
-        let first = table.next(most: 8)
+        let first = table.next(maxCount: 8)
         let task = try #require(first)
         #expect(task.asset == ids[0] && task.optionSets.count == 2)
         table.postpone(task)
         #expect(table.status("c").waiting == 3)
-        #expect(table.next(most: 8)?.asset == ids[1])
-        let again = table.next(most: 8)
+        #expect(table.next(maxCount: 8)?.asset == ids[1])
+        let again = table.next(maxCount: 8)
         #expect(again?.asset == ids[0] && again?.optionSets.count == 2)
         _ = table.stopAll("c")
         table.postpone(try #require(again))
-        #expect(table.next(most: 8) == nil, "they were removed meanwhile")
+        #expect(table.next(maxCount: 8) == nil, "they were removed meanwhile")
     }
 
     @Test func `a manager belongs to its owner and is kept while it is used`() throws {
@@ -177,7 +180,7 @@ struct CachingManagerTableTests {
         #expect(table.metrics.managers == 1)
         _ = table.expire(now: 2 * CachingManagerTable.leaseMicroseconds)
         #expect(table.metrics.managers == 0)
-        for number in 0..<CachingManagerTable.mostPerIdentity {
+        for number in 0..<CachingManagerTable.maxPerIdentity {
             try table.open("n\(number)", identity: "me", allowsHighQuality: true, now: 0)
         }
         let refusal = #expect(throws: RPCError.self) {
@@ -193,7 +196,7 @@ struct CachingManagerTableTests {
         _ = table.start("c", Array(ids[80..<160]), options(10))
         #expect(table.metrics.entries == 100)
         #expect(table.dropped == 60)
-        #expect(table.next(most: 8)?.asset == ids[80])
+        #expect(table.next(maxCount: 8)?.asset == ids[80])
     }
 
     @Test(.spec("S-58")) func `a hundred thousand starts and stops leave nothing behind and stay fast`()
@@ -204,7 +207,7 @@ struct CachingManagerTableTests {
         for step in 0..<100_000 {
             let window = [ids[step % 300], ids[(step + 1) % 300]]
             _ = table.start("c", window, options(10))
-            if step % 3 == 0, let task = table.next(most: 8) { _ = table.finish(task, plans: [:]) }
+            if step % 3 == 0, let task = table.next(maxCount: 8) { _ = table.finish(task, plans: [:]) }
             _ = table.stop("c", window, options(10))
         }
         let elapsed = ContinuousClock().now - start

@@ -33,7 +33,7 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        @Test func `a sheet is made of assets that are together too large for one message`() async throws {
+        @Test func `a sheet can have assets that are together too large for one message`() async throws {
             try await ThumbnailerFixture.open { fixture in
                 let ids = try (0..<3).map { seed in
                     try fixture.catalog.add(TestImages.jpeg(width: 300, height: 200, seed: UInt64(seed))).id
@@ -55,7 +55,7 @@ extension ThumbnailerWorkerTests {
                     return try fixture.catalog.add(image).id
                 }
                 let sheet = ImageSheet(assets: ids, columns: 3, cell: 100)
-                // The first cell waits for this image; it is cancelled because others have no place.
+                // The first cell waits for this image; it is cancelled because the queue has no space for the others.
                 async let first = fixture.rpcError(ContactSheetPlan.image(ids[0], in: sheet))
                 while fixture.renders == 0 {
                     if try await fixture.client.metrics()["cache"]?["underWay"] == 1 { break }

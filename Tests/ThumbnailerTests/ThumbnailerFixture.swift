@@ -33,7 +33,7 @@ struct ThumbnailerFixture: Sendable {
 
     /// Starts the services, runs the body and stops them.
     ///
-    /// - Parameter sharing: the folder of an earlier fixture, to test a restart
+    /// - Parameter folder: the folder of an earlier fixture, to test a restart
     static func open(
         in folder: TemporaryFolder? = nil,
         configure: (inout ThumbnailerConfiguration) -> Void = { _ in },
@@ -98,8 +98,8 @@ struct ThumbnailerFixture: Sendable {
 
     /// Requests one image. Returns its properties and bytes.
     func image(_ request: ImageRequest) async throws(RPCError) -> (result: ImageRequest.Result, bytes: Bytes) {
-        let answer = try await client.ask(request)
-        return (answer.result, answer.attachments.first ?? [])
+        let response = try await client.ask(request)
+        return (response.result, response.attachments.first ?? [])
     }
 
     /// Returns all images sent for a request: the degraded ones and the final one.
@@ -115,10 +115,10 @@ struct ThumbnailerFixture: Sendable {
             case .notification(ImageDelivery.chunk, _, let attachments):
                 if messages.last?.result != nil || messages.isEmpty { messages.append(ImageMessage(bytes: [])) }
                 messages[messages.count - 1].bytes += attachments.flatMap { $0 }
-            case .reply(let answer):
+            case .response(let response):
                 if messages.last?.result != nil || messages.isEmpty { messages.append(ImageMessage(bytes: [])) }
-                messages[messages.count - 1].result = answer.result
-                messages[messages.count - 1].bytes += answer.attachments.flatMap { $0 }
+                messages[messages.count - 1].result = response.result
+                messages[messages.count - 1].bytes += response.attachments.flatMap { $0 }
             case .notification(let method, _, _):
                 throw ErrorCode.internalError.error("unexpected \(method)")
             }

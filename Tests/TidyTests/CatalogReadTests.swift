@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The Swift client and the Python package send the same requests to any catalog, and the same ones to the writer only.
+/// Tests that the Swift client and the Python package send the same requests to any catalog.
 @Suite(.timeLimit(.minutes(1)))
 struct CatalogReadTests {
     private func text(_ path: String) throws -> String {
         try String(contentsOfFile: TestPaths.package + "/" + path, encoding: .utf8)
     }
 
-    /// The methods of the request types of the protocol.
+    /// Returns the methods of the request types of the protocol.
     private func methods() throws -> [String: [String]] {
         var methods = ["FetchPage": ["fetch.assets", "fetch.collections", "fetch.lists"]]
         let folder = "Shared/Contracts"
@@ -25,7 +25,7 @@ struct CatalogReadTests {
         return methods
     }
 
-    /// The methods of a list of the Python package.
+    /// Returns the methods in a list of the Python package.
     private func listed(_ name: String) throws -> Set<String> {
         let source = try text("Shared/python/safelight/instances.py")
         let list = try #require(source.components(separatedBy: "\n\(name) = frozenset((").dropFirst().first)
@@ -33,7 +33,7 @@ struct CatalogReadTests {
         return Set(words.map { String($0.output.1) })
     }
 
-    @Test func `both clients ask any catalog for the same reads, and a second one for the same of them`() throws {
+    @Test func `both clients send the same reads to any catalog, and the same of them to a second one`() throws {
         let methods = try methods()
         var (twice, once) = (Set<String>(), Set<String>())
         for line in try text("Shared/Contracts/CatalogRead.swift").split(separator: "\n") {

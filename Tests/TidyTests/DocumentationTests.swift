@@ -4,7 +4,7 @@ import Testing
 
 /// README.md and the pages in Shared/docs.
 enum Documentation {
-    /// The paths of all pages below the root.
+    /// Returns the paths of all pages below the root.
     static func pages(of tree: SourceTree) throws -> [String] {
         ["README.md"] + (try tree.names(in: "Shared/docs").filter { $0.hasSuffix(".md") }.map { "Shared/docs/\($0)" })
     }
@@ -13,7 +13,7 @@ enum Documentation {
         try String(contentsOf: tree.root.appending(path: page), encoding: .utf8)
     }
 
-    /// The anchors of a page's headings, as GitHub makes them.
+    /// Returns the anchors of a page's headings, in the form of GitHub.
     static func anchors(in text: String) -> Set<String> {
         var anchors: Set<String> = []
         var isCode = false
@@ -28,7 +28,7 @@ enum Documentation {
     }
 }
 
-/// Files, tests and rows that the pages name exist.
+/// Tests that the files that the pages name exist.
 @Suite(.timeLimit(.minutes(5)))
 struct DocumentationTests {
     let tree: SourceTree
@@ -44,7 +44,7 @@ struct DocumentationTests {
         #expect(words <= 800, "README.md has \(words) words")
     }
 
-    @Test func `every relative link leads to a file and a heading`() throws {
+    @Test func `every relative link refers to a file and a heading that exist`() throws {
         var count = 0
         var anchors: [String: Set<String>] = [:]
         for page in pages {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Checks of the layers: modules import only what they declare, and C libraries stay in their modules.
+/// Tests of the layers: modules import only declared modules, and C libraries are imported only by their own modules.
 @Suite(.timeLimit(.minutes(5)))
 struct LayerTests {
     let tree: SourceTree
@@ -59,9 +59,9 @@ struct LayerTests {
         for file in tree.files {
             let module = try #require(tree.manifest.module(file.module))
             // Program.swift may be an executable that imports the module beside it.
-            let besides =
+            let additional =
                 file.name == "Program.swift" ? [module.name] : module.path.hasPrefix("Tests/") ? ["Testing"] : []
-            let allowed = module.dependencies.union(Self.standard).union(besides)
+            let allowed = module.dependencies.union(Self.standard).union(additional)
             let undeclared = file.imports.subtracting(allowed).sorted()
             #expect(undeclared.isEmpty, "\(file.path) imports \(undeclared.joined(separator: ", "))")
         }
@@ -78,13 +78,13 @@ struct LayerTests {
 
     @Test func `only Storage and the Store and Schema files of services import GRDB`() throws {
         for file in tree.productFiles where !file.imports.isDisjoint(with: ["GRDB", "GRDBSQLite"]) {
-            #expect(file.module == "Storage" || SourceRules.mayHoldSQL(file), "\(file.path) imports GRDB")
+            #expect(file.module == "Storage" || SourceRules.mayContainSQL(file), "\(file.path) imports GRDB")
         }
     }
 
     @Test func `every folder is a module and every module a folder`() throws {
-        let besides: [String: Set<String>] = ["Services": [], "Shared": ["docs", "python"], "Tests": []]
-        for (folder, others) in besides {
+        let exceptions: [String: Set<String>] = ["Services": [], "Shared": ["docs", "python"], "Tests": []]
+        for (folder, others) in exceptions {
             let planned = tree.manifest.modules.filter { $0.path.hasPrefix("\(folder)/") }.map(\.name)
             let found = Set(try tree.names(in: folder)).subtracting(others)
             let unmatched = found.symmetricDifference(planned).sorted()

@@ -2,12 +2,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The tables of the page about operations agree with the source.
+/// Tests that the tables of the page about operations agree with the source.
 @Suite(.timeLimit(.minutes(5)))
 struct OperationsTests {
     private let tree: SourceTree
     private let page: String
-    /// The page and all others for people who run or use the services.
+    /// The texts of all pages.
     private let pages: String
 
     init() throws {
@@ -27,7 +27,7 @@ struct OperationsTests {
         }
     }
 
-    @Test func `every error is in the README with its meaning and remedy, and no other`() throws {
+    @Test func `the table of errors has every error with its meaning and remedy, and no other`() throws {
         let file = try #require(tree.files.first { $0.path == "Shared/Contracts/ErrorCode.swift" })
         let text = try String(contentsOf: tree.root.appending(path: file.path), encoding: .utf8)
         let names = text.matches(of: /case \w+ = "(\w+)"/).map { String($0.1) }
@@ -52,17 +52,17 @@ struct OperationsTests {
         let missing = printed.filter { !$0.hasPrefix("`safelight_") }.subtracting(errors).subtracting(names)
         #expect(missing.isEmpty, "operations.md does not name \(missing.sorted())")
         let source = tree.productFiles.map(\.source.strings).joined(separator: "\n")
-        for name in names { #expect(source.contains(name.filter { $0 != "`" }), "nothing prints \(name)") }
+        for name in names { #expect(source.contains(name.filter { $0 != "`" }), "no source prints \(name)") }
     }
 
-    @Test func `every variable that sets something is documented, and each one in the limits is read`() throws {
+    @Test func `every variable for users is documented, and every variable in the limits is read`() throws {
         let pattern = /SAFELIGHT_[A-Z_]+[A-Z]/
         func variables(_ text: String) -> Set<String> { Set(text.matches(of: pattern).map { String($0.output) }) }
         let source = tree.productFiles.reduce(into: Set<String>()) { found, file in
             found.formUnion(variables(file.source.strings))
         }
         // Variables between services and their workers, and those that `watch` passes to its commands.
-        let inner: Set<String> = [
+        let internalVariables: Set<String> = [
             "SAFELIGHT_WORKER_LIMITS", "SAFELIGHT_SUPERVISED", "SAFELIGHT_SEQUENCE", "SAFELIGHT_TOKEN",
             "SAFELIGHT_TOPICS", "SAFELIGHT_DATE", "SAFELIGHT_ORIGIN", "SAFELIGHT_EXPIRED",
         ]
@@ -70,7 +70,7 @@ struct OperationsTests {
             "SAFELIGHT_CATALOG", "SAFELIGHT_THUMBNAILER", "SAFELIGHT_EDITOR", "SAFELIGHT_BROKER", "SAFELIGHT_FEED",
             "SAFELIGHT_EDITS",
         ]
-        let missing = source.subtracting(inner).subtracting(endpoints).subtracting(variables(pages))
+        let missing = source.subtracting(internalVariables).subtracting(endpoints).subtracting(variables(pages))
         #expect(missing.isEmpty, "the documentation does not name \(missing.sorted())")
         let limits = rows(below: "## Limits").reduce(into: Set<String>()) { $0.formUnion(variables($1.joined())) }
         #expect(limits.count > 8)
@@ -88,7 +88,7 @@ struct OperationsTests {
         }
     }
 
-    @Test func `every flag of the limits table is one that a service has`() {
+    @Test func `every flag in the limits table is a flag of a service`() {
         let source = tree.productFiles.map(\.source.code).joined(separator: "\n")
         let strings = tree.productFiles.map(\.source.strings).joined(separator: "\n")
         for row in rows(below: "## Limits") {

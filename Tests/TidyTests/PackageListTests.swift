@@ -2,21 +2,21 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The lists of Debian packages in the Makefile, the container files and the manifest.
+/// Tests of the lists of Debian packages in the Makefile, the container files and the manifest.
 @Suite(.timeLimit(.minutes(1)))
 struct PackageListTests {
     private func text(_ path: String) throws -> String {
         try String(contentsOfFile: TestPaths.package + "/" + path, encoding: .utf8)
     }
 
-    /// The words of a variable of the Makefile.
+    /// Returns the words of a variable of the Makefile.
     private func variable(_ name: String) throws -> Set<String> {
         let lines = try text("Makefile").replacing("\\\n", with: " ").split(separator: "\n")
         let line = try #require(lines.first { $0.hasPrefix(name + " :=") }, "\(name)")
         return Set(line.dropFirst(name.count + 3).split(whereSeparator: \.isWhitespace).map(String.init))
     }
 
-    /// The packages that a stage of the Dockerfile installs.
+    /// Returns the packages that a stage of the Dockerfile installs.
     private func packages(ofStage stage: String) throws -> Set<String> {
         let dockerfile = try text("compose/Dockerfile").replacing("\\\n", with: " ")
         let lines = dockerfile.split(separator: "\n").drop { !$0.hasSuffix(" AS \(stage)") }
@@ -26,11 +26,11 @@ struct PackageListTests {
             .subtracting(["apt-get", "install"])
     }
 
-    @Test func `the container is built with the packages with which make builds`() throws {
+    @Test func `the container is built with the build packages of the Makefile`() throws {
         #expect(try packages(ofStage: "build") == variable("BUILD_PACKAGES"))
     }
 
-    @Test func `the sources of all modules are copied into the container that builds`() throws {
+    @Test func `the sources of all modules are copied into the build container`() throws {
         let stages = try text("compose/Dockerfile").components(separatedBy: "\nFROM ")
         let stage = try #require(stages.first { $0.contains(" AS build") })
         let copied = stage.matches(of: /\nCOPY (\S+) \S+/).map { String($0.output.1) }
@@ -41,11 +41,11 @@ struct PackageListTests {
         }
     }
 
-    @Test func `the programs have the fonts of make in their container`() throws {
+    @Test func `the container of the programs has the fonts of the Makefile`() throws {
         #expect(try packages(ofStage: "safelight").filter { $0.hasPrefix("fonts-") } == variable("FONT_PACKAGES"))
     }
 
-    @Test func `the S3 server of the containers has the versions of the tests`() throws {
+    @Test func `the S3 server in the containers has the package versions of the tests`() throws {
         let stages = try text("compose/Dockerfile").components(separatedBy: "\nFROM ")
         let stage = try #require(stages.first { $0.contains(" AS s3") }).replacing("\\\n", with: " ")
         let line = try #require(stage.components(separatedBy: "&&").first { $0.contains("pip install") })
@@ -54,13 +54,14 @@ struct PackageListTests {
         #expect(try installed.isSubset(of: variable("PYTHON_REQUIREMENTS")))
     }
 
-    @Test func `the cluster has the packages of its demo in its container`() throws {
+    @Test func `the container of the cluster has the packages of its demo`() throws {
         // The demo also needs iproute2 and procps for its networks; PostgreSQL is one of the packages for the tests.
         let demo = try variable("CLUSTER_PACKAGES").subtracting(["iproute2", "procps"]).union(["postgresql"])
         #expect(try packages(ofStage: "cluster") == demo)
     }
 
-    @Test func `installed programs look for the libraries of Swift where make install puts them`() throws {
+    @Test
+    func `installed programs search for the Swift libraries in the folder that make install copies them to`() throws {
         let folder = try #require(try text("Package.swift").firstMatch(of: /rpath=\$ORIGIN\/\.\.\/([^"]+)"/)).output.1
         let rules = try text("Makefile").components(separatedBy: "\n\n")
         let install = try #require(rules.first { $0.hasPrefix("install:") })
@@ -75,7 +76,7 @@ struct PackageListTests {
         let manifest = try text("Package.swift")
         let named = Set(manifest.matches(of: /apt: "([^"]+)"/).map { String($0.output.1) })
         #expect(named.count > 5)
-        // The toolchain needs it, too.
+        // The Makefile need not list this package, because the toolchain requires it.
         #expect(try named.subtracting(variable("BUILD_PACKAGES")) == ["libc6-dev"])
     }
 }

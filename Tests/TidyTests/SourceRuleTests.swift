@@ -5,20 +5,20 @@ import Testing
 /// Rules that allow certain code in certain files only.
 enum SourceRules {
     /// Returns true if the file may contain SQL.
-    static func mayHoldSQL(_ file: SourceTree.File) -> Bool {
+    static func mayContainSQL(_ file: SourceTree.File) -> Bool {
         file.module == "Storage" || file.name.contains("Store") || file.name.contains("Schema")
             || file.path.contains("/Store/")
     }
 
     /// Returns true if the file may sleep: the named delays, and the shutdown of libzmq, which runs outside of tasks.
-    static func mayWait(_ file: SourceTree.File) -> Bool {
+    static func maySleep(_ file: SourceTree.File) -> Bool {
         ["TaskDelay.swift", "MessagingContext.swift"].contains(file.name)
     }
 
-    static let longestFile = 450
+    static let maxLines = 450
 }
 
-/// Rules that the compiler does not check.
+/// Tests of rules that the compiler does not check.
 @Suite(.timeLimit(.minutes(5)))
 struct SourceRuleTests {
     let tree: SourceTree
@@ -30,11 +30,11 @@ struct SourceRuleTests {
         _ pattern: some RegexComponent,
         in part: (SourceText) -> String,
         of files: [SourceTree.File],
-        _ what: String
+        _ message: String
     ) {
         for file in files {
             for line in SourceText.lines(of: part(file.source), holding: pattern) {
-                Issue.record("\(file.path):\(line): \(what)")
+                Issue.record("\(file.path):\(line): \(message)")
             }
         }
     }
@@ -44,7 +44,7 @@ struct SourceRuleTests {
         expectNone(/\b(TODO|FIXME|XXX|HACK)\b/, in: \.comments, of: files, "a note is left in the source")
     }
 
-    @Test func `no sentence of a comment opens with a relative clause`() throws {
+    @Test func `no sentence of a comment begins with a relative clause`() throws {
         expectNone(
             /(^[\s\/*]*|\. )(What|Who|Whether|Whatever|Whoever|So many) [^?]*$/,
             in: \.comments,
@@ -58,18 +58,18 @@ struct SourceRuleTests {
         expectNone(/\bas!/, in: \.code, of: tree.files, "as! traps")
     }
 
-    @Test func `the catalog's parts refuse by values, and only its mapping knows the errors on the wire`() throws {
+    @Test func `only the error mapping of the catalog uses the errors of the protocol`() throws {
         let catalog = tree.files.filter { $0.path.hasPrefix("Services/Catalog/") }
         #expect(!catalog.isEmpty)
         expectNone(
             /\bErrorCode\b/,
             in: \.code,
             of: catalog.filter { !$0.name.hasPrefix("CatalogErrorMapping") },
-            "an error on the wire is made outside of CatalogErrorMapping"
+            "an error of the protocol is created outside of CatalogErrorMapping"
         )
     }
 
-    @Test func `the other services name their refusals in one file each`() throws {
+    @Test func `each other service creates its errors in one file`() throws {
         for service in ["ChangeBroker", "Thumbnailer", "Editor"] {
             let files = tree.files.filter { $0.path.hasPrefix("Services/\(service)/") }
             #expect(!files.isEmpty)
@@ -77,7 +77,7 @@ struct SourceRuleTests {
                 /\bErrorCode\.\w+\.(error|rawValue)\b/,
                 in: \.code,
                 of: files.filter { $0.name != "RPCError+\(service).swift" },
-                "an error on the wire is made outside of RPCError+\(service).swift"
+                "an error of the protocol is created outside of RPCError+\(service).swift"
             )
         }
     }
@@ -87,12 +87,12 @@ struct SourceRuleTests {
             /(^|[^.\w])(u|nano)?sleep\(|Glibc\.sleep|Thread\.sleep/,
             in: \.code,
             of: tree.productFiles,
-            "it blocks"
+            "it blocks the thread"
         )
         expectNone(
             /\.sleep\(|\basyncAfter\(/,
             in: \.code,
-            of: tree.productFiles.filter { !SourceRules.mayWait($0) },
+            of: tree.productFiles.filter { !SourceRules.maySleep($0) },
             "it sleeps: wait for an event, or use one of the named delays"
         )
     }
@@ -103,25 +103,25 @@ struct SourceRuleTests {
     }
 
     @Test func `SQL appears only in Store and Schema files`() throws {
-        let others = tree.productFiles.filter { !SourceRules.mayHoldSQL($0) }
+        let others = tree.productFiles.filter { !SourceRules.mayContainSQL($0) }
         let words =
             /\b(SELECT\s+\S+.*\bFROM|INSERT\s+(OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|CREATE\s+(TABLE|INDEX)|PRAGMA\s)/
         expectNone(words, in: \.strings, of: others, "SQL outside a Store or Schema file")
     }
 
-    @Test func `only the store reaches into the library's database`() throws {
-        let others = tree.productFiles.filter { !SourceRules.mayHoldSQL($0) }
+    @Test func `only the store uses the library's database directly`() throws {
+        let others = tree.productFiles.filter { !SourceRules.mayContainSQL($0) }
         expectNone(
             /\b(reader|store)\.database\b/,
             in: \.code,
             of: others,
-            "it reaches through the store: give the type in Store a method"
+            "it bypasses the store: add a method to the type in Store"
         )
     }
 
     @Test func `no file is longer than the limit`() throws {
         for file in tree.files {
-            #expect(file.source.lineCount <= SourceRules.longestFile, "\(file.path) is too long")
+            #expect(file.source.lineCount <= SourceRules.maxLines, "\(file.path) is too long")
         }
     }
 
@@ -130,6 +130,6 @@ struct SourceRuleTests {
         let phony = text.matches(of: /(?m)^\.PHONY:(.*)$/).flatMap { $0.1.split(separator: " ").map(String.init) }
         let documented = Set(text.matches(of: /(?m)^([a-z-]+):.*##/).map { String($0.1) })
         #expect(!documented.isEmpty)
-        for verb in phony where !verb.hasPrefix("_") { #expect(documented.contains(verb), "make \(verb)") }
+        for target in phony where !target.hasPrefix("_") { #expect(documented.contains(target), "make \(target)") }
     }
 }

@@ -21,7 +21,7 @@ struct SourceTextTests {
         #expect(source.strings.contains("in"))
     }
 
-    @Test func `line numbers are kept`() {
+    @Test func `line numbers do not change`() {
         let source = SourceText("let a = \"\"\"\n  one\n  two\n  \"\"\"\n// note\nsleep(1)\n")
         #expect(SourceText.lines(of: source.code, holding: /sleep/) == [6])
         #expect(SourceText.lines(of: source.comments, holding: /note/) == [5])

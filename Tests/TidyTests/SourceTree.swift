@@ -18,7 +18,7 @@ struct SourceTree: Sendable {
     let manifest: Manifest
     let files: [File]
 
-    /// Read once for all tests.
+    /// The tree, which is read once for all tests.
     private static let shared = Result { try SourceTree(reading: ()) }
 
     static func read() throws -> SourceTree { try shared.get() }

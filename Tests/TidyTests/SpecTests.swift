@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Checks of the specification rows that tests cover, by their `.spec("S-16", …)` marks.
+/// Tests of the specification rows that tests cover, in accordance with their `.spec("S-16", …)` marks.
 ///
 /// A test that is disabled, or that needs something this machine lacks, covers no row.
 @Suite(.timeLimit(.minutes(5)))
@@ -12,32 +12,32 @@ struct SpecTests {
     init() throws { tree = try SourceTree.read() }
 
     /// The covered rows with their tests, as `Module: name of the test`.
-    private var shown: [String: [String]] {
-        var shown: [String: [String]] = [:]
+    private var covered: [String: [String]] {
+        var covered: [String: [String]] = [:]
         for file in tree.files where file.path.hasPrefix("Tests/") && file.module != "TidyTests" {
             for mark in SpecMark.all(in: file.source.withoutComments) where mark.isEnabled && mark.canRun {
-                for row in mark.rows { shown[row, default: []].append("\(file.module): \(mark.test)") }
+                for row in mark.rows { covered[row, default: []].append("\(file.module): \(mark.test)") }
             }
         }
-        return shown
+        return covered
     }
 
-    /// The files whose tests show a row, as `Module/File`.
-    private var shownIn: [String: Set<String>] {
-        var shown: [String: Set<String>] = [:]
+    /// The files whose tests cover a row, as `Module/File`.
+    private var coveringFiles: [String: Set<String>] {
+        var covered: [String: Set<String>] = [:]
         for file in tree.files where file.path.hasPrefix("Tests/") && file.module != "TidyTests" {
             for mark in SpecMark.all(in: file.source.withoutComments)
             where mark.isEnabled && (mark.canRun || !Needed.isRequired) {
                 for row in mark.rows {
-                    shown[row, default: []].insert("\(file.module)/\(file.name.replacing(".swift", with: ""))")
+                    covered[row, default: []].insert("\(file.module)/\(file.name.replacing(".swift", with: ""))")
                 }
             }
         }
-        return shown
+        return covered
     }
 
-    @Test func `the rows with a test are printed by name`() {
-        let rows = shown.keys.sorted(by: SpecMark.areInOrder)
+    @Test func `the names of the rows with a test are printed`() {
+        let rows = covered.keys.sorted(by: SpecMark.areInOrder)
         print("spec rows with a test: \(rows.count): \(rows.joined(separator: " "))")
         for row in rows { #expect(row.wholeMatch(of: SpecMark.name) != nil, "\"\(row)\" is not a row name") }
     }
@@ -46,15 +46,15 @@ struct SpecTests {
         SpecRow.all(in: try Documentation.text("Shared/docs/photokit.md", of: tree))
     }
 
-    @Test func `every row that is claimed to work has a test, and the tests that it names show it`() throws {
+    @Test func `every row that is claimed to work has a test, and the tests that it names cover it`() throws {
         let rows = try table()
         #expect(rows.count > 150, "photokit.md has no table of rows")
-        #expect(Set(rows.map(\.name)).count == rows.count, "a row stands in photokit.md twice")
-        let shown = shownIn
+        #expect(Set(rows.map(\.name)).count == rows.count, "a row is in photokit.md twice")
+        let covered = coveringFiles
         for row in rows {
-            #expect(SpecRow.states.contains(row.state), "\(row.name): \"\(row.state)\" is no state")
+            #expect(SpecRow.states.contains(row.state), "\(row.name): \"\(row.state)\" is not a state")
             #expect(row.meaning.count > 3, "\(row.name) has no meaning")
-            for test in row.tests where shown[row.name]?.contains(test) != true {
+            for test in row.tests where covered[row.name]?.contains(test) != true {
                 Issue.record("photokit.md names \(test) for \(row.name), and it has no .spec(\"\(row.name)\")")
             }
             if row.isClaimed { #expect(!row.tests.isEmpty, "photokit.md claims \(row.name) without a test") }
@@ -62,12 +62,12 @@ struct SpecTests {
         }
     }
 
-    @Test func `every row that a test shows is claimed`() throws {
+    @Test func `every row that a test covers is claimed`() throws {
         let claimed = Set(try table().filter { $0.state != "not built" }.map(\.name))
-        for row in shown.keys where !claimed.contains(row) { Issue.record("photokit.md does not claim \(row)") }
+        for row in covered.keys where !claimed.contains(row) { Issue.record("photokit.md does not claim \(row)") }
     }
 
-    @Test func `marks and rows are understood`() {
+    @Test func `marks and rows are parsed`() {
         let source = """
             @Test(.spec("S-16", "T-07"), .timeLimit(.minutes(1)))
             func `members keep their order`() {}
@@ -135,13 +135,13 @@ struct SpecMark {
                 rows: rows,
                 test: String(name?.1 ?? name?.2 ?? "?"),
                 isEnabled: isAttribute && !isDisabled && (!isSuite || body.contains("@Test")),
-                canRun: isSuite || hasAll(own)
+                canRun: isSuite || hasRequirements(of: own)
             )
         }
     }
 
     /// Returns true if everything that a test requires with ``Needed`` is present.
-    private static func hasAll(_ body: Substring) -> Bool {
+    private static func hasRequirements(of body: Substring) -> Bool {
         let programs = body.matches(of: /Needed\.program\("([^"]+)"\)/).map { String($0.1) }
         guard programs.allSatisfy({ TestPaths.program($0) != nil || ExternalTool.path($0) != nil }) else {
             return false
@@ -150,12 +150,12 @@ struct SpecMark {
         return !body.contains("Needed.python(") || TestPaths.program("python3") != nil
     }
 
-    /// S before T before P before D, then by number.
+    /// Returns true if the rows are in order: S before T before P before D, then by number.
     static func areInOrder(_ left: String, _ right: String) -> Bool {
-        func place(_ row: String) -> (Int, Int) {
+        func rank(_ row: String) -> (Int, Int) {
             (Array("STPD").firstIndex(of: row.first ?? "D") ?? 4, Int(row.filter(\.isNumber)) ?? 0)
         }
-        return place(left) < place(right)
+        return rank(left) < rank(right)
     }
 }
 

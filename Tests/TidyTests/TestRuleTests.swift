@@ -2,21 +2,21 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Rules for the tests themselves.
+/// Tests of rules for the tests themselves.
 @Suite(.timeLimit(.minutes(5)))
 struct TestRuleTests {
     let tree: SourceTree
 
     init() throws { tree = try SourceTree.read() }
 
-    /// The files of all tests but these, which contain patterns of the rules.
+    /// The files of all tests except the Tidy tests, which contain patterns of the rules.
     private var files: [SourceTree.File] {
         tree.files.filter { $0.module.hasSuffix("Tests") && $0.module != "TidyTests" }
     }
 
     // MARK: Time limits
 
-    /// The types that directly contain tests and have no time limit, as `Module.Type`.
+    /// Returns the types that directly contain tests and have no time limit, as `Module.Type`.
     private static func unlimited(_ files: [SourceTree.File]) -> Set<String> {
         let suites = files.map { ($0.module, SourceSuites($0.source.code)) }
         func names(_ types: KeyPath<SourceSuites, Set<String>>) -> Set<String> {
@@ -33,7 +33,7 @@ struct TestRuleTests {
         }
     }
 
-    @Test func `suites, their limits and their names are understood`() {
+    @Test func `suites, their limits and their names are parsed`() {
         let suites = SourceSuites(
             SourceText(
                 """
@@ -60,7 +60,7 @@ struct TestRuleTests {
 
     // MARK: Long forms
 
-    /// The filters of the commands of `make soak` that run long forms.
+    /// Returns the filters of the commands of `make soak` that run long forms.
     private func soakFilters() throws -> [String] {
         let makefile = try String(contentsOf: tree.root.appending(path: "Makefile"), encoding: .utf8)
         let rules = makefile.replacing("\\\n", with: " ").components(separatedBy: "\n\n")
@@ -78,7 +78,7 @@ struct TestRuleTests {
             guard text.contains("TestEnvironment.rounds(") || text.contains("SAFELIGHT_SOAK") else { continue }
             found += 1
             let paths = SourceSuites(file.source.code).paths
-            // A file without tests belongs to those of its module.
+            // A file without tests is used by the other files of its module.
             let names = paths.isEmpty ? [""] : paths
             for name in names.map({ "\(file.module).\($0)/" }) where !filters.contains(where: { name.contains($0) }) {
                 Issue.record("\(file.path): no command of make soak with SAFELIGHT_SOAK runs \(name)")
@@ -119,12 +119,12 @@ struct TestRuleTests {
     // MARK: Random numbers
 
     /// The generator itself, and keys for CURVE, whose bytes do not affect tests.
-    private static let mayDraw: Set<String> = ["SeededRandom.swift", "RawCurve.swift"]
+    private static let filesThatMayDraw: Set<String> = ["SeededRandom.swift", "RawCurve.swift"]
 
     @Test func `random numbers of tests come from a seed that can be repeated`() {
         let others = tree.files.filter {
             ($0.module.hasSuffix("Tests") || $0.module == "TestSupport") && $0.module != "TidyTests"
-                && !Self.mayDraw.contains($0.name)
+                && !Self.filesThatMayDraw.contains($0.name)
         }
         for file in others where file.source.withoutComments.contains(".random(in:") {
             for line in SourceText.lines(of: file.source.withoutComments, holding: /\.random\(in: (?:(?!using:).)*$/) {

@@ -3,10 +3,10 @@ import TestSupport
 import Testing
 import Video
 
-/// High dynamic range beside its formulas.
+/// Compares videos of high dynamic range with the formulas of the standards.
 @Suite(.timeLimit(.minutes(5)))
 struct VideoColourTests {
-    /// Returns the sRGB value, 0...1, of a grey of a luminance in cd/m2 in a video with a peak.
+    /// Returns the sRGB value, 0...1, of a grey with a luminance in cd/m2, in a video with a peak luminance.
     private func expected(_ nits: Double, peak: Double) -> Double {
         let (m1, m2, c1, c2, c3) = (2610.0 / 16384, 2523.0 / 32, 3424.0 / 4096, 2413.0 / 128, 2392.0 / 128)
         func pq(_ nits: Double) -> Double {
@@ -30,7 +30,7 @@ struct VideoColourTests {
         return light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055
     }
 
-    /// Makes a video of ten grey fields, given as 10-bit codes of limited range.
+    /// Creates a video of grey fields, given as 10-bit codes of limited range.
     private func greys(_ codes: [Int], transfer: String, _ name: String = "g.mp4") throws -> VideoFixture {
         let (width, height) = (32 * codes.count, 64)
         var samples: [UInt8] = []
@@ -53,9 +53,12 @@ struct VideoColourTests {
         let (pixels, _) = try video.frame(.at(0, tolerance: 0))
         let width = 32 * count
         return (0..<count).map { field in
-            let at = 3 * (32 * width + 32 * field + 16)
-            #expect(abs(Int(pixels[at]) - Int(pixels[at + 1])) <= 1 && abs(Int(pixels[at]) - Int(pixels[at + 2])) <= 1)
-            return Double(pixels[at + 1]) / 255
+            let index = 3 * (32 * width + 32 * field + 16)
+            #expect(
+                abs(Int(pixels[index]) - Int(pixels[index + 1])) <= 1
+                    && abs(Int(pixels[index]) - Int(pixels[index + 2])) <= 1
+            )
+            return Double(pixels[index + 1]) / 255
         }
     }
 
@@ -85,7 +88,7 @@ struct VideoColourTests {
         }
     }
 
-    @Test func `saturated colours keep their hue, and ordinary videos are not changed`() throws {
+    @Test func `saturated colours keep their hue`() throws {
         let red = try VideoFixture("red.mp4") { path in
             try FFmpegVideos.ffmpeg([
                 "-f", "lavfi", "-i", "color=0x800000:size=64x64:rate=25:duration=0.1", "-c:v", "libx265",

@@ -3,10 +3,10 @@ import TestSupport
 import Testing
 import Video
 
-/// Exports of videos.
+/// Tests of exports of videos.
 @Suite(.timeLimit(.minutes(5)))
 struct VideoExportTests {
-    /// Exports into a file beside the video and opens that.
+    /// Exports a video into a file of its own.
     private static func export(
         _ video: VideoFixture,
         _ settings: VideoExportSettings,
@@ -43,23 +43,23 @@ struct VideoExportTests {
     }
 
     @Test(.spec("S-60"), arguments: [0, 90, 180, 270])
-    func `the output is upright and its frames are those of the video`(_ rotation: Int) throws {
+    func `the output is upright and its frames equal those of the video`(_ rotation: Int) throws {
         let video = try Self.video(rotation: rotation)
         var settings = VideoExportSettings()
         settings.box = .init(320, 240)
         settings.quality = 10
-        let (made, result) = try Self.export(video, settings)
-        let isUpright = rotation % 180 == 90
-        #expect((result.pixelWidth, result.pixelHeight) == (isUpright ? (240, 320) : (320, 240)))
-        let info = try made.info()
+        let (exported, result) = try Self.export(video, settings)
+        let isPortrait = rotation % 180 == 90
+        #expect((result.pixelWidth, result.pixelHeight) == (isPortrait ? (240, 320) : (320, 240)))
+        let info = try exported.info()
         #expect((info.pixelWidth, info.pixelHeight, info.orientation) == (result.pixelWidth, result.pixelHeight, 1))
         #expect(info.tracks.map(\.codec) == ["h264", "aac"] && abs(info.duration - 1_000_000) < 60_000)
-        // As ffmpeg turns and scales it. Luminance, because colours have half of the pixels, in other places than the
-        // video's own.
+        // The expected frames are rotated and scaled by ffmpeg. Only the luminance is compared, because the colours of
+        // both have half of the pixels, at different positions.
         let scale = "scale=\(result.pixelWidth):\(result.pixelHeight):flags=bicubic+accurate_rnd,format=gray"
         for time in [0.0, 0.48] {
             let expected = try FFmpegVideos.frame(of: video.path, at: time, filter: scale)
-            let found = try FFmpegVideos.frame(of: made.path, at: time, filter: "format=gray")
+            let found = try FFmpegVideos.frame(of: exported.path, at: time, filter: "format=gray")
             let psnr = VideoFixture.psnr(found, expected)
             #expect(psnr > 40, "\(rotation) degrees at \(time): \(psnr) dB")
         }
@@ -68,13 +68,13 @@ struct VideoExportTests {
     /// Returns the luminance of the frame at 0.4 seconds.
     private static func luminance(of video: VideoFixture) throws -> [UInt8] {
         let pixels = try video.frame(.at(400_000, tolerance: 0)).pixels
-        return stride(from: 0, to: pixels.count, by: 3).map { at in
-            let (red, green, blue) = (Int(pixels[at]), Int(pixels[at + 1]), Int(pixels[at + 2]))
+        return stride(from: 0, to: pixels.count, by: 3).map { index in
+            let (red, green, blue) = (Int(pixels[index]), Int(pixels[index + 1]), Int(pixels[index + 2]))
             return UInt8((2126 * red + 7152 * green + 722 * blue) / 10_000)
         }
     }
 
-    @Test(.spec("S-60")) func `high dynamic range becomes what frames show, or stays as HEVC`() throws {
+    @Test(.spec("S-60")) func `high dynamic range is mapped in the same way as in frames, or kept in HEVC`() throws {
         let video = try VideoFixture("hdr.mp4") { path in
             try FFmpegVideos.make(
                 path,
@@ -93,13 +93,16 @@ struct VideoExportTests {
         let psnr = VideoFixture.psnr(try Self.luminance(of: mapped), try Self.luminance(of: video))
         #expect(psnr > 40, "\(psnr) dB")
         settings.isHEVC = true
-        let kept = try Self.export(video, settings).0.info()
-        #expect((kept.isHDR, kept.transfer, kept.primaries) == (true, "smpte2084", "bt2020"))
-        #expect(kept.tracks.first?.bitDepth == 10 && kept.tracks.first?.tag == "hvc1")
+        let unmapped = try Self.export(video, settings).0.info()
+        #expect((unmapped.isHDR, unmapped.transfer, unmapped.primaries) == (true, "smpte2084", "bt2020"))
+        #expect(unmapped.tracks.first?.bitDepth == 10 && unmapped.tracks.first?.tag == "hvc1")
     }
 
     @Test(arguments: [("480x848", "bt709"), ("848x480", "smpte170m")])
-    func `without a word of it the matrix is that of the stored lines`(_ size: String, _ matrix: String) throws {
+    func `a video without a matrix is exported with the matrix for its number of lines`(
+        _ size: String,
+        _ matrix: String
+    ) throws {
         let video = try VideoFixture("f.mp4") { path in
             let h264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"]
             try FFmpegVideos.make(path, size: size, seconds: 0.2, audio: false, h264)
@@ -119,7 +122,7 @@ struct VideoExportTests {
         #expect(VideoFixture.psnr(after, before) > 36)
     }
 
-    @Test func `the part that is made is reported, and the work stops when progress returns false`() throws {
+    @Test func `the progress is reported, and the export stops when the closure returns false`() throws {
         let video = try Self.video()
         var times: [Int64] = []
         _ = try Self.export(video, VideoExportSettings()) { time in
@@ -133,13 +136,13 @@ struct VideoExportTests {
         #expect(throws: VideoError.outputTooLarge(limit: 2000)) { try Self.export(video, settings) }
     }
 
-    @Test func `tracks are copied with their matrix, if the container can hold them`() throws {
+    @Test func `tracks are copied with their matrix, if the container can contain them`() throws {
         var settings = VideoExportSettings()
         settings.isCopied = true
         let video = try Self.video(rotation: 90)
-        let (made, result) = try Self.export(video, settings)
+        let (exported, result) = try Self.export(video, settings)
         #expect((result.pixelWidth, result.pixelHeight) == (480, 640))
-        let info = try made.info()
+        let info = try exported.info()
         #expect(info.tracks.map(\.codec) == ["h264", "aac"])
         let orientation = try video.info().orientation
         #expect(info.orientation == orientation && orientation >= 5)
@@ -147,12 +150,12 @@ struct VideoExportTests {
             try FFmpegVideos.make(path, ["-c:v", "libvpx", "-b:v", "1M", "-deadline", "realtime", "-c:a", "libopus"])
         }
         #expect(throws: VideoError.notCopied("vp8")) { try Self.export(webm, settings) }
-        // The container can hold this picture, and not this sound.
-        let sound = try Self.video("f.mkv", ["-c:a", "truehd", "-strict", "-2"])
-        #expect(throws: VideoError.notEncoded) { try Self.export(sound, settings) }
+        // The container can contain this video codec, but not this audio codec.
+        let trueHD = try Self.video("f.mkv", ["-c:a", "truehd", "-strict", "-2"])
+        #expect(throws: VideoError.notEncoded) { try Self.export(trueHD, settings) }
     }
 
-    /// Makes a video in HEVC, in whose header boxes are replaced.
+    /// Creates a HEVC video, and replaces boxes in its header.
     private static func hevc(_ boxes: [(String, String, [UInt8])]) throws -> VideoFixture {
         try VideoFixture("boxes.mp4") { path in
             let options = [
@@ -161,21 +164,21 @@ struct VideoExportTests {
             try FFmpegVideos.make(path, seconds: 0.2, audio: false, options)
             var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
             for (old, new, content) in boxes {
-                let at = try #require(bytes.firstRange(of: Array(old.utf8))?.lowerBound)
-                bytes.replaceSubrange(at..<at + 4 + content.count, with: Array(new.utf8) + content)
+                let position = try #require(bytes.firstRange(of: Array(old.utf8))?.lowerBound)
+                bytes.replaceSubrange(position..<position + 4 + content.count, with: Array(new.utf8) + content)
             }
             try Data(bytes).write(to: URL(fileURLWithPath: path))
         }
     }
 
-    @Test func `Dolby Vision stays with a copied track, and the brightest pixel also with an encoded one`() throws {
+    @Test func `a copied track keeps Dolby Vision, and an encoded one keeps the maximum brightness`() throws {
         let light: (String, String, [UInt8]) = ("pasp", "clli", [0x0F, 0xA0, 0x01, 0x90])
         let peak = "\"max_content\": 4000"
         var settings = VideoExportSettings()
         settings.isHEVC = true
         let (encoded, _) = try Self.export(try Self.hevc([light]), settings)
         #expect(try FFmpegVideos.probe(encoded.path).contains(peak))
-        // Profile 5.
+        // The profile of Dolby Vision is 5.
         let vision = try Self.hevc([light, ("btrt", "dvcC", [1, 0, 0x0A, 0x0D, 0])])
         #expect(throws: VideoError.unsupportedCodec("hevc")) { try Self.export(vision, settings) }
         settings.isCopied = true
@@ -184,7 +187,7 @@ struct VideoExportTests {
         #expect(try FFmpegVideos.probe(copied.path).contains(peak))
     }
 
-    @Test func `of an odd side a pixel is lost`() throws {
+    @Test func `an odd side is one pixel shorter`() throws {
         let video = try VideoFixture("odd.mkv") { path in
             try FFmpegVideos.make(
                 path,
@@ -194,20 +197,20 @@ struct VideoExportTests {
                 ["-c:v", "ffv1", "-pix_fmt", "yuv444p"]
             )
         }
-        let (made, result) = try Self.export(video, VideoExportSettings())
+        let (exported, result) = try Self.export(video, VideoExportSettings())
         #expect((result.pixelWidth, result.pixelHeight) == (320, 240))
-        let info = try made.info()
+        let info = try exported.info()
         #expect((info.pixelWidth, info.pixelHeight) == (320, 240))
     }
 
-    @Test func `recordings that were joined follow each other`() throws {
+    @Test func `joined recordings follow each other`() throws {
         let video = try VideoFixture("joined.ts") { path in
             try FFmpegVideos.make(path, seconds: 2, ["-c:v", "mpeg2video", "-q:v", "3", "-c:a", "mp2"])
             let part = try Data(contentsOf: URL(fileURLWithPath: path))
             try (part + part).write(to: URL(fileURLWithPath: path))
         }
-        let (made, _) = try Self.export(video, VideoExportSettings())
-        let tracks = try made.info().tracks
+        let (exported, _) = try Self.export(video, VideoExportSettings())
+        let tracks = try exported.info().tracks
         #expect(tracks.map(\.codec) == ["h264", "aac"])
         for track in tracks {
             #expect(abs(track.duration - 4_000_000) < 300_000, "\(track.codec): \(track.duration)")
@@ -215,7 +218,7 @@ struct VideoExportTests {
         #expect((95...101).contains(tracks.first?.frameCount ?? 0), "\(tracks.first?.frameCount ?? 0) frames")
     }
 
-    @Test func `recordings of one clock with hours between them follow each other`() throws {
+    @Test func `joined recordings with hours between their times follow each other`() throws {
         let video = try VideoFixture("hours.ts") { path in
             var joined = Data()
             for hours in [0, 2] {
@@ -225,26 +228,26 @@ struct VideoExportTests {
             }
             try joined.write(to: URL(fileURLWithPath: path))
         }
-        let (made, _) = try Self.export(video, VideoExportSettings())
-        for track in try made.info().tracks {
+        let (exported, _) = try Self.export(video, VideoExportSettings())
+        for track in try exported.info().tracks {
             #expect(abs(track.duration - 4_000_000) < 300_000, "\(track.codec): \(track.duration)")
         }
     }
 
-    /// The stream identifiers of picture and sound in an MPEG transport stream.
+    /// Tests the stream identifiers of video and audio in an MPEG transport stream.
     @Test(arguments: [0xE0, 0xC0] as [UInt8])
-    func `a damaged time stamp moves nothing`(_ stream: UInt8) throws {
+    func `a damaged time stamp does not change the durations`(_ stream: UInt8) throws {
         let video = try VideoFixture("damaged.ts") { path in
             try FFmpegVideos.make(path, seconds: 2, ["-c:v", "mpeg2video", "-q:v", "3", "-c:a", "mp2"])
             var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
             let header: [UInt8] = [0, 0, 1, stream]
-            let at = try #require(bytes[(bytes.count / 2)...].firstRange(of: header)?.lowerBound)
-            // The highest bit of the time: 13 hours.
-            bytes[at + 9] ^= 8
+            let position = try #require(bytes[(bytes.count / 2)...].firstRange(of: header)?.lowerBound)
+            // This is the highest bit of the time, 13 hours.
+            bytes[position + 9] ^= 8
             try Data(bytes).write(to: URL(fileURLWithPath: path))
         }
-        let (made, _) = try Self.export(video, VideoExportSettings())
-        let tracks = try made.info().tracks
+        let (exported, _) = try Self.export(video, VideoExportSettings())
+        let tracks = try exported.info().tracks
         #expect(tracks.map(\.codec) == ["h264", "aac"])
         for track in tracks {
             #expect(abs(track.duration - 2_000_000) < 300_000, "\(track.codec): \(track.duration)")
@@ -252,8 +255,8 @@ struct VideoExportTests {
         #expect((47...50).contains(tracks.first?.frameCount ?? 0), "\(tracks.first?.frameCount ?? 0) frames")
     }
 
-    @Test func `sound that begins late is heard`() throws {
-        // More than ten thousand frames before it, and a codec that is not copied.
+    @Test func `audio that begins late is exported`() throws {
+        // More than ten thousand frames precede the audio, and its codec is not copied.
         let video = try VideoFixture("late.mkv") { path in
             try FFmpegVideos.ffmpeg([
                 "-f", "lavfi", "-i", "color=gray:size=64x64:rate=500:duration=20.6", "-itsoffset", "20.4", "-f",
@@ -261,23 +264,23 @@ struct VideoExportTests {
                 "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "flac", path,
             ])
         }
-        let (made, _) = try Self.export(video, VideoExportSettings())
-        #expect(try made.info().tracks.map(\.codec) == ["h264", "aac"])
+        let (exported, _) = try Self.export(video, VideoExportSettings())
+        #expect(try exported.info().tracks.map(\.codec) == ["h264", "aac"])
     }
 
-    @Test func `of frames with one time the first is encoded`() throws {
+    @Test func `of frames with equal times only the first is encoded`() throws {
         // The times of this container are milliseconds.
         let video = try VideoFixture("dense.mkv") { path in
             let h264 = ["-c:v", "libx264", "-preset", "ultrafast", "-bf", "0", "-pix_fmt", "yuv420p"]
             try FFmpegVideos.make(path, rate: 2000, seconds: 0.1, audio: false, h264)
         }
-        let (made, _) = try Self.export(video, VideoExportSettings())
-        let frames = try made.info().tracks.first?.frameCount ?? 0
+        let (exported, _) = try Self.export(video, VideoExportSettings())
+        let frames = try exported.info().tracks.first?.frameCount ?? 0
         #expect((95...105).contains(frames), "\(frames) frames")
     }
 
     @Test(arguments: ["early.mp4", "early.mov", "early.mkv"], [0.5, 12])
-    func `sound before the first frame is kept`(_ name: String, seconds: Double) throws {
+    func `audio before the first frame is kept`(_ name: String, seconds: Double) throws {
         let video = try VideoFixture(name) { path in
             let silent = path + ".mp4"
             let h264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"]
@@ -288,19 +291,19 @@ struct VideoExportTests {
             ])
         }
         let tracks = try Self.export(video, VideoExportSettings()).0.info().tracks
-        let (picture, sound) = (try #require(tracks.first), try #require(tracks.last))
+        let (videoTrack, audioTrack) = (try #require(tracks.first), try #require(tracks.last))
         let lead = Int64(seconds * 1e6)
-        #expect(abs(picture.start - sound.start - lead) < 60_000, "\(picture.start) and \(sound.start)")
-        #expect(abs(sound.duration - lead - 2_000_000) < 60_000, "\(sound.duration)")
+        #expect(abs(videoTrack.start - audioTrack.start - lead) < 60_000, "\(videoTrack.start) and \(audioTrack.start)")
+        #expect(abs(audioTrack.duration - lead - 2_000_000) < 60_000, "\(audioTrack.duration)")
     }
 
-    /// Returns the fraction of values that differ in the same direction, and clearly, from those above and below them.
+    /// Returns the fraction of values that differ clearly, and in the same direction, from those above and below them.
     private static func combing(_ pixels: some Collection<UInt8>, width: Int) -> Double {
         let (values, step) = (pixels.map { Int($0) }, 3 * width)
         let inner = step..<(values.count - step)
-        let combed = inner.count { at in
-            let (above, below) = (values[at - step], values[at + step])
-            let (up, down) = (values[at] - above, values[at] - below)
+        let combed = inner.count { index in
+            let (above, below) = (values[index - step], values[index + step])
+            let (up, down) = (values[index] - above, values[index] - below)
             return (up > 0) == (down > 0) && min(abs(up), abs(down)) > 12 + abs(above - below)
         }
         return Double(combed) / Double(inner.count)
@@ -316,8 +319,8 @@ struct VideoExportTests {
         }
         let fields = Self.combing(try FFmpegVideos.frame(of: video.path, at: 1), width: 320)
         #expect(Self.combing(try video.frame(.at(1_000_000, tolerance: 0)).pixels, width: 320) < fields / 2)
-        let (made, _) = try Self.export(video, VideoExportSettings())
-        #expect(Self.combing(try FFmpegVideos.frame(of: made.path, at: 1), width: 320) < fields / 2)
-        #expect((48...51).contains(try made.info().tracks.first?.frameCount ?? 0))
+        let (exported, _) = try Self.export(video, VideoExportSettings())
+        #expect(Self.combing(try FFmpegVideos.frame(of: exported.path, at: 1), width: 320) < fields / 2)
+        #expect((48...51).contains(try exported.info().tracks.first?.frameCount ?? 0))
     }
 }

@@ -8,11 +8,11 @@ final class VideoFixture {
     let folder: TemporaryFolder
     let path: String
 
-    /// - Parameter make: writes the video to a path
-    init(_ name: String, _ make: (String) throws -> Void) throws {
+    /// - Parameter write: writes the video to a path
+    init(_ name: String, _ write: (String) throws -> Void) throws {
         folder = try TemporaryFolder("video")
         path = folder.file(name)
-        try make(path)
+        try write(path)
     }
 
     /// Opens the video and calls `body`.
@@ -54,7 +54,7 @@ final class VideoFixture {
     }
 
     /// Returns the peak signal-to-noise ratio of two images in dB; infinite if they are equal, 0 if they are empty.
-    static func psnr(_ one: some Collection<UInt8>, _ other: some Collection<UInt8>) -> Double {
-        one.isEmpty ? 0 : PixelDistance.psnr(Array(one), Array(other))
+    static func psnr(_ first: some Collection<UInt8>, _ second: some Collection<UInt8>) -> Double {
+        first.isEmpty ? 0 : PixelDistance.psnr(Array(first), Array(second))
     }
 }

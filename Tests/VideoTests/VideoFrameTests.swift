@@ -3,10 +3,10 @@ import TestSupport
 import Testing
 import Video
 
-/// Frames beside those that the ffmpeg program decodes.
+/// Compares frames with those that the ffmpeg program decodes.
 @Suite(.timeLimit(.minutes(5)))
 struct VideoFrameTests {
-    /// Containers with codecs: the ending, and the encoders' options.
+    /// The name of a file of each container and codec, and the options of its encoders.
     static let videos: [(name: String, options: [String])] = [
         ("h264.mp4", ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "12", "-c:a", "aac"]),
         ("h264.mov", ["-c:v", "libx264", "-pix_fmt", "yuv422p", "-g", "12", "-c:a", "pcm_s16le"]),
@@ -27,7 +27,7 @@ struct VideoFrameTests {
     ]
 
     @Test(arguments: videos.map(\.name))
-    func `frames of each container and codec are those of ffmpeg, at any time`(_ name: String) throws {
+    func `frames of each container and codec equal those of ffmpeg, at any time`(_ name: String) throws {
         let options = try #require(Self.videos.first { $0.name == name }).options
         let video = try VideoFixture(name) { path in try FFmpegVideos.make(path, seconds: 1.6, options) }
         try video.open { file in
@@ -39,7 +39,7 @@ struct VideoFrameTests {
                 duration: 0.04,
                 filter: "scale=\(size):flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp"
             )
-            // Forwards in one pass, and back.
+            // The order is forwards, and then backwards.
             for index in [0, 2, 3, 4, 1] {
                 let seconds = times[index]
                 let (pixels, time) = try VideoFixture.frame(.at(Int64(seconds * 1_000_000), tolerance: 0), file)
@@ -50,17 +50,17 @@ struct VideoFrameTests {
         }
     }
 
-    @Test func `the first frame at or after the time is exact, and beyond the last frame it is the last`() throws {
+    @Test func `the frame at a time is the first one at or after it, or the last one of the video`() throws {
         let video = try VideoFixture("f.mp4") { path in
             try FFmpegVideos.make(path, seconds: 2, ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "25", "-bf", "3"])
         }
         try video.open { file in
-            for (wanted, expected) in [
+            for (requested, expected) in [
                 (0, 0), (1, 40_000), (40_000, 40_000), (40_001, 80_000), (960_000, 960_000), (999_999, 1_000_000),
                 (1_000_000, 1_000_000), (1_920_000, 1_920_000),
             ] {
-                let (_, time) = try VideoFixture.frame(.at(Int64(wanted), tolerance: 0), file)
-                #expect(time == expected, "\(wanted)")
+                let (_, time) = try VideoFixture.frame(.at(Int64(requested), tolerance: 0), file)
+                #expect(time == expected, "\(requested)")
             }
             #expect(try VideoFixture.frame(.at(5_000_000, tolerance: 0), file).time >= 1_840_000)
             // The key frames are at 0 and 1 second.
@@ -70,8 +70,8 @@ struct VideoFrameTests {
         }
     }
 
-    @Test func `the last frame is found also if no other refers to it`() throws {
-        // Of two layers in time, nothing refers to the second: each other frame, also the last of 24.
+    @Test func `the last frame is found even if no other frame refers to it`() throws {
+        // No frame refers to the second of the two layers, which has every other frame, also the last of 24.
         let layers = [
             "ts_number_layers=2", "ts_target_bitrate=180,300", "ts_rate_decimator=2,1", "ts_periodicity=2",
             "ts_layer_id=0,1", "ts_layering_mode=2",
@@ -88,14 +88,14 @@ struct VideoFrameTests {
             )
         }
         try video.open { file in
-            for (wanted, expected): (Int64, Int64) in [
+            for (requested, expected): (Int64, Int64) in [
                 (5_000_000, 920_000), (880_000, 880_000), (950_000, 920_000), (920_000, 920_000),
             ] {
-                let time = try VideoFixture.frame(.at(wanted, tolerance: 0), file).time
-                #expect(time == expected, "\(wanted)")
+                let time = try VideoFixture.frame(.at(requested, tolerance: 0), file).time
+                #expect(time == expected, "\(requested)")
             }
         }
-        // Each of two passes reads 24 packets; without the second one it is the last frame of the first one.
+        // Each of two passes reads 24 packets. Without the second one, the result is the last frame of the first one.
         var limits = VideoLimits()
         limits.packets = 30
         try video.open(limits: limits) { file in
@@ -104,7 +104,7 @@ struct VideoFrameTests {
         }
     }
 
-    @Test func `times begin with the first moment of the video, whatever the container calls it`() throws {
+    @Test func `times count from the first moment of the video, independently of the times in the container`() throws {
         let h264 = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "12"]
         let late = try VideoFixture("late.mkv") { path in
             try FFmpegVideos.make(path, seconds: 2, audio: false, h264 + ["-output_ts_offset", "3600"])
@@ -112,12 +112,12 @@ struct VideoFrameTests {
         #expect(try late.frame(.automatic).time == 0)
         try late.open { file in
             for time: Int64 in [0, 1_200_000, 40_000] {
-                let shown = try VideoFixture.frame(.at(time, tolerance: 0), file).time
-                #expect(shown == time)
+                let found = try VideoFixture.frame(.at(time, tolerance: 0), file).time
+                #expect(found == time)
             }
         }
         #expect(try late.frame(.at(1_200_000, tolerance: 0)).time == 1_200_000)
-        // The first moment is that of the sound if the picture begins later.
+        // The first moment is the start of the audio if the frames begin later.
         let video = try VideoFixture("sound.mkv") { path in
             try FFmpegVideos.ffmpeg(
                 [
@@ -134,7 +134,7 @@ struct VideoFrameTests {
         }
     }
 
-    @Test func `without a time it is the first frame of three seconds that is not nearly one colour`() throws {
+    @Test func `without a time, the frame is the first of three seconds that is not nearly one colour`() throws {
         func video(black seconds: Double) throws -> VideoFixture {
             try VideoFixture("fade.mp4") { path in
                 try FFmpegVideos.ffmpeg([
@@ -148,7 +148,7 @@ struct VideoFrameTests {
         #expect(try video(black: 0.04).frame(.automatic).time == 40_000)
         #expect(try video(black: 2).frame(.automatic).time == 2_000_000)
         #expect(try video(black: 4).frame(.automatic).time == 0)
-        // The frames in which a fade begins are dark: it is one of those at its end.
+        // The first frames of a fade are dark, so a frame at its end is chosen.
         let fading = try VideoFixture("fading.mp4") { path in
             try FFmpegVideos.ffmpeg([
                 "-f", "lavfi", "-i", "testsrc2=size=160x120:rate=25:duration=2", "-vf", "fade=in:0:12", "-c:v",
@@ -166,15 +166,15 @@ struct VideoFrameTests {
     @Test(arguments: [
         ("bt709", "tv"), ("bt709", "pc"), ("smpte170m", "tv"), ("smpte170m", "pc"), ("bt2020nc", "tv"),
     ])
-    func `matrix and range are those of the file`(_ matrix: String, _ range: String) throws {
-        let filtered = matrix == "bt2020nc" ? "bt2020" : matrix
+    func `the matrix and the range of the file are used`(_ matrix: String, _ range: String) throws {
+        let filterMatrix = matrix == "bt2020nc" ? "bt2020" : matrix
         let video = try VideoFixture("c.mp4") { path in
             try FFmpegVideos.make(
                 path,
                 size: "320x240",
                 seconds: 0.2,
                 [
-                    "-vf", "format=rgb24,scale=out_color_matrix=\(filtered):out_range=\(range)",
+                    "-vf", "format=rgb24,scale=out_color_matrix=\(filterMatrix):out_range=\(range)",
                     "-c:v", "libx264", "-qp", "4", "-pix_fmt", "yuv444p", "-colorspace", matrix, "-color_range", range,
                 ]
             )
@@ -233,12 +233,12 @@ struct VideoFrameTests {
         }
         #expect(try video.open { ($0.storedWidth, $0.storedHeight) } == (384, 288))
         for (degrees, orientation, rotation) in [(90, 6, 90.0), (180, 3, 180), (270, 8, 270)] {
-            let turned = try VideoFixture("turned.mp4") { path in
+            let rotated = try VideoFixture("turned.mp4") { path in
                 try FFmpegVideos.ffmpeg([
                     "-i", video.path, "-c", "copy", "-metadata:s:v:0", "rotate=\(360 - degrees)", path,
                 ])
             }
-            let info = try turned.info()
+            let info = try rotated.info()
             #expect((info.orientation, info.rotation) == (orientation, rotation), "\(degrees)")
             let expected = degrees == 180 ? (384, 288) : (288, 384)
             #expect((info.pixelWidth, info.pixelHeight) == expected)
@@ -262,7 +262,7 @@ struct VideoFrameTests {
         }
     }
 
-    @Test func `limits of pixels, packets and bytes, and codecs that are not decoded, are named`() throws {
+    @Test func `exceeded limits of pixels, packets and bytes, and unsupported codecs, have their errors`() throws {
         let video = try VideoFixture("f.mp4") { path in
             try FFmpegVideos.make(path, seconds: 2, ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "1000"])
         }
@@ -277,10 +277,10 @@ struct VideoFrameTests {
         limits = VideoLimits()
         limits.bytes = 1000
         #expect(throws: VideoError.tooMuchWork) { try video.open(limits: limits) { _ in } }
-        let picture = try VideoFixture("a.mkv") { path in
+        let unsupported = try VideoFixture("a.mkv") { path in
             try FFmpegVideos.make(path, audio: false, ["-c:v", "snow", "-strict", "-2"])
         }
-        #expect(throws: VideoError.unsupportedCodec("snow")) { try picture.frame(.automatic) }
+        #expect(throws: VideoError.unsupportedCodec("snow")) { try unsupported.frame(.automatic) }
     }
 
     @Test func `a video whose decoder cannot be opened is refused for each frame`() throws {
@@ -289,7 +289,7 @@ struct VideoFrameTests {
             var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
             let header = try #require(bytes.firstRange(of: Array("stsd".utf8))?.lowerBound)
             let name = try #require(bytes[header...].firstRange(of: Array("rle ".utf8))?.lowerBound)
-            // The number of bits of a pixel, which the codec does not know.
+            // The codec does not support this number of bits of a pixel.
             bytes[name + 79] = 7
             try Data(bytes).write(to: URL(fileURLWithPath: path))
         }
@@ -308,11 +308,11 @@ struct VideoFrameTests {
         #expect(errors == [.unreadable, .unreadable, .unreadable])
     }
 
-    @Test func `sound without pictures, images and cut files are refused by name`() throws {
-        let sound = try VideoFixture("s.mp4") { path in
+    @Test func `audio without frames, images and truncated files are refused`() throws {
+        let audioOnly = try VideoFixture("s.mp4") { path in
             try FFmpegVideos.ffmpeg(["-f", "lavfi", "-i", "sine=duration=1", "-c:a", "aac", path])
         }
-        #expect(throws: VideoError.noVideo) { try sound.open { _ in } }
+        #expect(throws: VideoError.noVideo) { try audioOnly.open { _ in } }
         let image = try VideoFixture("i.jpg") { path in
             try Data(TestImages.jpeg()).write(to: URL(fileURLWithPath: path))
         }
@@ -321,9 +321,9 @@ struct VideoFrameTests {
             try FFmpegVideos.make(path, ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
         }
         let whole = try Data(contentsOf: URL(fileURLWithPath: video.path))
-        let cut = try VideoFixture("c.mp4") { path in
+        let truncated = try VideoFixture("c.mp4") { path in
             try whole.prefix(whole.count / 2).write(to: URL(fileURLWithPath: path))
         }
-        #expect(throws: VideoError.unreadable) { try cut.open { _ in } }
+        #expect(throws: VideoError.unreadable) { try truncated.open { _ in } }
     }
 }

@@ -4,11 +4,11 @@ import TestSupport
 import Testing
 import Video
 
-/// The facts of video files, compared with ffprobe.
+/// Compares the facts of video files with those of ffprobe.
 @Suite(.timeLimit(.minutes(5)))
 struct VideoInfoTests {
     @Test(arguments: VideoFrameTests.videos.map(\.name))
-    func `size, duration, frame rate and tracks are those of ffprobe`(_ name: String) throws {
+    func `size, duration, frame rate and tracks equal those of ffprobe`(_ name: String) throws {
         let options = try #require(VideoFrameTests.videos.first { $0.name == name }).options
         let video = try VideoFixture(name) { path in try FFmpegVideos.make(path, seconds: 1, options) }
         let info = try video.info()
@@ -44,7 +44,7 @@ struct VideoInfoTests {
         #expect(VideoTimeMap(slowMotion: info) == nil)
     }
 
-    @Test func `a cover is not the video`() throws {
+    @Test func `a cover image is not used as the video`() throws {
         let video = try VideoFixture("cover.mp4") { path in
             try FFmpegVideos.ffmpeg([
                 "-f", "lavfi", "-i", "testsrc2=size=64x64:duration=0.04", "-frames:v", "1", path + ".png",

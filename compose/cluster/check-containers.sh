@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Checks a cluster of containers that runs: imports photos, edits one, and kills the writing catalog and the primary.
+# Checks a running cluster of containers: imports photos, edits one, and kills the writing catalog and the primary.
 #
 #   docker compose -f compose/compose.cluster.yaml up --build --wait
 #   docker compose -f compose/compose.cluster.yaml --profile tools build
 #   compose/cluster/check-containers.sh
 #
-# It works on the project of COMPOSE_FILE and COMPOSE_PROJECT_NAME, if they are set. The photos stay in the library.
+# The project is that of COMPOSE_FILE and COMPOSE_PROJECT_NAME, if they are set. The photos stay in the library.
 set -euo pipefail
 
 export COMPOSE_FILE="${COMPOSE_FILE:-$(dirname "$(dirname "$(realpath "$0")")")/compose.cluster.yaml}"
@@ -19,21 +19,21 @@ fail() {
 
 safelight() { docker compose run --rm -T tools "$@"; }
 
-# inside COMMAND…: runs a command in a container of PostgreSQL that runs.
+# inside COMMAND…: runs a command in a running container of PostgreSQL.
 inside() {
     local service=db1
     docker compose ps --status running --services | grep -qx db1 || service=db2
     docker compose exec -T "$service" "$@"
 }
 
-# query SQL: prints what the primary answers.
+# query SQL: runs a query at the primary, and prints its result.
 query() {
     # The variable is the container's.
     # shellcheck disable=SC2016
     inside sh -c 'exec psql --no-psqlrc --tuples-only --no-align --command="$1" "$STORE"' sh "$1"
 }
 
-# Prints the containers in which the catalog writes and PostgreSQL is the primary.
+# Print the container of the catalog that writes, and that of the primary of PostgreSQL.
 writer() {
     service_at "$(query "SELECT host(client_addr) FROM pg_locks JOIN pg_stat_activity USING (pid)
         WHERE locktype = 'advisory' AND classid = x'5AFE'::integer AND granted")" catalog1 catalog2
@@ -80,7 +80,7 @@ safelight import /work/photos
 safelight fetch --sort creationDate:desc --limit 3
 publish_exposure 0.5
 
-# Files that only the writer's host has would be lost with it.
+# Files that are only on the writer's host would be lost with it.
 say "Waiting until the S3 server has all files"
 until safelight storage --json | python3 -c 'import json, sys; sys.exit(json.load(sys.stdin)["waitingCount"] != 0)'; do
     :

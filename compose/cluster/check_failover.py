@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Changes, imports, edits and reads while parts of a cluster fail, and checks what became of it.
+"""Changes, imports, edits and reads while parts of a cluster fail, and checks the results.
 
 Each change, import and edit is repeated under its transaction id until it is acknowledged, whatever the error. Clients
-know both catalogs. Readers ask with and without the token of the newest change that was acknowledged. Two followers
-receive the changes of two change-brokers. Commands are lines of the standard input; each is answered with the line
-"done":
+have the addresses of both catalogs. Readers send requests with and without the token of the newest acknowledged change.
+Two followers receive the changes of two change-brokers. Commands are lines of the standard input; each is answered with
+the line "done":
 
   mark NAME        begins a part of the measurement, which the result names
   progress C I E   waits until C more changes, I more imports and E more edits were acknowledged
   report           prints the longest times of the part
-  finish           prints the results and ends the program, which succeeds if all that was acknowledged is there
+  finish           prints the results and ends the program, which succeeds if the library has everything acknowledged
 
 usage: check_failover.py PHOTOS BROKER BROKER
 
@@ -27,21 +27,21 @@ from safelight import Endpoints, Library, SafelightError, adjustments
 
 from measuring import Clock
 
-# A request is given up after this time, and repeated.
+# A request without a reply is cancelled after this time, and repeated.
 ATTEMPT_SECONDS = 1
 EDIT_SECONDS = 10
 READ_SECONDS = 5
-# Between two requests of the same kind.
+# The pause between two requests of the same kind.
 PAUSE_SECONDS = {"change": 0.05, "import": 0.5, "edit": 1, "read": 0.05, "retry": 0.1}
-# Patroni's `ttl` of patroni.yaml, and 2 s: etcd ends the primary's lease up to half a second later, Patroni's question to
-# the lost host fails after up to 1.3 s, and then the replica is promoted and a catalog connects.
+# Patroni's `ttl` of patroni.yaml, and 2 s: etcd ends the primary's lease up to half a second later, Patroni's request
+# to the lost host fails after up to 1.3 s, and then the replica is promoted and a catalog connects.
 LONGEST_WITHOUT_CHANGES = 19
-# Until a command has what it waits for.
+# The maximum time of a command.
 LOAD_TIMEOUT_SECONDS = 150
 
 
 class Acknowledged:
-    """What was acknowledged."""
+    """The transactions, imports and edits that were acknowledged."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -64,13 +64,13 @@ problems = []
 acknowledged = Acknowledged()
 
 
-def problem(text):
+def report_problem(text):
     problems.append(text)
     print(f"PROBLEM: {text}", file=sys.stderr, flush=True)
 
 
 def numbers():
-    """1, 2, 3 and so on, until the measurement ends."""
+    """Returns an iterator of 1, 2, 3 and so on, until the measurement ends."""
     return itertools.takewhile(lambda _: not is_done.is_set(), itertools.count(1))
 
 
@@ -107,7 +107,7 @@ def import_photos(clock, paths):
         transaction = f"import-{number}"
         with open(paths[number % len(paths)], "rb") as file:
             photo = file.read()
-        # Another comment of the JPEG makes it another file.
+        # A different comment in the JPEG makes it a different file.
         comment = f"import {number}".encode()
         photo = photo[:2] + b"\xff\xfe" + (len(comment) + 2).to_bytes(2, "big") + comment + photo[2:]
 
@@ -115,7 +115,7 @@ def import_photos(clock, paths):
             with library.changing(transaction=transaction, deadline=5 * ATTEMPT_SECONDS) as changes:
                 asset = changes.create_asset(photo, filename=f"import-{number}.jpg")
             if asset.is_duplicate:
-                problem(f"{transaction} was imported before")
+                report_problem(f"{transaction} was imported before")
             return changes.outcome, asset.id
 
         outcome, asset = repeat(clock, once)
@@ -129,7 +129,7 @@ def edit(clock, assets):
     for number in numbers():
         transaction = f"edit-{number}"
         asset = assets[number % len(assets)]
-        # Each list is another one than that of before.
+        # Each list of adjustments differs from the previous one of the asset.
         value = (number % 100 + 1) / 100
 
         def apply():
@@ -138,12 +138,12 @@ def edit(clock, assets):
             )
 
         def publish():
-            listed = [(asset, adjustments(exposure=value))]
+            edits = [(asset, adjustments(exposure=value))]
             status = next(iter(library.publish(
-                listed, transaction=transaction, deadline=EDIT_SECONDS, network_access_allowed=True
+                edits, transaction=transaction, deadline=EDIT_SECONDS, network_access_allowed=True
             )))
             if status.error is not None:
-                problem(f"{transaction} has failed: {status.error}")
+                report_problem(f"{transaction} has failed: {status.error}")
             return status
 
         outcome = repeat(clock, apply if number % 2 else publish)
@@ -164,19 +164,19 @@ def read(clock, with_token):
             continue
         sequence = int(reply.result["token"].rsplit(".", 1)[1])
         if with_token and sequence < before:
-            problem(f"a read of the sequence {sequence} should have had {before}")
+            report_problem(f"a read returned the sequence {sequence}, although {before} was acknowledged before")
         clock.succeed()
         time.sleep(PAUSE_SECONDS["read"])
 
 
 def follow(library, token, delivered):
-    for one in library.changes(since=token):
-        content = [changed.id for changed in one.assets if changed.asset_content_changed]
-        delivered.append((one.sequence, one.history, one.origin.transaction, content))
+    for change in library.changes(since=token):
+        content = [asset.id for asset in change.assets if asset.asset_content_changed]
+        delivered.append((change.sequence, change.history, change.origin.transaction, content))
 
 
 def check(delivered, library):
-    """Checks what the change-brokers have delivered, and what the library has."""
+    """Checks the changes that the change-brokers have delivered, and the assets of the library."""
     end = time.monotonic() + 60
     newest = max(acknowledged.sequences.values())
     while time.monotonic() < end and any(not records or records[-1][0] < newest for records in delivered):
@@ -184,49 +184,50 @@ def check(delivered, library):
     length = min(map(len, delivered))
     for number, records in enumerate(delivered, 1):
         if not records or records[-1][0] < newest:
-            problem(f"the change-broker {number} has not delivered the sequence {newest}")
+            report_problem(f"the change-broker {number} has not delivered the sequence {newest}")
             return
         sequences = [record[0] for record in records]
         if sequences != list(range(sequences[0], sequences[0] + len(sequences))):
-            problem(f"the change-broker {number} has left out sequences, or delivered some twice")
+            report_problem(f"the change-broker {number} has skipped sequences, or delivered some twice")
         if len({record[1] for record in records}) != 1:
-            problem("the library has begun another history")
-        places = {}
+            report_problem("the library has begun another history")
+        delivered_as = {}
         for sequence, _, transaction, _ in records:
-            places.setdefault(transaction, []).append(sequence)
+            delivered_as.setdefault(transaction, []).append(sequence)
         for transaction, sequence in acknowledged.sequences.items():
             if transaction.startswith("edit-"):
                 continue
-            if places.get(transaction) != [sequence]:
-                problem(f"{transaction} was acknowledged as {sequence} and delivered as {places.get(transaction)}")
+            found = delivered_as.get(transaction)
+            if found != [sequence]:
+                report_problem(f"{transaction} was acknowledged as {sequence} and delivered as {found}")
         edits = {(asset, sequence) for sequence, _, _, content in records for asset in content}
-        wanted = set(acknowledged.edited.values())
+        expected = set(acknowledged.edited.values())
         imported = set(acknowledged.imported.values())
-        for asset, sequence in wanted - edits:
-            problem(f"the edit of {asset} that was acknowledged as {sequence} was not delivered")
-        for asset, sequence in edits - wanted:
+        for asset, sequence in expected - edits:
+            report_problem(f"the edit of {asset} that was acknowledged as {sequence} was not delivered")
+        for asset, sequence in edits - expected:
             if asset not in imported:
-                problem(f"{asset} was edited in {sequence}, which was not acknowledged")
+                report_problem(f"{asset} was edited in {sequence}, which was not acknowledged")
     if delivered[0][:length] != delivered[1][:length]:
-        problem("the change-brokers have delivered different changes")
+        report_problem("the change-brokers have delivered different changes")
 
     ids = list(acknowledged.imported.values())
     if len(set(ids)) != len(ids):
-        problem("two imports have the same asset")
+        report_problem("two imports have the same asset")
     found = {asset.id: asset for asset in library.assets.many(ids)}
     for transaction, asset in acknowledged.imported.items():
         if asset not in found:
-            problem(f"the asset {asset} of {transaction} is not there")
+            report_problem(f"the library does not have the asset {asset} of {transaction}")
     unreadable = 0
     for asset in found.values():
         try:
             asset.resource().read(network_access_allowed=True)
         except SafelightError:
             unreadable += 1
-    print(f"{len(ids)} imported assets are there, {unreadable} of them without their file")
+    print(f"the library has {len(found)} of {len(ids)} imported assets, {unreadable} of them without their file")
     for asset in {asset for asset, _ in acknowledged.edited.values()}:
         if not library.assets[asset].has_adjustments:
-            problem(f"the edited asset {asset} has no adjustments")
+            report_problem(f"the edited asset {asset} has no adjustments")
 
 
 def main():
@@ -266,9 +267,9 @@ def main():
                 clock.mark(argument)
         elif command == "progress":
             end = time.monotonic() + LOAD_TIMEOUT_SECONDS
-            wanted = [(clocks[name], clocks[name].count + int(count))
-                      for name, count in zip(("change", "import", "edit"), argument.split())]
-            for clock, count in wanted:
+            targets = [(clocks[name], clocks[name].count + int(count))
+                       for name, count in zip(("change", "import", "edit"), argument.split())]
+            for clock, count in targets:
                 if not clock.wait_until(count, end):
                     print(f"too few requests in {LOAD_TIMEOUT_SECONDS} s; errors: {clock.errors}", file=sys.stderr)
                     return 1
@@ -284,13 +285,13 @@ def main():
         worker.join(60)
     for name, clock in clocks.items():
         rounds = sorted(clock.longest.values())
-        place = min(len(rounds) - 1, int(len(rounds) * 0.99))
+        p99 = rounds[min(len(rounds) - 1, int(len(rounds) * 0.99))]
         print(f"{name}: {clock.count}; longest times without one: median {rounds[len(rounds) // 2]:.1f} s, "
-              f"p99 {rounds[place]:.1f} s; errors: {clock.errors or 'none'}")
-        if clock.unnamed:
-            problem(f"an error says nothing: {clock.unnamed}")
-        if name == "change" and rounds[place] > LONGEST_WITHOUT_CHANGES:
-            problem(f"there was no change for {rounds[place]:.1f} s")
+              f"p99 {p99:.1f} s; errors: {clock.errors or 'none'}")
+        if clock.internal_error:
+            report_problem(f"a client received an internal error: {clock.internal_error}")
+        if name == "change" and p99 > LONGEST_WITHOUT_CHANGES:
+            report_problem(f"there was no change for {p99:.1f} s")
     check(delivered, Library())
     if problems:
         print(f"{len(problems)} problems, the first: {problems[0]}", file=sys.stderr)

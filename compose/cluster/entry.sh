@@ -14,7 +14,7 @@ wait_for_file() {
     remaining=300
     until [ -s "$1" ]; do
         remaining=$((remaining - 1))
-        [ "$remaining" -gt 0 ] || { echo "entry.sh: $1 does not exist; the container secrets makes it" >&2; exit 1; }
+        [ "$remaining" -gt 0 ] || { echo "entry.sh: $1 does not exist; the container secrets creates it" >&2; exit 1; }
         sleep 0.2
     done
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Changes one photo again and again, follows the changes, and prints for how long none could be made or read.
+"""Changes one photo repeatedly, follows the changes, and prints for how long no change and no read succeeded.
 
-A change is repeated under its transaction id until it is acknowledged. Another thread reads, and a third one receives the
-changes from the change-broker. Commands are lines of the standard input; each is answered with the line "done":
+A change is repeated under its transaction id until it is acknowledged. Another thread reads, and a third one receives
+the changes from the change-broker. Commands are lines of the standard input; each is answered with the line "done":
 
   mark NAME     begins a part of the measurement, which the result names
   progress N    waits until N more changes were acknowledged
-  finish        prints the result and ends the program, which succeeds if the change-broker has delivered the changes that
-                were acknowledged, each once and in their order
+  finish        prints the result and ends the program, which succeeds if the change-broker has delivered all
+                acknowledged changes, each once and in order
 
 usage: measure_changes.py ASSET
 """
@@ -93,7 +93,7 @@ def main():
         time.sleep(PAUSE_SECONDS)
     expected = [f"measured-{number}" for number in range(1, writes.count + 1)]
     if delivered != expected:
-        print(f"the change-broker delivered {len(delivered)} changes, which are not those", file=sys.stderr)
+        print("the changes that the change-broker delivered are not the acknowledged ones", file=sys.stderr)
         return 1
     print("the second change-broker delivered each of them once, in order")
     return 0

@@ -13,36 +13,36 @@ class Clock:
         self.part = "before a failure"
         self.longest = {}
         self.errors = {}
-        # The first error that tells its client nothing.
-        self.unnamed = None
+        # The text of the first internal error: clients must not receive any.
+        self.internal_error = None
         self.count = 0
 
     def succeed(self):
         with self.condition:
-            self._look()
+            self._update_longest()
             self.last = time.monotonic()
             self.count += 1
             self.condition.notify_all()
 
-    def _look(self):
+    def _update_longest(self):
         self.longest[self.part] = max(self.longest.get(self.part, 0), time.monotonic() - self.last)
 
     def fail(self, error):
         name = getattr(error, "name", type(error).__name__)
         with self.condition:
             self.errors[name] = self.errors.get(name, 0) + 1
-            if name == "internal_error" and self.unnamed is None:
-                self.unnamed = f"{self.part}: {error}"
+            if name == "internal_error" and self.internal_error is None:
+                self.internal_error = f"{self.part}: {error}"
 
     def mark(self, part):
         with self.condition:
-            self._look()
+            self._update_longest()
             self.part = part
 
     def seconds(self):
-        """The longest time of the present part, which may be going on."""
+        """Returns the longest time of the current part, including the time since the last request succeeded."""
         with self.condition:
-            self._look()
+            self._update_longest()
             return self.longest[self.part]
 
     def wait_until(self, count, end):

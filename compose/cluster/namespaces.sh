@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Hosts that are network namespaces: used by run.sh, within a namespace of mounts and processes. FOLDER holds the
-# files of all hosts, hosts their names.
+# Hosts that are network namespaces: used by run.sh, within a namespace of mounts and processes. FOLDER is the folder
+# with the files of all hosts; `hosts` has their names.
 
 network=10.71.0
 
@@ -16,8 +16,8 @@ address() {
     fail "there is no host $1"
 }
 
-# Creates a namespace for each host, and a bridge between them in a namespace of its own: the machine's network does not
-# see any of it. Names are found in /etc/hosts, which is another file within the namespaces.
+# Creates a namespace for each host, and a bridge between them in a namespace of its own, so that the network of the
+# machine is not affected. Host names are in /etc/hosts, which is a different file within the namespaces.
 create_hosts() {
     local host
     mount -t tmpfs tmpfs /run/netns
@@ -33,16 +33,16 @@ create_hosts() {
         ip -n "$host" address add "$(address "$host")/24" dev eth0
         ip -n "$host" link set lo up
         ip -n "$host" link set eth0 up
-        notice_lost_hosts "$host"
+        detect_lost_hosts "$host"
         echo "$(address "$host") $host" >>"$FOLDER/hosts"
         mkdir "$FOLDER/$host"
     done
     mount --bind "$FOLDER/hosts" /etc/hosts
 }
 
-# notice_lost_hosts HOST: connections from a host to another one that has disappeared from the network fail within 1.3 s,
-# where the usual settings of Linux take up to a minute. Patroni's replica waits two seconds for a lost primary otherwise.
-notice_lost_hosts() {
+# detect_lost_hosts HOST: makes connections from a host to one that has disappeared from the network fail within 1.3 s.
+# The default settings of Linux take up to a minute, and Patroni's replica waits two seconds for a lost primary.
+detect_lost_hosts() {
     ip netns exec "$1" sysctl --quiet --write net.ipv4.neigh.eth0.base_reachable_time_ms=2000 \
         net.ipv4.neigh.eth0.delay_first_probe_time=1 net.ipv4.neigh.eth0.retrans_time_ms=100
 }
@@ -59,14 +59,14 @@ on() {
 start() {
     local host=$1 name=$2
     shift 2
-    # The same as on, without a shell between: the process is the program.
+    # The same as `on`, but without a shell in between, so that the process id is that of the program.
     # shellcheck disable=SC2016
     ip netns exec "$host" unshare --uts sh -c 'hostname "$0" && exec "$@"' "$host" "$@" \
         </dev/null >>"$FOLDER/logs/$host-$name.log" 2>&1 &
     started=$!
     started_name="$host-$name"
     echo "$started" >"$FOLDER/$host/$name.pid"
-    # The shell does not report its end.
+    # The shell must not report the end of the program.
     disown
 }
 
@@ -79,15 +79,15 @@ kill_program() {
     expect_end
 }
 
-# Nothing that waits for others fails any more because the program that was started last has ended.
+# Records that the end of the program that was started last is expected: `wait_for` then does not fail because of it.
 expect_end() { started=$$; }
 
-# kill_host HOST: takes a host off the network and kills its programs, as if its power had failed: the others get no sign
-# that connections have ended.
+# kill_host HOST: takes a host off the network and kills its programs, as if its power had failed: the other hosts are not
+# notified that connections have ended.
 kill_host() {
     local numbers
     ip -n switch link set "$1" down
-    # Programs start others meanwhile, and some have ended when their number is used.
+    # Programs start others meanwhile, and some end before they are killed.
     while numbers=$(ip netns pids "$1") && [ -n "$numbers" ]; do
         xargs kill -KILL <<<"$numbers" 2>/dev/null || true
     done
@@ -97,9 +97,9 @@ kill_host() {
 # connect_host HOST: puts a host back on the network.
 connect_host() { ip -n switch link set "$1" up; }
 
-# cut HOST [OTHER…]: cuts a host off from all others, as if its cable had been pulled; or from some, whose packets are
-# dropped without a sign to either end.
-cut() {
+# cut_off HOST [OTHER…]: disconnects a host from all others, as if its cable had been pulled, or from the given ones:
+# packets between them are dropped, and neither end is notified.
+cut_off() {
     local host=$1 other addresses=
     shift
     if [ $# -eq 0 ]; then
@@ -121,8 +121,8 @@ table ip cut {
 RULES
 }
 
-# mend HOST: ends what cut has begun.
-mend() {
+# reconnect HOST: undoes `cut_off`.
+reconnect() {
     connect_host "$1"
     ip netns exec "$1" nft flush ruleset
 }
@@ -133,7 +133,7 @@ wait_for() {
     shift 2
     until "$@" >/dev/null 2>&1; do
         kill -0 "$started" 2>/dev/null || fail "$started_name has ended; see its log"
-        [ "$SECONDS" -lt "$end" ] || fail "waited in vain until $what; see the logs"
+        [ "$SECONDS" -lt "$end" ] || fail "timed out before $what; see the logs"
         sleep 0.2
     done
 }

@@ -24,7 +24,7 @@ fail() {
 
 # --- Outside of the namespaces ------------------------------------------------------------------------------------------
 
-# check_requirements PROGRAM…: fails unless what the cluster needs is there, and programs that the script needs besides.
+# check_requirements PROGRAM…: fails unless the programs that the cluster needs are installed, and these programs too.
 check_requirements() {
     local program
     [ "$(id -u)" -eq 0 ] || fail "network namespaces need root; run it with sudo"
@@ -62,7 +62,7 @@ use_programs() {
     BINARIES=$(realpath "$1")
     PYTHON="${2:+$(realpath "$2")}"
     export BINARIES PYTHON
-    # The packages are only for the programs that need them: Patroni has its own. Settings of the user do not apply.
+    # The packages are only for the programs that need them: Patroni has its own. Settings of the user must not apply.
     unset PYTHONPATH "${!SAFELIGHT_@}"
 }
 
@@ -104,7 +104,7 @@ start_cluster() {
     start_object_store
     start_catalog catalog1
     start_catalog catalog2
-    echo "$(writer) writes the library, the other catalog stands by"
+    echo "$(writer) writes the library, the other catalog is a standby"
     say "Starting three thumbnailers, two editors and two change-brokers"
     start_services
     safelight status --wait 60

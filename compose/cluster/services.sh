@@ -55,17 +55,17 @@ start_database() {
     wait_for 90 "db2 is a synchronous replica" has_synchronous_replica
 }
 
-# store [SERVER]: prints the address of the database: of the two servers, the one that accepts writes is used, or
-# `prefer-standby`. A host that has disappeared is noticed within five seconds.
+# store [ATTRIBUTES]: prints the address of the database: of the two servers, the one that accepts writes is used, or
+# the one that libpq selects for other `target_session_attrs`. A lost host is detected within five seconds.
 store() {
     printf '%s' "postgresql://safelight@db1,db2/safelight?passfile=$FOLDER/pgpass&target_session_attrs=${1:-read-write}" \
         "&connect_timeout=2&tcp_user_timeout=5000&keepalives_idle=2&keepalives_interval=1&keepalives_count=3"
 }
 
-# query SQL: prints what the primary answers.
+# query SQL: runs a query at the primary, and prints its result.
 query() { on s3 psql --no-psqlrc --tuples-only --no-align --set=ON_ERROR_STOP=1 --command="$1" "$(store)"; }
 
-# Succeeds if commits wait for a replica that is there: Patroni keeps its name in etcd.
+# Succeeds if commits wait for a replica, whose name Patroni stores in etcd.
 has_synchronous_replica() { ask_etcd get --print-value-only /service/safelight/sync | grep -q '"sync_standby": *"db'; }
 
 # Prints the host of the primary.
@@ -73,8 +73,8 @@ primary() { host_of "$(query "SELECT host(inet_server_addr())")"; }
 
 # --- Safelight ----------------------------------------------------------------------------------------------------------
 
-# Creates the services' pair of keys, and one for each host that connects to the catalog. The services of all hosts have the
-# same pair, so that a client needs to know one key only.
+# Creates the key pair of the services, and one for each host that connects to the catalog. The services of all hosts
+# have the same pair, so that a client needs only one server key.
 create_keys() {
     local host keys="$FOLDER/keys"
     "$BINARIES/safelight" keys server --keys "$keys"
@@ -136,7 +136,7 @@ start_services() {
     for host in "${editors[@]}"; do wait_for 60 "the editor of $host answers" answers "$host" editor; done
 }
 
-# answers HOST SERVICE: succeeds if the service is ready, asked on its own host.
+# answers HOST SERVICE: succeeds if the service is ready, as a client on its own host sees it.
 answers() { on "$1" env SAFELIGHT_RUN="$FOLDER/$1/run" "$BINARIES/safelight" status "$2"; }
 
 # list PORT HOST…: prints a list of addresses, with commas between them.
@@ -147,8 +147,8 @@ list() {
     printf '%s' "$text"
 }
 
-# as_client COMMAND…: runs a command on the client's host, which knows all catalogs, thumbnailers and editors, and the
-# second change-broker.
+# as_client COMMAND…: runs a command on the client's host, with the addresses of all catalogs, thumbnailers and editors,
+# and of the second change-broker.
 as_client() {
     on client env -C "$FOLDER/client" \
         SAFELIGHT_CATALOG="$(list 5571 "${catalogs[@]}")" \

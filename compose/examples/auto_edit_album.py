@@ -2,9 +2,9 @@
 
     auto_edit_album.py ALBUM PRESET POSITION-FILE
 
-`safelight preset save warm --temperature 0.2` makes a preset. The position file has the token of the last change that is
-done: a restarted program continues there. Each edit has a transaction id, so it is applied once, even if this program
-or a service is killed.
+`safelight preset save warm --temperature 0.2` makes a preset. The position file has the token of the last change that
+has been handled: a restarted program continues there. Each edit has a transaction id, so it is applied once, even if
+this program or a service is killed.
 """
 
 import os
@@ -39,7 +39,7 @@ if os.path.exists(position_file):
 else:
     token = library.token
 
-# The file is complete at all times, also after a power cut.
+# `save_bytes` replaces the file as a whole, so that it is complete even after a power failure.
 save_bytes(position_file, token.encode())
 print(f"editing what is added to {title}", flush=True)
 
@@ -49,7 +49,7 @@ def is_member(asset):
 
 
 def edit(asset, transaction):
-    """Edits a photo. While a service is away, it waits: no photo is forgotten."""
+    """Edits a photo. Waits while a service is not available, so that no photo is missed."""
     name = asset.original_filename or asset.id
     while True:
         try:
@@ -66,10 +66,10 @@ def edit(asset, transaction):
 # Step 3: follow the changes. A photo is new in the album if it was not a member before.
 try:
     for change in library.changes(since=token):
-        for one in change.assets:
-            if not is_member(one.after) or is_member(one.before):
+        for asset_change in change.assets:
+            if not is_member(asset_change.after) or is_member(asset_change.before):
                 continue
-            edit(one.after, f"auto-edit {change.sequence} {one.id}")
+            edit(asset_change.after, f"auto-edit {change.sequence} {asset_change.id}")
         save_bytes(position_file, change.token.encode())
 except PersistentChangeTokenExpiredError:
     sys.exit(

@@ -27,7 +27,7 @@ feed.connect(os.getenv("SAFELIGHT_FEED", f"ipc://{run}/feed.sock"))
 broker.connect(os.getenv("SAFELIGHT_BROKER", f"ipc://{run}/change-broker.sock"))
 
 
-# Sends a request until it is answered. The program ends if the history no longer reaches back to the token.
+# Sends a request repeatedly until it is answered. The program ends if the history no longer reaches back to the token.
 def call(method, **params):
     while True:
         broker.send_json({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
@@ -44,7 +44,7 @@ while True:
     topic, body = feed.recv_multipart()
     message = json.loads(body)
 
-    # Step 5: ignore what was printed before.
+    # Step 5: ignore changes that were printed before.
     if message["library"] == library and message["sequence"] <= last: continue
 
     # Step 6: a change that directly follows the last one is complete, unless it is too large for a live message.
@@ -54,4 +54,4 @@ while True:
 
     # Step 7: print the changes, and remember how far they reach.
     for change in page["records"]: print(change["sequence"], json.dumps(change), flush=True)
-    last, token, library = max([last] + [one["sequence"] for one in page["records"]]), page["token"], message["library"]
+    last, token, library = max([last] + [row["sequence"] for row in page["records"]]), page["token"], message["library"]

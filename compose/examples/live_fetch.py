@@ -1,9 +1,8 @@
-# Keeps the result of a fetch identical to the library's, and prints it after each change, also while the change-broker
-# restarts.
+# Keeps the result of a fetch current, and prints it after each change, even if the change-broker restarts.
 #
 # The catalog returns the list. The change-broker observes the fetch from there: it publishes the differences (details)
 # on a topic of its own. A message that continues the list is applied directly; after a gap the details since the last
-# token are requested. If the broker cannot help any more, everything starts again with a fetch.
+# token are requested. If the broker does not have the details either, the program starts again with a fetch.
 
 import json, os, time, zmq
 
@@ -23,7 +22,7 @@ for socket, key, name in (catalog, "CATALOG", "catalog"), (broker, "BROKER", "ch
 feed.subscribe("head")
 
 
-# Sends a request until it is answered. Returns None if the token or the observation has expired.
+# Sends a request repeatedly until it is answered. Returns None if the token or the observation has expired.
 def call(socket, method, **params):
     while True:
         socket.send_json({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
@@ -62,10 +61,10 @@ while True:
     token = message["token"] if message and details["hasIncrementalChanges"] else None
 
     # Step 7: remove all removed and moved assets at their old indexes, then insert the others in ascending order.
-    vacated = {one.get("before", one.get("index")) for kind in ("removed", "moved") for one in details.get(kind, [])}
-    inserted = [one for kind in ("inserted", "moved") for one in details.get(kind, [])]
+    vacated = {item.get("before", item.get("index")) for kind in ("removed", "moved") for item in details.get(kind, [])}
     ids = [id for index, id in enumerate(ids) if index not in vacated]
-    for index, id in sorted((one.get("after", one.get("index")), one["id"]) for one in inserted): ids.insert(index, id)
+    added = [item for kind in ("inserted", "moved") for item in details.get(kind, [])]
+    for index, id in sorted((item.get("after", item.get("index")), item["id"]) for item in added): ids.insert(index, id)
 
     # Step 8: print the list if it is new or has changed.
     if token and (len(details) > 1 or observation is message): print(token.split(".")[1], *ids, flush=True)

@@ -1,4 +1,4 @@
-"""Imports what another photo program exported, with albums, dates, places, captions, favourites and edits.
+"""Imports the export of another photo program, with albums, dates, locations, captions, favourites and edits.
 
     migrate.py google FOLDER                          Google Takeout, unpacked: the folder `Takeout` or `Google Photos`
     migrate.py icloud FOLDER                          the archives of privacy.apple.com, unpacked into one folder
@@ -7,8 +7,9 @@
     migrate.py photoprism FOLDER [--storage FOLDER]   PhotoPrism's originals, and its storage with the YAML files
 
 `--albums` makes an album of each folder that has photos; `--dry-run` prints what would be imported. A file that the
-library already has is not imported again, and keeps what was changed in the library meanwhile: an interrupted migration
-is continued by the same command. Nothing in FOLDER is changed. docs/migrating.md says what is taken over from where.
+library already has is not imported again, and keeps changes that were made in the library meanwhile, so the same
+command continues an interrupted migration. FOLDER is only read. Shared/docs/migrating.md lists what is imported from
+each program.
 """
 
 import argparse
@@ -23,38 +24,39 @@ from datetime import datetime, timezone
 
 from safelight import Library, NotRunningError, ResourcesDisagreeError, SafelightError
 from safelight.importing import (
-    PHOTO_ENDINGS, VIDEO_ENDINGS, apart, by_kind, files_below, folders_below, groups, kind_of, problem_of,
+    PHOTO_ENDINGS, VIDEO_ENDINGS, by_kind, files_below, folders_below, groups, kind_of, problem_of, split_group,
     without_refused_sidecar,
 )
 
-# The names of files and folders that are not taken over; those of `fail_once` are paths.
+# The names of files and folders that are not imported; those of `fail_once` are paths.
 failed = []
 
 
 @dataclass
 class Item:
-    """A photo or a video, the files that belong to it, and what the other program knows about it."""
+    """A photo or a video, the files that belong to it, and the data of the other program about it."""
 
     files: list
     albums: list = field(default_factory=list)
     # Properties of a new asset, as `Changes.create_asset` takes them.
     facts: dict = field(default_factory=dict)
-    # Used where the files say nothing themselves.
+    # Used if the files have no date or no location.
     date: datetime = None
     location: tuple = None
-    # The edited version, rendered by the other program, and that program's identifier.
+    # The file of the edited version, rendered by the other program.
     edited: str = None
+    # The identifier of that program.
     editor: str = None
 
 
 def fail(name, problem):
-    """Names a file or a folder that is not taken over: the exit status is 1 then."""
+    """Reports a file or a folder that is not imported; the exit status is then 1."""
     failed.append(name)
     print(f"{name}: {problem}", file=sys.stderr, flush=True)
 
 
 def fail_once(path, problem):
-    """Names a path that is looked at several times."""
+    """Reports a path that may be read several times."""
     if path not in failed:
         fail(path, problem)
 
@@ -68,9 +70,9 @@ def split(path):
 
 def media(folder, skip=()):
     """Yields lists of files that belong together, in the folder and those below, without the folders to skip."""
-    for place, names, files in folders_below(folder, fail_once):
+    for subfolder, names, files in folders_below(folder, fail_once):
         names[:] = sorted(name for name in names if not name.startswith(".") and name not in skip)
-        paths = [os.path.join(place, name) for name in sorted(files) if not name.startswith(".")]
+        paths = [os.path.join(subfolder, name) for name in sorted(files) if not name.startswith(".")]
         yield from groups(
             path for path in paths if os.path.splitext(path)[1].lower() in PHOTO_ENDINGS | VIDEO_ENDINGS | {".xmp"}
         )
@@ -81,7 +83,7 @@ def number(value):
 
 
 def position(latitude, longitude, altitude=None):
-    """Returns a location, or None: Takeout and PhotoPrism write 0, 0 where there is no place."""
+    """Returns a location, or None: Takeout and PhotoPrism write 0, 0 if there is no location."""
     latitude, longitude = number(latitude), number(longitude)
     if not (latitude or longitude) or abs(latitude) > 90 or abs(longitude) > 180:
         return None
@@ -92,7 +94,7 @@ def position(latitude, longitude, altitude=None):
 
 # "-edited" in the language of the account.
 EDITED = ("-edited", "-bearbeitet", "-modifié", "-editado", "-modificato", "-bewerkt", "-redigerad", "-edytowane")
-# The name of a JSON file is cut to 46 bytes before ".json", in the middle of ".supplemental-metadata" if need be.
+# The name of a JSON file is cut to 46 bytes before ".json", also in the middle of ".supplemental-metadata".
 TAKEOUT_NAME = 46
 
 
@@ -100,7 +102,7 @@ def takeout_json(path, names):
     """Returns the name of the JSON file of a photo, among the names of its folder."""
     name = os.path.basename(path)
     stem, ending = os.path.splitext(name)
-    # The number of a second "a.jpg" is "a(1).jpg", but "a.jpg(1).json" or "a.jpg.supplemental-metadata(1).json".
+    # A second "a.jpg" is "a(1).jpg", but its JSON file is "a.jpg(1).json" or "a.jpg.supplemental-metadata(1).json".
     copy = re.fullmatch(r"(.*)(\(\d+\))", stem)
     title, count = (copy[1] + ending, copy[2]) if copy else (name, "")
     for title, count in ((title, count), (name, "")):
@@ -113,29 +115,31 @@ def takeout_json(path, names):
     return stem + ".json" if stem + ".json" in names else None
 
 
-def takeout_album(place):
-    """Returns the title of the album in a folder of Takeout, or None: a folder of a year is no album."""
-    title = (read_json(os.path.join(place, "metadata.json")) or {}).get("title")
+def takeout_album(folder):
+    """Returns the title of the album in a folder of Takeout, or None: a folder of a year is not an album."""
+    title = (read_json(os.path.join(folder, "metadata.json")) or {}).get("title")
     return None if not title or re.fullmatch(r"(Photos from|Fotos (von|aus)|Fotos de) \d{4}", title) else title
 
 
 def google(folder, _):
-    """Takeout repeats the photos of an album: in the folder of the year, with the facts, and in the album's folder."""
-    listed = sorted(media(folder), key=lambda files: takeout_album(os.path.dirname(files[0])) is not None)
-    names_of = {place: set(names_in(place)) for place in {os.path.dirname(files[0]) for files in listed}}
-    mains = {split(main_of(files))[:2]: main_of(files) for files in listed}
-    edits = {main_of(files): edited_version(main_of(files), mains) for files in listed}
+    """Yields the items of Takeout. It repeats the photos of an album: in the folder of the year, with the facts, and in
+    the album's folder."""
+    groups_of_files = sorted(media(folder), key=lambda files: takeout_album(os.path.dirname(files[0])) is not None)
+    subfolders = {os.path.dirname(files[0]) for files in groups_of_files}
+    names_of = {subfolder: set(names_in(subfolder)) for subfolder in subfolders}
+    mains = {split(main_of(files))[:2]: main_of(files) for files in groups_of_files}
+    edits = {main_of(files): edited_version(main_of(files), mains) for files in groups_of_files}
     edited = set(edits.values())
-    for files in listed:
+    for files in groups_of_files:
         if main_of(files) in edited:
             continue
-        place = os.path.dirname(files[0])
-        names = names_of[place]
+        subfolder = os.path.dirname(files[0])
+        names = names_of[subfolder]
         item = Item(files, editor="com.google.photos", edited=edits[main_of(files)])
-        title = takeout_album(place)
+        title = takeout_album(subfolder)
         item.albums = [title] if title else []
-        described = next((one for one in (takeout_json(path, names) for path in files) if one), None)
-        facts = read_json(os.path.join(place, described)) if described else {}
+        description = next((name for name in (takeout_json(path, names) for path in files) if name), None)
+        facts = read_json(os.path.join(subfolder, description)) if description else {}
         if facts is None or facts.get("trashed"):
             continue
         item.facts = {
@@ -146,8 +150,8 @@ def google(folder, _):
         }
         taken = facts.get("photoTakenTime", {}).get("timestamp")
         item.date = datetime.fromtimestamp(int(taken), timezone.utc) if taken else None
-        place = facts.get("geoData") or {}
-        item.location = position(*(place.get(name) for name in ("latitude", "longitude", "altitude")))
+        coordinates = facts.get("geoData") or {}
+        item.location = position(*(coordinates.get(name) for name in ("latitude", "longitude", "altitude")))
         yield item
 
 
@@ -163,12 +167,12 @@ def edited_version(path, mains):
 
     `mains` are the photos and videos by their folders and names.
     """
-    place, stem, _ = split(path)
+    folder, stem, _ = split(path)
     title, count = re.fullmatch(r"(.*?)(\(\d+\))?", stem).groups(default="")
-    stems = [title + word + count for word in EDITED] + [stem + word for word in EDITED]
-    found = [mains[place, one] for one in stems if (place, one) in mains]
+    edited_stems = [title + word + count for word in EDITED] + [stem + word for word in EDITED]
+    found = [mains[folder, edited_stem] for edited_stem in edited_stems if (folder, edited_stem) in mains]
     is_video = kind_of(path) == "video"
-    return next((one for one in found if (kind_of(one) == "video") == is_video), None)
+    return next((edited for edited in found if (kind_of(edited) == "video") == is_video), None)
 
 
 def read_json(path):
@@ -176,8 +180,8 @@ def read_json(path):
 
 
 def read(path, load):
-    """Returns the facts in a file, {} if there is no such file or its text is broken, and None if it cannot be read: it
-    is not known then what the photo has, and the same command takes it over later."""
+    """Returns the facts in a file, {} if there is no such file or its text is malformed, and None if it cannot be read.
+    In the last case the photo is not imported; the same command can import it later."""
     try:
         with open(path, encoding="utf-8") as file:
             found = load(file)
@@ -207,13 +211,13 @@ def icloud_date(text):
 
 def icloud(folder, _):
     details, albums = {}, {}
-    for place, _, files in folders_below(folder, fail_once):
+    for subfolder, _, files in folders_below(folder, fail_once):
         for name in sorted(files):
-            path = os.path.join(place, name)
+            path = os.path.join(subfolder, name)
             if name.startswith("Photo Details") and name.endswith(".csv"):
                 for row in rows(path):
-                    details[os.path.join(place, row.get("imgName", ""))] = row
-            elif os.path.basename(place) == "Albums" and name.endswith(".csv"):
+                    details[os.path.join(subfolder, row.get("imgName", ""))] = row
+            elif os.path.basename(subfolder) == "Albums" and name.endswith(".csv"):
                 for row in rows(path):
                     albums.setdefault(next(iter(row.values()), ""), []).append(name[: -len(".csv")])
     for files in media(folder):
@@ -228,7 +232,7 @@ def icloud(folder, _):
 
 
 def rows(path):
-    """Yields the rows of a table. Without it nothing is imported: it is not known which photos it describes."""
+    """Yields the rows of a table. If it cannot be read, the program ends, because any photo may be described in it."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             yield from csv.DictReader(file)
@@ -240,24 +244,26 @@ def rows(path):
 
 
 def apple(folder, options):
-    """A device's own names: IMG_0001.HEIC is the original, IMG_E0001.HEIC or IMG_E0001.JPG the edited version."""
+    """Yields the items of Photos for Mac, by the names that devices give: IMG_0001.HEIC is the original, IMG_E0001.HEIC
+    or IMG_E0001.JPG the edited version."""
     edits = {}
     for path in files_below([folder], fail_once):
-        place, stem, _ = split(path)
+        subfolder, stem, _ = split(path)
         found = re.fullmatch(r"(.*_)E(\d{4,})", stem)
         if found and kind_of(path) != "xmp":
-            edits[os.path.join(place, found[1] + found[2]), kind_of(path)] = path
+            edits[os.path.join(subfolder, found[1] + found[2]), kind_of(path)] = path
     for files in media(folder):
-        place, stem, _ = split(files[0])
+        subfolder, stem, _ = split(files[0])
         found = re.fullmatch(r"(.*_)E(\d{4,})", stem)
-        if found and any(os.path.exists(os.path.join(place, found[1] + found[2] + split(path)[2])) for path in files):
+        original = os.path.join(subfolder, found[1] + found[2]) if found else None
+        if found and any(os.path.exists(original + split(path)[2]) for path in files):
             continue
-        if found and any(name.startswith(found[1] + found[2] + ".") for name in os.listdir(place)):
+        if found and any(name.startswith(found[1] + found[2] + ".") for name in os.listdir(subfolder)):
             continue
         item = Item(files, editor="com.apple.photo")
         kind = "photo" if any(kind_of(path) in ("photo", "raw") for path in files) else "video"
-        item.edited = edits.get((os.path.join(place, stem), kind))
-        item.albums = album_of(place, folder, options)
+        item.edited = edits.get((os.path.join(subfolder, stem), kind))
+        item.albums = album_of(subfolder, folder, options)
         yield item
 
 
@@ -266,9 +272,9 @@ def immich(folder, options):
         yield Item(files, albums=album_of(os.path.dirname(files[0]), folder, options))
 
 
-def album_of(place, folder, options):
-    """Returns the title of the album that stands for a folder."""
-    return [os.path.basename(place)] if options.albums and not os.path.samefile(place, folder) else []
+def album_of(subfolder, folder, options):
+    """Returns the title of the album for a folder, as a list; an empty list if there is none."""
+    return [os.path.basename(subfolder)] if options.albums and not os.path.samefile(subfolder, folder) else []
 
 
 # PhotoPrism: "sidecar/**/*.yml" beside "originals/**/*", and "albums/album/*.yml"
@@ -289,16 +295,17 @@ def photoprism(folder, options):
 
     storage = options.storage or os.path.join(os.path.dirname(os.path.abspath(folder)), "storage")
     albums = {}
-    for place in (os.path.join(storage, "albums", "album"), os.path.join(storage, "backup", "albums", "album")):
-        for name in names_in(place):
-            album = read(os.path.join(place, name), load) or {}
+    for parent in (storage, os.path.join(storage, "backup")):
+        albums_folder = os.path.join(parent, "albums", "album")
+        for name in names_in(albums_folder):
+            album = read(os.path.join(albums_folder, name), load) or {}
             for photo in album.get("Photos") or []:
                 if album.get("Title") and photo.get("Hidden") != "true":
                     albums.setdefault(photo.get("UID"), []).append(album["Title"])
     for files in media(folder):
-        place, stem, _ = split(files[0])
-        below = os.path.relpath(place, folder)
-        sidecars = (os.path.join(storage, "sidecar", below, stem + ".yml"), os.path.join(place, stem + ".yml"))
+        subfolder, stem, _ = split(files[0])
+        relative = os.path.relpath(subfolder, folder)
+        sidecars = (os.path.join(storage, "sidecar", relative, stem + ".yml"), os.path.join(subfolder, stem + ".yml"))
         facts = next((found for found in (read(path, load) for path in sidecars) if found != {}), {})
         if facts is None or facts.get("DeletedAt"):
             continue
@@ -342,7 +349,7 @@ def sha256(path):
 
 
 class Migration:
-    """Imports items, and counts."""
+    """Imports items, and counts them."""
 
     def __init__(self, library):
         self.library = library
@@ -357,10 +364,11 @@ class Migration:
                 self.known[digest] = asset.id
                 if is_trashed:
                     self.trashed.add(digest)
-        self.taken = set()
-        self.imported = self.present = self.edits = 0
+        # The digests of the files that this run has handled.
+        self.handled = set()
+        self.imported = self.existing = self.edits = 0
 
-    def take(self, item):
+    def import_item(self, item):
         name = os.path.basename(item.files[0])
         for path in [*item.files, *([item.edited] if item.edited else [])]:
             problem = problem_of(path)
@@ -369,9 +377,9 @@ class Migration:
         try:
             self.add(item)
         except ResourcesDisagreeError:
-            # A video that has the name of a photo, but is not that of a Live Photo.
-            for files in apart(item.files):
-                self.take(replace(item, files=files, edited=item.edited if files[0] == item.files[0] else None))
+            # A video has the name of a photo, but the two are not a Live Photo.
+            for files in split_group(item.files):
+                self.import_item(replace(item, files=files, edited=item.edited if files[0] == item.files[0] else None))
         except SafelightError as error:
             if error.is_temporary or isinstance(error, NotRunningError):
                 raise
@@ -380,9 +388,9 @@ class Migration:
                 return fail(name, error.message)
             originals, sidecar = parts
             fail(os.path.basename(sidecar), error.message)
-            self.take(replace(item, files=originals))
+            self.import_item(replace(item, files=originals))
         except (OSError, ValueError) as error:
-            # A file was removed meanwhile, or its disk fails; or a text is not Unicode.
+            # A file was removed meanwhile, its disk has failed, or a text is not Unicode.
             fail(name, error)
         else:
             print(name, flush=True)
@@ -395,14 +403,14 @@ class Migration:
             return
         albums = [self.album(title) for title in item.albums]
         if digest in self.known:
-            self.present += digest not in self.taken
+            self.existing += digest not in self.handled
             self.complete(item, kinds, still, digest)
         else:
             self.known[digest] = self.create(item, kinds, still)
             self.imported += 1
-        self.taken.add(digest)
+        self.handled.add(digest)
         asset = self.library.assets[self.known[digest]]
-        members = {one.collection for one in asset.memberships}
+        collections = {membership.collection for membership in asset.memberships}
         missing = {}
         if item.date and asset.creation_date is None:
             missing["creation_date"] = item.date
@@ -410,7 +418,7 @@ class Migration:
             missing["location"] = item.location
         with self.library.changing() as changes:
             for album in albums:
-                if album.id not in members:
+                if album.id not in collections:
                     changes.add(album, [asset])
             if missing:
                 changes.update(asset, **missing)
@@ -418,25 +426,25 @@ class Migration:
             self.commit_edit(asset, item)
 
     def complete(self, item, kinds, still, digest):
-        """Gives the raw file and the video of a photo to its asset, which the library may have without them. A file that
-        the asset cannot be given becomes an asset of its own."""
+        """Adds the raw file and the video of a photo to its asset, which the library may have without them. A file that
+        cannot be added becomes an asset of its own."""
         parts = [kinds[kind] for kind in ("raw", "video") if kinds.get(kind, still) != still and still]
-        own = {one.digest for one in self.library.assets[self.known[digest]].resources}
-        if all(one in own or one in self.known or one in self.trashed for one in map(sha256, parts)):
+        own = {resource.digest for resource in self.library.assets[self.known[digest]].resources}
+        if all(part in own or part in self.known or part in self.trashed for part in map(sha256, parts)):
             return
         with self.library.changing() as changes:
-            made = changes.create_asset(
+            created = changes.create_asset(
                 still, alternate_photo=kinds.get("raw") if "photo" in kinds else None, paired_video=kinds.get("video")
             )
-        if "resources" in made.ignored:
-            own = {one.digest for one in self.library.assets[made.id].resources}
+        if "resources" in created.ignored:
+            own = {resource.digest for resource in self.library.assets[created.id].resources}
             for path in parts:
                 if sha256(path) not in own:
-                    self.take(replace(item, files=[path], edited=None))
+                    self.import_item(replace(item, files=[path], edited=None))
 
     def create(self, item, kinds, still):
         with self.library.changing() as changes:
-            made = changes.create_asset(
+            created = changes.create_asset(
                 still,
                 alternate_photo=kinds.get("raw") if "photo" in kinds else None,
                 paired_video=kinds.get("video") if still else None,
@@ -444,10 +452,10 @@ class Migration:
                 sidecar=kinds.get("xmp"),
                 **{name: value for name, value in item.facts.items() if value},
             )
-        return made.id
+        return created.id
 
     def commit_edit(self, asset, item):
-        """Keeps the edited version as the edit of another program: the original stays, and `revert` shows it."""
+        """Adds the edited version as the edit of another program: the original is kept, and `revert` shows it."""
         render_type = "fullSizeVideo" if asset.media_type == "video" else "fullSizePhoto"
         data = json.dumps({"sha256": sha256(item.edited)}).encode()
         with self.library.changing() as changes:
@@ -459,8 +467,8 @@ class Migration:
             self.albums[title] = self.library.albums.get(title)
         if self.albums[title] is None:
             with self.library.changing() as changes:
-                made = changes.create_album(title)
-            self.albums[title] = self.library.albums[made.id]
+                created = changes.create_album(title)
+            self.albums[title] = self.library.albums[created.id]
         return self.albums[title]
 
 
@@ -488,11 +496,11 @@ def main():
     migration = Migration(Library(client="migrate", wait=10))
     try:
         for item in items:
-            migration.take(item)
+            migration.import_item(item)
     finally:
-        # Also if a service goes away: the same command continues then.
+        # Printed also if a service has ended: the same command then continues the migration.
         print(
-            f"{migration.imported} imported, {migration.present} already there, {migration.edits} edits kept,"
+            f"{migration.imported} imported, {migration.existing} already there, {migration.edits} edits kept,"
             f" {len(migration.albums)} albums, {len(failed)} failed"
         )
     return 1 if failed else 0

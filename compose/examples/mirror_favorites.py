@@ -1,9 +1,9 @@
-"""Keeps a folder equal to the favourites of the library, as they are shown now, with their edits.
+"""Keeps a folder equal to the current favourites of the library, with their edits.
 
     mirror_favorites.py FOLDER
 
 Each file is named after the identifier and the content revision of its asset, so an edit replaces the file. Other files
-in the folder are left alone.
+in the folder are not changed.
 """
 
 import os
@@ -22,34 +22,34 @@ library = Library(client="mirror-favorites", wait=60)
 
 
 def mirror():
-    """Makes the folder equal to the favourites of now. Returns False if something is to be tried again."""
-    wanted = {f"{asset.id}-{asset.content_revision}.jpg": asset for asset in library.fetch(**FAVORITES)}
-    present = {name for name in os.listdir(folder) if re.fullmatch(r"a\w{26}-r\d+\.jpg", name)}
+    """Makes the folder equal to the current favourites. Returns False if it has to be tried again."""
+    favorites = {f"{asset.id}-{asset.content_revision}.jpg": asset for asset in library.fetch(**FAVORITES)}
+    existing = {name for name in os.listdir(folder) if re.fullmatch(r"a\w{26}-r\d+\.jpg", name)}
 
     failed = set()
     is_done = True
 
-    for name in sorted(wanted.keys() - present):
+    for name in sorted(favorites.keys() - existing):
         try:
-            wanted[name].thumbnail(None, quality=95).save(os.path.join(folder, name))
+            favorites[name].thumbnail(None, quality=95).save(os.path.join(folder, name))
         except SafelightError as error:
-            print(f"{wanted[name].original_filename}: {error.message}", file=sys.stderr, flush=True)
-            failed.add(wanted[name].id)
+            print(f"{favorites[name].original_filename}: {error.message}", file=sys.stderr, flush=True)
+            failed.add(favorites[name].id)
             if error.is_temporary or isinstance(error, NotRunningError):
                 is_done = False
 
-    for name in present - wanted.keys():
-        # Of an asset that failed, the version of before stays.
+    for name in existing - favorites.keys():
+        # If an asset failed, its earlier version stays.
         if name.split("-")[0] not in failed:
             os.unlink(os.path.join(folder, name))
 
     if is_done:
-        print(f"{len(wanted)} favourites", flush=True)
+        print(f"{len(favorites)} favourites", flush=True)
     return is_done
 
 
 def mirror_or_wait():
-    """Makes the folder equal to the favourites, also while services are away."""
+    """Makes the folder equal to the favourites; waits while services are not available."""
     while True:
         try:
             if mirror():

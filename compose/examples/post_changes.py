@@ -3,10 +3,10 @@
     SECRET=… post_changes.py URL POSITION-FILE
 
 The body is the change record as JSON, as `safelight watch --json` prints it. The header `X-Safelight-Signature` has
-`sha256=` and the HMAC of the body with the secret: a receiver that compares it knows that nobody else has sent it. A
-change is sent until the receiver answers with a status below 300, and changes arrive in their order. Redirects are not
-followed: a change would arrive without its body. A change may arrive twice if this program is killed meanwhile;
-`X-Safelight-Sequence` is the same then.
+`sha256=` and the HMAC of the body with the secret, by which the receiver can verify the sender. A change is sent until
+the receiver answers with a status below 300, and changes arrive in their order. Redirects are not followed: a change
+would arrive without its body. A change may arrive twice if this program is killed meanwhile, with the same
+`X-Safelight-Sequence`.
 """
 
 import hashlib
@@ -54,7 +54,7 @@ def post(change):
             pause = min(2 * pause, LONGEST_PAUSE)
 
 
-# The position file is complete at all times, also after a power cut.
+# `save_bytes` replaces the position file as a whole, so that it is complete even after a power failure.
 if os.path.exists(position_file):
     with open(position_file) as file:
         token = file.read().strip()

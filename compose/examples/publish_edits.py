@@ -1,4 +1,4 @@
-"""Publishes edits and prints what becomes of each of them.
+"""Publishes edits and prints the state of each.
 
 Each line of standard input is an edit as JSON:
 
@@ -7,8 +7,9 @@ Each line of standard input is an edit as JSON:
 With an "id" of your own, running the script again with the same line publishes the same edit, which is applied only
 once. Another edit needs another id. The edits of one asset are applied in the order of their lines.
 
-Edits are pushed to the editor. A push has no reply, so the script sends an edit again until the catalog knows it; the
-editor recognizes repeated edits by their id, and every edit is applied exactly once, even if a service is killed.
+Edits are pushed to the editor. A push has no reply, so the script sends an edit again until the catalog has recorded
+it; the editor recognizes repeated edits by their id, and every edit is applied exactly once, even if a service is
+killed.
 """
 
 import json
@@ -54,7 +55,7 @@ feed.connect(feed_address)
 editor, editor_address = make_socket(zmq.PUSH, "SAFELIGHT_EDITS", "edits")
 editor.connect(editor_address)
 
-# Step 3: connect to the catalog, which knows the state of each edit. The options allow sending a request again if no
+# Step 3: connect to the catalog, which stores the state of each edit. The options allow sending a request again if no
 # reply arrived.
 catalog, catalog_address = make_socket(zmq.REQ, "SAFELIGHT_CATALOG", "catalog")
 catalog.req_relaxed = True
@@ -72,7 +73,8 @@ for number, line in enumerate(sys.stdin, 1):
     edit = json.loads(line)
     edit.setdefault("id", uuid.uuid4().hex)
 
-    # The editor could record the failure of such an edit for no asset, and the catalog would never know it.
+    # The editor cannot record the failure of an edit that names no asset, so the catalog would report the edit as
+    # unknown for ever.
     if not re.fullmatch("a[0-9a-z]{26}", str(edit.get("asset"))):
         sys.exit(f"line {number}: asset: expected the identifier of an asset")
 
@@ -107,7 +109,7 @@ def report(edit, sequence):
 
 
 def request_states():
-    """Asks the catalog for the states of unfinished edits, and publishes those that it does not know."""
+    """Asks the catalog for the states of unfinished edits, and publishes those that it reports as unknown."""
     edit_ids = list(unfinished_edits)[:EDITS_PER_REQUEST]
     catalog.send_json({"jsonrpc": "2.0", "id": 1, "method": "edits.status", "params": {"ids": edit_ids}})
     reply = catalog.recv_json() if catalog.poll(1000) else {}
@@ -127,7 +129,7 @@ def request_states():
 
 
 def receive_states(end):
-    """Reports the states that the feed publishes, until none arrives for a moment or the time is up."""
+    """Reports the states that the feed publishes, until none arrives for 100 ms or the end time has passed."""
     while unfinished_edits and feed.poll(100):
         frames = feed.recv_multipart()
         message = json.loads(frames[1])

@@ -3,7 +3,7 @@
 #
 #   publish_edits.sh ID...
 #
-# Running it again with the same photos applies nothing twice. `safelight publish --help` describes the input lines.
+# If it is run again with the same photos, no edit is applied twice. `safelight publish --help` describes the input.
 set -eu
 
 operations='[{"operation": "exposure", "value": 0.3}, {"operation": "contrast", "value": 0.1}]'

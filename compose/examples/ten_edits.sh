@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Uses Safelight as a client from beginning to end: creates photos, imports them, publishes ten edits, checks that each
-# is accepted and applied, and saves an image of each edited photo.
+# Shows the whole use of Safelight by a client: creates photos, imports them, publishes ten edits, checks that each is
+# accepted and applied, and saves an image of each edited photo.
 #
 # The results are saved in the current folder. A later run with the same library first compares the library with them.
 #

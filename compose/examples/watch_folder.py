@@ -2,11 +2,11 @@
 
     watch_folder.py FOLDER [ALBUM]
 
-What is in the folder already is imported first; files that the library has are skipped, and so are hidden files and
-folders, and files whose names end otherwise than those of photos, videos and sidecars. A file is imported when the
-program that writes it closes it or moves it there, so a copy is never read before it is complete. The files of one
-photo may arrive one after the other: a file is imported together with those of its name that are there. The kernel
-reports changes of local disks; for a folder of another machine, run this program there.
+The files that are already in the folder are imported first. Files that the library has are skipped, and so are hidden
+files and folders, and files without the ending of a photo, a video or a sidecar. A file is imported when the program
+that writes it closes it or moves it there, so a copy is never read before it is complete. The files of one photo may
+arrive one after the other: a file is imported together with the other files of its name. The kernel reports only
+changes of local disks; for a folder of another machine, run this program there.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ from safelight.importing import files_below, files_beside, is_importable, kind_o
 # inotify(7)
 CLOSE_WRITE, MOVED_TO, CREATE, OVERFLOW, IS_FOLDER = 0x8, 0x80, 0x100, 0x4000, 0x40000000
 PAUSE = 5
-# Seconds without a change after which what has arrived is imported, and those after which it is in any case.
+# New files are imported after QUIET seconds without a change, and after LONGEST seconds in any case.
 QUIET, LONGEST = 2, 30
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -39,15 +39,15 @@ class Folders:
         self.add(root)
 
     def add(self, folder):
-        # A folder that cannot be read is not watched; the import of what is there already names it.
-        for place, names, _ in os.walk(folder):
+        # A folder that cannot be read is not watched; the import of the existing files reports it.
+        for path, names, _ in os.walk(folder):
             names[:] = [name for name in names if not name.startswith(".")]
-            watch = libc.inotify_add_watch(self.file, os.fsencode(place), CLOSE_WRITE | MOVED_TO | CREATE)
+            watch = libc.inotify_add_watch(self.file, os.fsencode(path), CLOSE_WRITE | MOVED_TO | CREATE)
             if watch < 0:
-                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), place)
-            self.paths[watch] = place
+                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), path)
+            self.paths[watch] = path
 
-    def changed(self):
+    def read_changes(self):
         """Waits for changes, and yields files that are complete and folders that are new."""
         events, offset = os.read(self.file, 1 << 16), 0
         while offset < len(events):
@@ -55,14 +55,14 @@ class Folders:
             name = os.fsdecode(events[offset + 16 : offset + 16 + length].rstrip(b"\0"))
             offset += 16 + length
             if mask & OVERFLOW:
-                # Some events are lost: everything is looked at again.
+                # Some events were lost, so the whole folder is read again.
                 self.unfinished.clear()
                 self.add(self.root)
                 yield self.root
             elif name.startswith("."):
                 continue
             elif mask & IS_FOLDER:
-                # Watched first, then read: a file that is saved in between is seen twice, never missed.
+                # The folder is watched before it is read, so that a file that is saved in between is not missed.
                 self.add(os.path.join(self.paths[watch], name))
                 yield os.path.join(self.paths[watch], name)
             elif mask & (CLOSE_WRITE | MOVED_TO):
@@ -71,12 +71,12 @@ class Folders:
             elif mask & CREATE:
                 self.unfinished.add(os.path.join(self.paths[watch], name))
 
-    def arrived(self):
-        """Waits for changes until there is none for a moment, and returns the complete files that belong together."""
-        paths = dict.fromkeys(self.changed())
+    def wait_for_files(self):
+        """Waits for changes, and then for a time without any. Returns the complete files, with those of their names."""
+        paths = dict.fromkeys(self.read_changes())
         end = time.monotonic() + LONGEST
         while time.monotonic() < end and select.select([self.file], [], [], QUIET)[0]:
-            paths.update(dict.fromkeys(self.changed()))
+            paths.update(dict.fromkeys(self.read_changes()))
         found = {}
         for path in paths:
             if os.path.isdir(path):
@@ -90,8 +90,8 @@ def report(path, problem):
     print(f"{os.path.basename(path)}: {problem}", file=sys.stderr, flush=True)
 
 
-def take(paths):
-    """Imports files. While the services are away, it waits for them: nothing that arrived is forgotten."""
+def import_files(paths):
+    """Imports files. Waits while the services are not available, so that no file is missed."""
     while True:
         try:
             imported = library.import_files(paths, album=album())
@@ -99,21 +99,21 @@ def take(paths):
         except SafelightError as error:
             print(f"{error.message}; again in {PAUSE} s", file=sys.stderr, flush=True)
             time.sleep(PAUSE)
-    for one in imported:
-        name = os.path.basename(one.paths[0])
-        if one.error:
-            report(name, one.error.message)
-        elif not one.is_duplicate:
+    for result in imported:
+        name = os.path.basename(result.paths[0])
+        if result.error:
+            report(name, result.error.message)
+        elif not result.is_duplicate:
             print(f"imported {name}", flush=True)
-        for path in one.ignored if paths != [root] else ():
+        for path in result.ignored if paths != [root] else ():
             report(path, "not applied, because the library has the photo already")
-        # A raw file or a video that was there before its photo is an asset of its own already.
-        for path in one.paths if one.asset else ():
-            before = alone.pop(path, one.asset)
-            if before != one.asset:
+        # A raw file or a video that was imported before its photo is already an asset of its own.
+        for path in result.paths if result.asset else ():
+            before = alone.pop(path, result.asset)
+            if before != result.asset:
                 report(path, f"now belongs to {name}, too; its own asset {before} can be deleted")
-        if one.asset and len(one.paths) == 1 and kind_of(one.paths[0]) in ("raw", "video"):
-            alone[one.paths[0]] = one.asset
+        if result.asset and len(result.paths) == 1 and kind_of(result.paths[0]) in ("raw", "video"):
+            alone[result.paths[0]] = result.asset
 
 
 def album():
@@ -130,9 +130,9 @@ library = Library(client="watch-folder", wait=60)
 # The assets of raw files and videos that were imported without a photo, by their paths.
 alone = {}
 folders = Folders(root)
-take([root])
+import_files([root])
 print(f"watching {root}", flush=True)
 while True:
-    paths = folders.arrived()
+    paths = folders.wait_for_files()
     if paths:
-        take(paths)
+        import_files(paths)

@@ -6,11 +6,11 @@ import Messaging
 import Storage
 import Synchronization
 
-/// Knows whether the library can be read and written (T-42).
+/// The state of the library: if it can be read and written (T-42).
 ///
-/// It looks at the library's folder, and at the connection to a database server, once a second, and whenever the disk
-/// fails a request, so that such a request has the error of the cause. A full disk, a locked database and a folder that
-/// cannot be written are noticed by a request that fails; their end is noticed by a small write once a second.
+/// The library's folder and the connection to a database server are checked once a second, and whenever a request fails
+/// because of the disk, so that such a request has the error of the cause. A full disk, a locked database and a folder
+/// that cannot be written are detected by a request that fails; their end is detected by a small write once a second.
 final class LibraryAvailability: Sendable {
     /// The access to the library that a request needs.
     enum Need {
@@ -34,7 +34,7 @@ final class LibraryAvailability: Sendable {
         /// The problem of the database server.
         var server: LibraryStatus.Problem?
         /// The states that follow from failed requests.
-        var noted: Set<AvailabilityState> = []
+        var failures: Set<AvailabilityState> = []
         /// The problem of the object store.
         var store: LibraryStatus.Problem?
         var isReplaced = false
@@ -45,22 +45,22 @@ final class LibraryAvailability: Sendable {
     /// The time between two checks.
     private static let interval = Duration.seconds(1)
     /// The maximum number of requests of one identity that wait for a change.
-    private static let mostWaiters = 1000
+    private static let maxWaiters = 1000
 
-    private let place: LibraryPlace
+    private let folder: FolderAvailability
     private let serverProblem: @Sendable () -> LibraryStatus.Problem?
     private let now: @Sendable () -> Int64
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// - Parameter store: the library, which knows the role of the catalog and the state of the database server
+    /// - Parameter store: the library, which has the role of the catalog and the state of the database server
     init(
-        _ place: LibraryPlace,
+        _ folder: FolderAvailability,
         of store: LibraryStore,
         now: @escaping @Sendable () -> Int64,
         logger: Logger
     ) {
-        self.place = place
+        self.folder = folder
         serverProblem = { store.database.serverProblem }
         let role = store.role
         self.now = now
@@ -79,8 +79,8 @@ final class LibraryAvailability: Sendable {
 
     /// Refuses a request that the library cannot serve now.
     ///
-    /// A full disk and a locked database refuse nothing: some changes still succeed, the others have the same error. A
-    /// database server that does not answer fails the requests that need it, and may answer the next one.
+    /// While the disk is full or the database is locked, no request is refused: some changes still succeed, the others
+    /// have the same error. A database server that does not answer is no reason either: it may answer the next request.
     func check(_ need: Need) throws(RPCError) {
         guard need != .nothing else { return }
         let problem = state.withLock { state in
@@ -100,13 +100,10 @@ final class LibraryAvailability: Sendable {
     {
         guard let after = request.after else { return status }
         let promise = Promise<Void>()
-        let number = try state.withLock { (state) throws(RPCError) -> UInt64? in
+        let number = try state.withLock { (state) throws(CatalogError) -> UInt64? in
             guard state.status.since == after else { return nil }
-            guard state.waiters.values.count(where: { $0.identity == context.identity }) < Self.mostWaiters else {
-                throw ErrorCode.limitExceeded.error(
-                    "\(Self.mostWaiters) requests of yours wait; ask without after, or subscribe to availability",
-                    ["limit": JSON(Self.mostWaiters)]
-                )
+            guard state.waiters.values.count(where: { $0.identity == context.identity }) < Self.maxWaiters else {
+                throw .tooManyWaiting(limit: Self.maxWaiters, parameter: "after", topic: "availability")
             }
             state.lastWaiter += 1
             state.waiters[state.lastWaiter] = (identity: context.identity, promise: promise)
@@ -125,9 +122,9 @@ final class LibraryAvailability: Sendable {
     /// Records a failure of the disk.
     ///
     /// - Parameter isWriting: true if something was to be written
-    /// - Returns: the error of its cause; nil if the failure says nothing about the library as a whole
+    /// - Returns: the error of its cause; nil if the failure does not concern the library as a whole
     func note(_ error: StorageError, isWriting: Bool = false) -> RPCError? {
-        look()
+        checkNow()
         let cause: AvailabilityState? =
             switch error {
             case .notEnoughSpace: .full
@@ -141,13 +138,13 @@ final class LibraryAvailability: Sendable {
                 if !folder.state.isReadable || cause == .readOnly || isCause { return folder.rpcError }
             }
             guard let cause else { return nil }
-            state.noted.insert(cause)
+            state.failures.insert(cause)
             return LibraryStatus.Problem.folder(cause).rpcError
         }
     }
 
     /// Records that a write has succeeded after a failure.
-    func forgetFailures() { change { $0.noted = [] } }
+    func forgetFailures() { change { $0.failures = [] } }
 
     /// Records the catalog's role.
     func note(_ role: (CatalogRole, epoch: Int64?)) { change { $0.role = role } }
@@ -165,41 +162,41 @@ final class LibraryAvailability: Sendable {
         probe: @Sendable () async throws -> Void
     ) async throws {
         for await _ in TaskDelay.ticks(every: Self.interval) {
-            let (wasThere, noted) = state.withLock { ($0.folder?.state.isReadable ?? true, $0.noted) }
-            // A folder that was missing counts as present only when it can be used.
-            if !wasThere, place.finding() == nil {
+            let (wasReadable, failures) = state.withLock { ($0.folder?.state.isReadable ?? true, $0.failures) }
+            // A folder that was missing counts as available only when it can be used.
+            if !wasReadable, folder.check() == nil {
                 do { try await probe() } catch {
-                    logger.warning("the library's folder is there but cannot be used", metadata: ["error": "\(error)"])
+                    logger.warning("the library's folder exists but cannot be used", metadata: ["error": "\(error)"])
                     continue
                 }
             }
-            look()
+            checkNow()
             if state.withLock({ $0.isReplaced }) { throw LibraryReplaced() }
             let message = storeProblem()
             change { $0.store = message.map { LibraryStatus.Problem(.storeOffline, $0) } }
-            guard !noted.isEmpty, state.withLock({ $0.folder == nil }) else { continue }
+            guard !failures.isEmpty, state.withLock({ $0.folder == nil }) else { continue }
             await recover(probe)
         }
     }
 
-    /// Removes failures that no longer happen.
+    /// Removes failures that no longer occur.
     private func recover(_ probe: @Sendable () async throws -> Void) async {
         do {
             try await probe()
             forgetFailures()
         } catch StorageError.notEnoughSpace {
-            change { $0.noted = [.full] }
+            change { $0.failures = [.full] }
         } catch StorageError.busy {
-            change { $0.noted = [.busy] }
+            change { $0.failures = [.busy] }
         } catch StorageError.readOnly {
-            change { $0.noted = [.readOnly] }
+            change { $0.failures = [.readOnly] }
         } catch {
             if !Task.isCancelled { logger.warning("the library cannot be written", metadata: ["error": "\(error)"]) }
         }
     }
 
-    private func look() {
-        let (finding, server) = (place.finding(), serverProblem())
+    private func checkNow() {
+        let (finding, server) = (folder.check(), serverProblem())
         change { state in
             state.server = server
             switch finding {
@@ -216,7 +213,8 @@ final class LibraryAvailability: Sendable {
         let (value, status, waiters) = state.withLock { state -> (Value, LibraryStatus.Result?, [Promise<Void>]) in
             let value = body(&state)
             var problems = state.folder.map { [$0] } ?? []
-            for cause in AvailabilityState.allCases where state.noted.contains(cause) && state.folder?.state != cause {
+            for cause in AvailabilityState.allCases
+            where state.failures.contains(cause) && state.folder?.state != cause {
                 problems.append(.folder(cause))
             }
             // The most severe comes first.

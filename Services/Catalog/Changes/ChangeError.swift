@@ -10,7 +10,7 @@ enum ChangeError: RefusedRequest, Equatable {
     case tooManyObjects(limit: Int)
     /// The requests of the transaction name too many objects, whether they change or not.
     case tooManyNames(limit: Int)
-    /// The metadata of the request's bytes is needed after all, and the bytes have none.
+    /// The metadata of the request's bytes is needed, but the bytes have none.
     case noMetadata
     /// No earlier request of the transaction has this ref.
     case unknownReference(String)
@@ -91,7 +91,7 @@ enum ChangeError: RefusedRequest, Equatable {
     case derived(ObjectID)
     /// A collection that is derived from its assets cannot be deleted.
     case undeletable(ObjectID)
-    /// A collection that is derived from its assets cannot be in a folder.
+    /// A collection that is derived from its assets cannot be put into a folder.
     case derivedInFolder(ObjectID)
     /// The key asset is not a member of its album.
     case keyAssetNotMember(ObjectID)
@@ -120,9 +120,9 @@ enum ChangeError: RefusedRequest, Equatable {
 
     /// Indexes were sent without the list that they refer to.
     case noSnapshot
-    /// `insert` has not one index for each member.
+    /// `insert` does not have one index for each member.
     case insertCountDiffers
-    /// `replace` has not one member for each index.
+    /// `replace` does not have one member for each index.
     case replaceCountDiffers
     /// A member is given twice.
     case duplicateMember

@@ -26,6 +26,7 @@ final class ChangeLogTail: Sendable {
         var isClosed = false
         var nextWaiter: UInt64 = 0
         var waiters: [UInt64: Waiter] = [:]
+        /// Waiters whose task was cancelled before they were added.
         var cancelledEarly: Set<UInt64> = []
     }
 
@@ -96,13 +97,13 @@ final class ChangeLogTail: Sendable {
         }
         let isReached = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let answer: Bool? = state.withLock { state in
+                let result: Bool? = state.withLock { state in
                     if state.head >= sequence { return true }
                     if state.isClosed || state.cancelledEarly.contains(id) { return false }
                     state.waiters[id] = Waiter(sequence: sequence, isClient: isClient, continuation: continuation)
                     return nil
                 }
-                if let answer { continuation.resume(returning: answer) }
+                if let result { continuation.resume(returning: result) }
             }
         } onCancel: {
             let waiter = state.withLock { state in
@@ -127,10 +128,11 @@ final class ChangeLogTail: Sendable {
     }
 }
 
-/// The record of a committed transaction, as ``StoredRecord``, with a flag for followers: it is encoded once.
+/// A committed record for followers, encoded: the bytes that this catalog has written or, at a standby, read. The flag
+/// saves followers from decoding it.
 struct CommittedRecord: Sendable {
     let sequence: Int64
     let bytes: [UInt8]
     /// True if the record inserts assets.
-    let bringsAssets: Bool
+    let insertsAssets: Bool
 }

@@ -4,8 +4,8 @@ import PhotoModel
 extension ChangeTransaction {
     // MARK: Create
 
-    mutating func create(_ request: ChangeRequest.CreateAsset, _ change: PreparedChange) throws {
-        let resources = change.resources
+    mutating func create(_ request: ChangeRequest.CreateAsset, _ prepared: PreparedChange) throws {
+        let resources = prepared.resources
         guard let original = resources.first(where: { $0.type.isOriginal }) else {
             throw ChangeError.noOriginalSent
         }
@@ -51,13 +51,13 @@ extension ChangeTransaction {
         }
         if let new = request.edit {
             let edit = ChangeRequest.EditAsset(id: asset.id, render: new.render, adjustmentData: new.adjustmentData)
-            try self.edit(edit, change.render, change.adjustment)
+            try self.edit(edit, prepared.render, prepared.adjustment)
         }
         try bind(request.ref, to: asset.id)
     }
 
-    /// Chooses a frame as the representative of its burst. ``settleBurst(_:)`` applies the choice unless the frame is in
-    /// the trash, or is hidden and others are not.
+    /// Chooses a frame as the representative of its burst. ``settleBurst(_:)`` applies the choice unless the frame is
+    /// in the trash, or is hidden and others are not.
     private mutating func chooseBurstRepresentative(_ id: ObjectID) throws {
         guard let burst = try existingAsset(id).burstIdentifier else {
             throw ChangeError.notInBurst(id)
@@ -89,7 +89,7 @@ extension ChangeTransaction {
         }
     }
 
-    /// Refuses properties of bursts and of Live Photos for other assets.
+    /// Checks that properties of bursts and Live Photos are set only for such assets.
     ///
     /// - Throws: `request_not_supported`
     private func requireFitting(_ set: AssetPatch, _ asset: Asset) throws {
@@ -144,11 +144,12 @@ extension ChangeTransaction {
         }
     }
 
-    /// Applies what depends on the time: assets that are no longer recently added, and deletion of assets that have
-    /// been in the trash long enough.
+    /// Makes the changes that depend on the time: older assets are no longer recently added, and assets that have been
+    /// in the trash long enough are deleted.
     ///
     /// - Parameters:
-    ///   - retentionTime: the retention time, or the wall clock while it is behind
+    ///   - retentionTime: the retention time, or the time of the wall clock if that is earlier
+    ///   - trashSpan: the time for which assets stay in the trash, in microseconds
     ///   - count: the maximum number of assets
     /// - Returns: true if another transaction may be needed
     mutating func expireAssets(at retentionTime: Int64, trashSpan: Int64, max count: Int = .max) throws -> Bool {
@@ -168,23 +169,23 @@ extension ChangeTransaction {
     /// Determines the representative (S-37) and the pick (S-38) of a burst, if it has none or they change. Called once
     /// for each burst that the transaction changed, after its last request.
     ///
-    /// The representative is the frame that the transaction chose last, else the present one, else the earliest. A
+    /// The representative is the frame that the transaction chose last, else the current one, else the earliest. A
     /// hidden frame represents the burst only if all are hidden, because a fetch would otherwise return none of them.
     /// The pick is the sharpest frame, unless the program that imported the burst picked. Frames in the trash are
     /// neither of them.
     mutating func settleBurst(_ burst: String) throws {
         let all = try frames(ofBurst: burst)
-        let left = all.filter { $0.trashedDate == nil }.sorted {
+        let untrashed = all.filter { $0.trashedDate == nil }.sorted {
             ($0.creationDate ?? .max, $0.id) < ($1.creationDate ?? .max, $1.id)
         }
-        let shown = left.filter { !$0.isHidden }
-        let candidates = shown.isEmpty ? left : shown
+        let visible = untrashed.filter { !$0.isHidden }
+        let candidates = visible.isEmpty ? untrashed : visible
         let chosen = chosenRepresentatives[burst, default: []].reversed().lazy.compactMap { id in
             candidates.first { $0.id == id }
         }
         let representative = chosen.first ?? candidates.first(where: \.representsBurst) ?? candidates.first
-        let isPicked = left.contains { $0.sharpness == nil && $0.burstSelectionTypes.contains(.autoPick) }
-        let measured = isPicked ? [] : left.filter { $0.sharpness != nil }
+        let isPicked = untrashed.contains { $0.sharpness == nil && $0.burstSelectionTypes.contains(.autoPick) }
+        let measured = isPicked ? [] : untrashed.filter { $0.sharpness != nil }
         let pick = measured.count > 1 ? measured.max { ($0.sharpness ?? 0) < ($1.sharpness ?? 0) } : nil
         for var frame in all {
             let before = frame
@@ -278,7 +279,7 @@ extension ChangeTransaction {
 }
 
 extension ResourceType {
-    /// True for a file that an asset is created from.
+    /// True if an asset can be created from a file of this type.
     var isOriginal: Bool { self == .photo || self == .video || self == .audio }
 }
 

@@ -69,7 +69,7 @@ extension ChangeTransaction {
 
     // MARK: Members
 
-    /// The maximum number of albums of one asset, such that one transaction can remove it from all of them.
+    /// The maximum number of albums of one asset; one transaction can remove it from all of them.
     private var maxAlbums: Int { max(1, limit - 100) }
 
     /// Appends the assets that are not members yet, in the given order (S-81).
@@ -112,8 +112,8 @@ extension ChangeTransaction {
         }
     }
 
-    /// Returns those of some objects that are members of an album in the current state of this transaction. Their
-    /// assets are not read, because many of them may not be members.
+    /// Returns the given objects that are members of an album in the current state of this transaction. Their assets
+    /// are not read, because many of them may not be members.
     private func members(of collection: ObjectID, among ids: [ObjectID]) throws -> Set<ObjectID> {
         var untouched: [ObjectID] = []
         var members: Set<ObjectID> = []
@@ -135,7 +135,7 @@ extension ChangeTransaction {
         try set(asset)
     }
 
-    // MARK: Steps
+    // MARK: Member edits
 
     private mutating func apply(_ edits: [MemberEdit], _ snapshot: SnapshotList?, to id: ObjectID) throws {
         guard edits.contains(where: \.hasIndexes) else {
@@ -149,15 +149,15 @@ extension ChangeTransaction {
             return
         }
         // No client can have a result of a list that this transaction has created.
-        let seen = try state.collection(id) == nil ? SnapshotList(newMembers(of: id)) : snapshot
-        let script = try MemberEditPlan(edits, seen) { reference in
+        let clientList = try state.collection(id) == nil ? SnapshotList(newMembers(of: id)) : snapshot
+        let plan = try MemberEditPlan(edits, clientList) { reference in
             try self.id(reference)
         } members: { ids in
             try members(of: id, among: ids)
         }
-        try removeMembers(script.removed(), of: id)
-        for run in try script.runs() {
-            let anchor = try script.neighbour(before: run) { ids in
+        try removeMembers(plan.removed(), of: id)
+        for run in try plan.runs() {
+            let anchor = try plan.neighbour(before: run) { ids in
                 let members = try self.members(of: id, among: ids)
                 return ids.last(where: members.contains)
             }
@@ -183,7 +183,8 @@ extension ChangeTransaction {
             .sorted { $0.1 < $1.1 }.map(\.0)
     }
 
-    /// Returns the next order key in use after another one, in the current state of this transaction.
+    /// Returns the next order key in use after another one, in the current state of this transaction; nil if there is
+    /// none.
     private func memberKey(
         after lower: OrderKey?,
         in id: ObjectID,

@@ -1,12 +1,12 @@
 import Contracts
 import PhotoModel
 
-/// The import of bytes that an asset has already.
+/// The import of bytes that an asset already has.
 extension ChangeTransaction {
     /// Uses an existing asset that has the bytes of a new one: restores it from the trash, adds the resources that it
     /// lacks and sets the properties of the request, so that the placeholder is an asset as requested (S-09, P-23).
     ///
-    /// The reply names the members that an existing asset cannot be given.
+    /// The reply names the members of the request that have no effect on an existing asset.
     mutating func useExisting(
         _ id: ObjectID,
         for request: ChangeRequest.CreateAsset,
@@ -39,7 +39,7 @@ extension ChangeTransaction {
 
     /// Sets properties of an existing asset, and changes its keywords.
     ///
-    /// - Returns: the names of the members with values that the asset cannot be given
+    /// - Returns: the names of the members with values that have no effect on the asset
     private mutating func set(_ request: ChangeRequest.CreateAsset, ofExisting asset: Asset) throws -> [String] {
         var update = ChangeRequest.UpdateAsset(
             id: .id(asset.id),
@@ -79,7 +79,7 @@ extension ChangeTransaction {
     func existingAsset(withOriginal digest: String) throws -> ObjectID? {
         var stored = try state.assets(withOriginal: digest, limit: 1)
         if let first = stored.first, case .some = assets.state(of: first) {
-            // At most all assets that this transaction has deleted or put into the trash precede the first other one.
+            // Only assets that this transaction has deleted or moved to the trash can precede the first other one.
             stored = try state.assets(withOriginal: digest, limit: assets.count + 1)
         }
         let existing = try (stored + [newOriginals[digest]].compactMap { $0 }).compactMap(asset)
@@ -88,7 +88,7 @@ extension ChangeTransaction {
 }
 
 extension ChangeTransaction {
-    /// Remembers the digest of a new asset's image data, and which other assets have the same.
+    /// Records the digest of a new asset's image data, and the other assets with the same image data.
     mutating func addImage(_ digest: [UInt8], of id: ObjectID, _ ref: String?) throws {
         defer { imageDigests.append(ImageDigest(asset: id, bytes: digest)) }
         guard reportsSameImage else { return }

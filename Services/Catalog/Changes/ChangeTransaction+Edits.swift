@@ -82,7 +82,7 @@ extension ChangeTransaction {
             failed.accepted = known.accepted
             set(failed)
         case .failed: return
-        case .applied: throw finished(known)
+        case .applied: throw finishedError(known)
         }
     }
 
@@ -94,7 +94,7 @@ extension ChangeTransaction {
         guard var edit = try publishedEdit(id), edit.asset == asset else {
             throw ChangeError.editNotFound(id, asset: asset)
         }
-        guard edit.state == .accepted else { throw finished(edit) }
+        guard edit.state == .accepted else { throw finishedError(edit) }
         edit.state = .applied
         edit.content = []
         edit.sequence = sequence
@@ -102,7 +102,7 @@ extension ChangeTransaction {
         set(edit)
     }
 
-    private func finished(_ edit: StoredEdit) -> ChangeError {
+    private func finishedError(_ edit: StoredEdit) -> ChangeError {
         .editFinished(edit.id, state: edit.state.rawValue, sequence: edit.sequence)
     }
 

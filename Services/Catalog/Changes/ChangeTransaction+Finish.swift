@@ -2,7 +2,7 @@ import Contracts
 import JSONValue
 import PhotoModel
 
-/// The result of applying a transaction.
+/// The changes that a transaction makes, before they are written.
 struct TransactionResult: Sendable, Equatable {
     var assets: [EntityChange<Asset>] = []
     var collections: [EntityChange<AssetCollection>] = []
@@ -19,7 +19,7 @@ struct TransactionResult: Sendable, Equatable {
 
 extension ChangeTransaction {
     /// Returns the reply to a transaction that was performed.
-    func result(token: ChangeToken, isChanged: Bool) -> PerformChanges.Result {
+    func reply(token: ChangeToken, isChanged: Bool) -> PerformChanges.Result {
         var ids = JSONObject()
         for (ref, id) in placeholders { ids[ref] = .string(id.text) }
         return PerformChanges.Result(
@@ -33,8 +33,8 @@ extension ChangeTransaction {
         )
     }
 
-    /// Returns the entities that differ from before, with new revisions and all derived values: counts and dates of
-    /// albums, moments. The transaction ends with it.
+    /// Ends the transaction and returns the entities that it changed, with new revisions and all derived values: counts
+    /// and dates of albums, and moments.
     mutating func finish() throws -> TransactionResult {
         try requireLevels()
         for burst in bursts.sorted() { try settleBurst(burst) }
@@ -42,34 +42,34 @@ extension ChangeTransaction {
         result.edits = edits
         result.imageDigests = imageDigests
         result.editRows = editRows.values.sorted { $0.id < $1.id }
-        // The states are moved, not copied: an asset has many members, and there may be a thousand.
+        // The states are moved, not copied: an asset has many properties, and there may be a thousand assets.
         var touched = takeAssets()
         result.assets.reserveCapacity(touched.count)
         for index in touched.indices {
             let (before, current) = (touched[index].before.take(), touched[index].current.take())
-            if let change = finished(touched[index].id, before, current) { result.assets.append(change) }
+            if let change = makeChange(touched[index].id, before, current) { result.assets.append(change) }
         }
-        let haveOtherMembers = try updateAlbums(result.assets)
+        let albumsWithOtherMembers = try updateAlbums(result.assets)
         try updateMoments(result.assets)
-        for (_, before, current) in collections.changes {
-            let isTouched = (before ?? current).map { haveOtherMembers.contains($0.id) } ?? false
-            if let change = finished(before, current, isTouched) { result.collections.append(change) }
+        for (_, before, current) in collections.entries {
+            let hasOtherMembers = (before ?? current).map { albumsWithOtherMembers.contains($0.id) } ?? false
+            if let change = makeChange(before, current, hasOtherMembers) { result.collections.append(change) }
         }
-        for (_, before, current) in lists.changes {
-            if let change = finished(before, current) { result.lists.append(change) }
+        for (_, before, current) in lists.entries {
+            if let change = makeChange(before, current) { result.lists.append(change) }
         }
         return result
     }
 
-    /// Completes the change of an asset; nil if it did not change. The properties that ``copyUndatedFacts(of:)`` copies
-    /// make a new revision but do not change the modification date.
-    private func finished(
+    /// Returns the change of an asset with its new revision; nil if it did not change. Changes of the properties that
+    /// ``copyUndatedFacts(of:)`` copies do not change the modification date.
+    private func makeChange(
         _ id: ObjectID,
         _ before: consuming Asset?,
         _ current: consuming Asset?
     ) -> EntityChange<Asset>? {
         guard var after = current else { return before.map { EntityChange(before: $0, after: nil) } }
-        // A revision has one form: that in which the asset is read again.
+        // In the order in which memberships are read, so that all copies of a revision are equal.
         if after.memberships.count > 1 { after.memberships.sort { $0.collection < $1.collection } }
         guard let before else { return EntityChange(before: nil, after: after) }
         if contentChanged.contains(id) {
@@ -88,7 +88,7 @@ extension ChangeTransaction {
         return EntityChange(before: before, after: after)
     }
 
-    private func finished(
+    private func makeChange(
         _ before: AssetCollection?,
         _ current: AssetCollection?,
         _ hasOtherMembers: Bool
@@ -101,7 +101,7 @@ extension ChangeTransaction {
         return EntityChange(before: before, after: after)
     }
 
-    private func finished(_ before: CollectionList?, _ current: CollectionList?) -> EntityChange<CollectionList>? {
+    private func makeChange(_ before: CollectionList?, _ current: CollectionList?) -> EntityChange<CollectionList>? {
         guard var after = current else { return before.map { EntityChange(before: $0, after: nil) } }
         guard let before else { return EntityChange(before: nil, after: after) }
         guard after != before else { return nil }
@@ -134,16 +134,16 @@ extension ChangeTransaction {
         }
         guard !steps.isEmpty else { return withOtherMembers }
         let touched = Set(changes.map(\.id))
-        let present = changes.compactMap(\.after).filter { $0.trashedDate == nil }
+        let untrashed = changes.compactMap(\.after).filter { $0.trashedDate == nil }
         for (id, step) in steps.sorted(by: { $0.key < $1.key }) {
             guard let before = try collection(id) else { continue }
             var collection = before
             collection.estimatedAssetCount = max(0, (collection.estimatedAssetCount ?? 0) + step)
-            if let cover = collection.keyAsset, leaving[id]?.contains(cover) == true { collection.keyAsset = nil }
-            let ours = present.filter { $0.orderKey(in: id) != nil }.compactMap(\.creationDate)
+            if let keyAsset = collection.keyAsset, leaving[id]?.contains(keyAsset) == true { collection.keyAsset = nil }
+            let dates = untrashed.filter { $0.orderKey(in: id) != nil }.compactMap(\.creationDate)
             let others = try state.captureDates(of: id, excluding: touched)
-            collection.startDate = [ours.min(), others?.lowerBound].compactMap { $0 }.min()
-            collection.endDate = [ours.max(), others?.upperBound].compactMap { $0 }.max()
+            collection.startDate = [dates.min(), others?.lowerBound].compactMap { $0 }.min()
+            collection.endDate = [dates.max(), others?.upperBound].compactMap { $0 }.max()
             if before != collection || withOtherMembers.contains(id) { try set(collection) }
         }
         return withOtherMembers
@@ -151,8 +151,8 @@ extension ChangeTransaction {
 }
 
 extension Asset {
-    /// Copies the properties whose change is no modification of the asset: its albums, whether it is recently added, and
-    /// what is read from the file.
+    /// Copies the properties whose changes do not count as modifications of the asset: its albums, whether it is
+    /// recently added, and metadata that is read from the file.
     fileprivate mutating func copyUndatedFacts(of other: Asset) {
         memberships = other.memberships
         isRecentlyAdded = other.isRecentlyAdded
@@ -204,11 +204,11 @@ extension ChangeTransaction {
                 changed.append((before, nil, moment))
                 continue
             }
-            let ours = members[moment, default: []].compactMap(\.creationDate)
+            let dates = members[moment, default: []].compactMap(\.creationDate)
             let others = try state.captureDates(of: moment, excluding: touched)
             collection.estimatedAssetCount = count
-            collection.startDate = [ours.min(), others?.lowerBound].compactMap { $0 }.min()
-            collection.endDate = [ours.max(), others?.upperBound].compactMap { $0 }.max()
+            collection.startDate = [dates.min(), others?.lowerBound].compactMap { $0 }.min()
+            collection.endDate = [dates.max(), others?.upperBound].compactMap { $0 }.max()
             guard collection != before else { continue }
             try setDerived(moment.id, collection)
             changed.append((before, collection, moment))
@@ -234,9 +234,9 @@ extension ChangeTransaction {
                 continue
             }
             let others = try state.momentDates(in: list, excluding: touched)
-            let ours = changes.compactMap(\.after)
-            entity.startDate = [ours.compactMap(\.startDate).min(), others?.lowerBound].compactMap { $0 }.min()
-            entity.endDate = [ours.compactMap(\.endDate).max(), others?.upperBound].compactMap { $0 }.max()
+            let moments = changes.compactMap(\.after)
+            entity.startDate = [moments.compactMap(\.startDate).min(), others?.lowerBound].compactMap { $0 }.min()
+            entity.endDate = [moments.compactMap(\.endDate).max(), others?.upperBound].compactMap { $0 }.max()
             if entity != before { try setDerived(list.id, entity) }
         }
     }

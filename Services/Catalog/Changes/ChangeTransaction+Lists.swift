@@ -46,7 +46,7 @@ extension ChangeTransaction {
             guard folder.id != .root else {
                 throw ChangeError.rootUndeletable
             }
-            // One that was below another of them is deleted with it.
+            // A folder that was inside another one of these has already been deleted with it.
             if let folder = try list(folder.id) { try delete(folder, depth: 1) }
         }
     }
@@ -56,7 +56,7 @@ extension ChangeTransaction {
         guard depth <= limit else {
             throw ChangeError.tooManyObjects(limit: limit)
         }
-        // Stored children that are deleted already stay in the database until the end; each is skipped once.
+        // Children that this transaction has deleted are still in the database until it ends; each is skipped once.
         var last: OrderKey?
         while let child = try child(after: last, in: list.id, passingOver: []) {
             last = child.key
@@ -94,7 +94,7 @@ extension ChangeTransaction {
         return children
     }
 
-    private func place(of child: ObjectID) throws -> (parent: ObjectID, key: OrderKey)? {
+    private func position(of child: ObjectID) throws -> (parent: ObjectID, key: OrderKey)? {
         if child.kind == .collectionList {
             guard let list = try list(child), let parent = list.parent, let key = list.parentKey else { return nil }
             return (parent, key)
@@ -105,7 +105,7 @@ extension ChangeTransaction {
     }
 
     private func isChild(_ child: ObjectID, of parent: ObjectID) throws -> Bool {
-        try place(of: child)?.parent == parent
+        try position(of: child)?.parent == parent
     }
 
     /// Returns the child that follows an order key, in the current state of this transaction.
@@ -116,8 +116,8 @@ extension ChangeTransaction {
     ) throws -> (id: ObjectID, key: OrderKey)? {
         var stored = try state.child(after: lower, in: parent)
         while let found = stored {
-            let place = try place(of: found.id)
-            if !moving.contains(found.id), place?.parent == parent, place?.key == found.key { break }
+            let position = try position(of: found.id)
+            if !moving.contains(found.id), position?.parent == parent, position?.key == found.key { break }
             stored = try state.child(after: found.key, in: parent)
         }
         let touched = touchedChildren(of: parent).filter { child in
@@ -131,7 +131,7 @@ extension ChangeTransaction {
         try insert(child, in: parent, at: nextChildKey(in: parent))
     }
 
-    /// Moves an album or folder into a folder; it leaves its former one, since it has exactly one parent (S-06).
+    /// Moves an album or folder into a folder, out of its former parent: it has exactly one (S-06).
     private mutating func insert(_ child: ObjectID, in parent: ObjectID, at key: OrderKey) throws {
         let old: ObjectID?
         if child.kind == .collectionList {
@@ -188,7 +188,7 @@ extension ChangeTransaction {
     ///
     /// - Throws: `limit_exceeded`
     func requireLevels() throws {
-        for (id, before, current) in lists.changes where current != nil && before?.parent != current?.parent {
+        for (id, before, current) in lists.entries where current != nil && before?.parent != current?.parent {
             var depth = 0
             var next = current?.parent
             while let folder = next, depth <= Self.maxDepth {
@@ -202,7 +202,7 @@ extension ChangeTransaction {
         }
     }
 
-    // MARK: Steps
+    // MARK: Member edits
 
     private mutating func apply(_ edits: [MemberEdit], _ snapshot: SnapshotList?, to id: ObjectID) throws {
         guard edits.contains(where: \.hasIndexes) else {
@@ -217,18 +217,18 @@ extension ChangeTransaction {
         }
         // No client can have a result of a list that this transaction has created.
         let isNew = try state.list(id) == nil
-        let seen = isNew ? SnapshotList(touchedChildren(of: id).sorted { $0.key < $1.key }.map(\.id)) : snapshot
-        let script = try MemberEditPlan(edits, seen) { reference in
+        let clientList = isNew ? SnapshotList(touchedChildren(of: id).sorted { $0.key < $1.key }.map(\.id)) : snapshot
+        let plan = try MemberEditPlan(edits, clientList) { reference in
             try self.id(reference)
         } members: { ids in
             Set(try ids.filter { try isChild($0, of: id) })
         }
-        try removeChildren(script.removed(), of: id)
-        for run in try script.runs() {
-            let anchor = try script.neighbour(before: run) { ids in
+        try removeChildren(plan.removed(), of: id)
+        for run in try plan.runs() {
+            let anchor = try plan.neighbour(before: run) { ids in
                 try ids.last { try isChild($0, of: id) }
             }
-            let lower = try anchor.flatMap { try place(of: $0)?.key }
+            let lower = try anchor.flatMap { try position(of: $0)?.key }
             let upper = try child(after: lower, in: id, passingOver: Set(run.members))?.key
             let keys = try OrderKey.keys(count: run.members.count, between: lower, and: upper)
             try checkLength(keys, of: id)

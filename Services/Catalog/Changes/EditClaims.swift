@@ -9,8 +9,8 @@ import Synchronization
 /// claimed it, until it is finished or the editor has been disconnected for some time. Then another editor may claim
 /// it.
 ///
-/// In memory only: after a restart of the catalog, every accepted edit can be claimed. An edit that two editors apply is
-/// committed once, regardless of the claim; a claim saves the work of rendering it twice.
+/// In memory only: after a restart of the catalog, every accepted edit can be claimed. An edit that two editors apply
+/// is committed once, regardless of the claim; a claim saves the work of rendering it twice.
 final class EditClaims: Sendable {
     /// The name of a published edit: its publisher, and the id that the publisher gave it.
     struct Key: Sendable, Hashable {
@@ -28,13 +28,14 @@ final class EditClaims: Sendable {
         /// The names of the editors by their connections.
         var editors: [ConnectionID: String] = [:]
         /// Editors that have edits and are not connected, with the time at which their connection ended.
-        var away: [String: Int64] = [:]
+        var disconnected: [String: Int64] = [:]
+        /// Signalled when a connection of an editor with edits ends.
         var changed = OneTimeEvent()
     }
 
     /// The time in microseconds after which the edits of an editor that has lost its connection may be claimed: an
     /// editor that still runs connects again within it.
-    static let absence: Int64 = 5_000_000
+    static let reconnectionTime: Int64 = 5_000_000
 
     private let clock: MonotonicClock
     private let state = Mutex(State())
@@ -47,10 +48,10 @@ final class EditClaims: Sendable {
     // MARK: Editors
 
     /// Records the name of the editor that a connection belongs to.
-    func begin(_ editor: String, _ connection: ConnectionID) {
+    func registerEditor(_ editor: String, _ connection: ConnectionID) {
         state.withLock { state in
             state.editors[connection] = editor
-            state.away[editor] = nil
+            state.disconnected[editor] = nil
         }
     }
 
@@ -60,8 +61,8 @@ final class EditClaims: Sendable {
             guard let editor = state.editors.removeValue(forKey: connection),
                 state.claims.values.contains(where: { $0.editor == editor })
             else { return nil }
-            // Another connection of the same name has them at once.
-            if !state.editors.values.contains(editor) { state.away[editor] = clock.nowMicroseconds() }
+            // Another connection with the same name may claim the edits at once.
+            if !state.editors.values.contains(editor) { state.disconnected[editor] = clock.nowMicroseconds() }
             defer { state.changed = OneTimeEvent() }
             return state.changed
         }
@@ -70,36 +71,36 @@ final class EditClaims: Sendable {
 
     // MARK: Edits
 
-    /// Performs a transaction of an editor on behalf of a publisher: published edits that it accepts belong to this
+    /// Performs a transaction of an editor on behalf of a publisher. Published edits that it accepts belong to this
     /// editor, those that it finishes to none.
     ///
     /// - Parameter perform: returns the encoded result, with `isChanged`
-    func claimingEdits(
-        of changes: PerformChanges,
+    func claimEdits(
+        of call: PerformChanges,
         _ publisher: String,
         _ connection: ConnectionID,
         perform: () async throws -> Bytes
     ) async throws -> Bytes {
         // Before the commit, so that no other editor claims them in between.
-        let accepted = begin(changes, publisher, connection)
+        let accepted = claimAccepted(by: call, publisher, connection)
         do {
             let reply = try await perform()
             let isChanged = try JSON(parsing: reply)["isChanged"] == true
             // An edit that is sent again may be finished already.
-            end(changes, publisher, accepted: isChanged ? [] : accepted)
+            endClaims(of: call, publisher, unaccepted: isChanged ? [] : accepted)
             return reply
         } catch {
-            end(changes, publisher, accepted: accepted, isFailed: true)
+            endClaims(of: call, publisher, unaccepted: accepted, isFailed: true)
             throw error
         }
     }
 
     /// Claims the edits that a transaction accepts, and returns those that had no editor.
-    private func begin(_ changes: PerformChanges, _ publisher: String, _ connection: ConnectionID) -> [Key] {
+    private func claimAccepted(by call: PerformChanges, _ publisher: String, _ connection: ConnectionID) -> [Key] {
         state.withLock { state in
             guard let editor = state.editors[connection] else { return [] }
             var added: [Key] = []
-            for case .acceptEdit(let edit) in changes.requests {
+            for case .acceptEdit(let edit) in call.requests {
                 let key = Key(publisher: publisher, id: edit.id)
                 guard state.claims[key] == nil else { continue }
                 state.claims[key] = Claim(editor: editor, connection: connection)
@@ -110,16 +111,16 @@ final class EditClaims: Sendable {
     }
 
     /// Ends the claims of edits that a transaction has not accepted, and of those that it has finished.
-    private func end(_ changes: PerformChanges, _ publisher: String, accepted: [Key], isFailed: Bool = false) {
-        let finished = isFailed ? [] : changes.requests.compactMap(\.finishedEdit)
-        guard !(finished.isEmpty && accepted.isEmpty) else { return }
+    private func endClaims(of call: PerformChanges, _ publisher: String, unaccepted: [Key], isFailed: Bool = false) {
+        let finished = isFailed ? [] : call.requests.compactMap(\.finishedEdit)
+        guard !(finished.isEmpty && unaccepted.isEmpty) else { return }
         state.withLock { state in
-            for key in accepted { state.claims[key] = nil }
+            for key in unaccepted { state.claims[key] = nil }
             for id in finished { state.claims[Key(publisher: publisher, id: id)] = nil }
         }
     }
 
-    /// Assigns those of some edits that no other editor has to an editor, and returns them.
+    /// Assigns to an editor the given edits that no other editor has, and returns them.
     func claim(_ edits: [PendingEdit], for editor: String, _ connection: ConnectionID) -> [PendingEdit] {
         let now = clock.nowMicroseconds()
         return state.withLock { state in
@@ -130,12 +131,12 @@ final class EditClaims: Sendable {
                 // The editor had the edit before its restart, unless another editor of the same name is connected and
                 // has it.
                 if claim.editor == editor { return state.editors[claim.connection] == nil }
-                return state.away[claim.editor].map { now - $0 >= Self.absence } ?? false
+                return state.disconnected[claim.editor].map { now - $0 >= Self.reconnectionTime } ?? false
             }
             for edit in free { state.claims[edit.key] = Claim(editor: editor, connection: connection) }
-            if !state.away.isEmpty {
+            if !state.disconnected.isEmpty {
                 let owners = Set(state.claims.values.lazy.map(\.editor))
-                state.away = state.away.filter { owners.contains($0.key) }
+                state.disconnected = state.disconnected.filter { owners.contains($0.key) }
             }
             return free
         }
@@ -143,14 +144,14 @@ final class EditClaims: Sendable {
 
     // MARK: Waiting
 
-    /// An event that a connection of an editor has ended, after this call.
+    /// The event that is signalled when a connection of an editor next ends.
     var nextChange: OneTimeEvent { state.withLock { $0.changed } }
 
     /// The time in microseconds until edits of a disconnected editor may be claimed; nil if there is none.
     var timeUntilFree: Int64? {
         let now = clock.nowMicroseconds()
         return state.withLock { state in
-            state.away.values.map { max(0, $0 + Self.absence - now) }.filter { $0 > 0 }.min()
+            state.disconnected.values.map { max(0, $0 + Self.reconnectionTime - now) }.filter { $0 > 0 }.min()
         }
     }
 }

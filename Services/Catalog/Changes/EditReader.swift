@@ -21,7 +21,7 @@ struct EditReader: Sendable {
         claims = EditClaims(clock: clock)
     }
 
-    /// Returns the states of edits; with `wait`, after one of them has changed.
+    /// Returns the states of edits; with `wait`, as soon as one of them changes.
     func status(_ request: EditsStatus, _ context: RequestContext) async throws -> EditsStatus.Result {
         if request.onBehalfOf != nil { try services.check(context.identity, for: "onBehalfOf") }
         let publisher = request.onBehalfOf ?? context.identity
@@ -34,7 +34,8 @@ struct EditReader: Sendable {
             let next = head + 1
             let hasChanged = await TaskDelay.withTimeout(.microseconds(max(0, rest))) { await tail.wait(for: next) }
             guard hasChanged == true else { return first }
-            // A burst of changes is read once, and a long list seldom: many waiting requests must not keep the readers busy.
+            // Many changes in a short time are read once, and a long list rarely, so that many waiting requests do not
+            // keep the database's readers busy.
             await TaskDelay.debounce(.microseconds(max(10_000, 200 * request.ids.count)))
             head = tail.head
             let states = try await states(of: request.ids, publisher)
@@ -62,11 +63,11 @@ struct EditReader: Sendable {
         }
     }
 
-    /// Returns accepted edits that are not finished; to an editor, those that it may apply.
+    /// Returns accepted edits that are not finished; for an editor, those that it may apply, which it then has claimed.
     func pending(_ request: EditsPending, _ context: RequestContext) async throws -> EditsPending.Result {
         try services.check(context.identity, for: "edits.pending")
         guard let editor = request.editor else { return try await page(request) }
-        claims.begin(editor, context.connection)
+        claims.registerEditor(editor, context.connection)
         let end = end(ofWaiting: request.wait, context)
         while true {
             // Created before the edits are read, so that an editor that disconnects in between is noticed.
@@ -74,13 +75,13 @@ struct EditReader: Sendable {
             let result = try await claim(request, for: editor, context.connection)
             let rest = end - clock.nowMicroseconds()
             guard result.edits.isEmpty, rest > 0 else { return result }
-            let pause = min(rest, claims.timeUntilFree ?? rest)
-            await TaskDelay.withTimeout(.microseconds(pause)) { await change.waitUnlessCancelled() }
+            let timeout = min(rest, claims.timeUntilFree ?? rest)
+            await TaskDelay.withTimeout(.microseconds(timeout)) { await change.waitUnlessCancelled() }
             try Task.checkCancellation()
         }
     }
 
-    /// Claims edits of the first page that has any.
+    /// Claims edits of the first page that has edits to claim.
     private func claim(
         _ request: EditsPending,
         for editor: String,

@@ -6,7 +6,8 @@ extension Asset {
     /// An input token names that input and is compared with the asset. Without a token, an edit that continues its own
     /// format began with the existing base, and an edit of another format began with the current render.
     ///
-    /// - Throws: `conflict` if the token is of other pixels, `invalid_params` if it is of another asset
+    /// - Throws: `conflict` if the pixels have changed since the token was made, `invalid_params` if the token is of
+    ///   another asset
     mutating func rebase(_ edit: ChangeRequest.EditAsset) throws {
         guard let token = edit.inputToken else {
             if let format = adjustmentFormatIdentifier, format != edit.adjustmentData.formatIdentifier {
@@ -18,7 +19,7 @@ extension Asset {
             throw ChangeError.foreignInputToken(of: token.asset, edit: id)
         }
         guard token.contentRevision == contentRevision,
-            resource(of: token.base).contains(where: { $0.digest == token.digest })
+            resources(of: token.base).contains(where: { $0.digest == token.digest })
         else {
             throw ChangeError.outdatedInputToken(id, revision: revision, contentRevision: contentRevision)
         }
@@ -29,12 +30,12 @@ extension Asset {
         }
     }
 
-    /// The original that is presented needs no base of its own. The other one of a pair does, because the edit is
-    /// resumed from its base.
+    /// Makes an original the base. The current original needs no copy as base. The other one of a RAW pair does, since
+    /// an edit is resumed from the base.
     private mutating func useOriginalAsBase(_ digest: String) {
         resources.removeAll { $0.type == .adjustmentBasePhoto || $0.type == .adjustmentBasePairedVideo }
         guard digest != originalResource?.digest,
-            var base = resource(of: .original).first(where: { $0.digest == digest })
+            var base = resources(of: .original).first(where: { $0.digest == digest })
         else { return }
         base.type = .adjustmentBasePhoto
         resources.append(base)

@@ -1,5 +1,5 @@
-import JSONValue
 import Contracts
+import JSONValue
 import Messaging
 import PhotoModel
 
@@ -19,15 +19,17 @@ struct HistoryService: Sendable {
 
     /// Checks that the records after a token are available.
     ///
-    /// - Throws: ``CatalogError/tokenExpired(_:_:)``, or ``CatalogError/behind(head:wanted:)`` if the token may be one of
-    ///   a change that the replica has not replayed yet
+    /// - Throws: ``CatalogError/tokenExpired(_:_:)``, or ``CatalogError/behind(head:requested:)`` if the token may be
+    ///   that of a change that the replica has not replayed yet
     private func check(_ token: ChangeToken, _ head: LibraryHead) throws(CatalogError) {
         if token.library == head.library, token.sequence > head.sequence, store.database.mayLag {
-            throw .behind(head: head.token, wanted: token.sequence)
+            throw .behind(head: head.token, requested: token.sequence)
         }
         try head.check(token)
     }
 
+    /// Returns a page of records after a token.
+    ///
     /// - Parameter view: the view of an identity with a limited grant; nil for the whole library
     func since(_ request: ChangesSince, view: LimitedView? = nil) async throws -> EncodedChangePage {
         let pageBytes = pageBytes
@@ -56,8 +58,8 @@ struct HistoryService: Sendable {
             let last = page.isCut ? page.records.last?.sequence ?? head.sequence : head.sequence
             var records = page.records.map(\.bytes)
             if limited != nil {
-                // The list changes with records of other topics too, so all are read.
-                records = try records.compactMap { try limited?.next($0) { (reader, head) } }
+                // Records of other topics change the list of the grant too, so all are read before topics are compared.
+                records = try records.compactMap { try limited?.rewriteNext($0) { (reader, head) } }
                 if !filter.isEverything {
                     records = try records.filter { filter.includes(try ChangeRecord(json: JSON(parsing: $0)).topics) }
                 }
@@ -104,7 +106,7 @@ struct HistoryService: Sendable {
                 (records, limited) = try await store.read { reader in
                     let head = try reader.head()
                     var limited = before
-                    return (try all.compactMap { try limited.next($0) { (reader, head) } }, limited)
+                    return (try all.compactMap { try limited.rewriteNext($0) { (reader, head) } }, limited)
                 }
                 // The token of the next notification covers these records too.
                 if records.isEmpty { continue }

@@ -1,6 +1,6 @@
 import PhotoModel
 
-/// The steps of one request, applied to the list as the client saw it, and their outcome (T-13 to T-16).
+/// The member edits of one request, applied to the list as the client saw it, and their result (T-13 to T-16).
 ///
 /// Members are represented by numbers: those of the snapshot by their position, new ones by negative numbers.
 struct MemberEditPlan {
@@ -9,16 +9,17 @@ struct MemberEditPlan {
     private var new: [ObjectID] = []
     private var newNumbers: [ObjectID: Int] = [:]
     private var placed: Set<Int> = []
-    /// The members that steps have removed, in that order, and those of them that no step has placed since.
+    /// The members that edits have removed, in that order.
     private var removals: [Int] = []
-    private var gone: Set<Int> = []
+    /// Those of them that no later edit has placed.
+    private var removedNumbers: Set<Int> = []
 
-    /// Applies the steps to the client's list.
+    /// Applies the edits to the client's list.
     ///
     /// - Parameters:
     ///   - snapshot: the list as the client saw it; nil if the request names none
     ///   - resolve: returns the identifier of a reference
-    ///   - members: returns those of some objects that are in the current list
+    ///   - members: returns the given objects that are in the current list
     /// - Throws: `snapshot_required`, `range_error`, `invalid_params`
     init(
         _ edits: [MemberEdit],
@@ -40,7 +41,7 @@ struct MemberEditPlan {
         var start: Int
     }
 
-    // MARK: Steps
+    // MARK: Edits
 
     private mutating func apply(
         _ edit: MemberEdit,
@@ -74,7 +75,7 @@ struct MemberEditPlan {
             var (rest, merged) = (list[...], [Int]())
             merged.reserveCapacity(list.count + numbers.count)
             for (number, index) in zip(numbers, at) {
-                // The indexes ascend, so members of the list fill the places before this one.
+                // The indexes ascend, so members of the list fill the positions before this one.
                 let before = rest.prefix(index - merged.count)
                 merged += before
                 rest = rest.dropFirst(before.count)
@@ -133,7 +134,7 @@ struct MemberEditPlan {
 
     private mutating func place(_ number: Int) {
         placed.insert(number)
-        gone.remove(number)
+        removedNumbers.remove(number)
     }
 
     private mutating func remove(_ numbers: Set<Int>) {
@@ -144,7 +145,7 @@ struct MemberEditPlan {
     private mutating func forget(_ numbers: Set<Int>) {
         placed.subtract(numbers)
         removals += numbers.sorted()
-        gone.formUnion(numbers)
+        removedNumbers.formUnion(numbers)
     }
 
     private func checkOrder(_ indexes: [Int]) throws {
@@ -162,13 +163,13 @@ struct MemberEditPlan {
         .indexOutOfRange(index, count: list.count)
     }
 
-    // MARK: Outcome
+    // MARK: Result
 
     private func id(_ number: Int) throws -> ObjectID { number < 0 ? new[-1 - number] : try snapshot.id(number) }
 
-    /// Returns the members that the steps remove from the list.
+    /// Returns the members that the edits remove from the list.
     func removed() throws -> [ObjectID] {
-        var left = gone
+        var left = removedNumbers
         return try removals.compactMap { try left.remove($0).map { try id($0) } }
     }
 
@@ -187,10 +188,10 @@ struct MemberEditPlan {
 
     /// Returns the nearest member before a run that is still in the current list; nil if none is.
     ///
-    /// - Parameter lastMember: returns the last of some objects that is in the current list
+    /// - Parameter lastMember: returns the last of the given objects that is in the current list
     func neighbour(before run: Run, lastMember: ([ObjectID]) throws -> ObjectID?) throws -> ObjectID? {
         var end = run.start
-        // It is nearly always the first one, but others may have removed any number of them.
+        // The nearest one is nearly always in the list, but other clients may have removed any number of them.
         var count = 1
         while end > 0 {
             let start = max(0, end - count)
@@ -198,5 +199,33 @@ struct MemberEditPlan {
             (end, count) = (start, min(2 * count, 1024))
         }
         return nil
+    }
+}
+
+// MARK: - Snapshot
+
+/// A list as a client saw it: its members by position.
+struct SnapshotList: Sendable {
+    let count: Int
+    let id: @Sendable (Int) throws -> ObjectID
+    /// Returns the position of a member; nil if it is not in the list.
+    let position: @Sendable (ObjectID) throws -> Int?
+    private var memory: SnapshotMemory.Reservation?
+
+    init(
+        count: Int,
+        id: @escaping @Sendable (Int) throws -> ObjectID,
+        position: @escaping @Sendable (ObjectID) throws -> Int?
+    ) {
+        self.count = count
+        self.id = id
+        self.position = position
+    }
+
+    /// - Parameter memory: the memory of the list, which is released with it; nil for a small one
+    init(_ ids: [ObjectID], _ memory: SnapshotMemory.Reservation? = nil) {
+        let list = IDList(ids)
+        self.init(count: list.ids.count, id: { list.ids[$0] }, position: { list.position(of: $0) })
+        self.memory = memory
     }
 }

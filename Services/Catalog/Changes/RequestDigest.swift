@@ -3,59 +3,59 @@ import Contracts
 import JSONValue
 import PhotoModel
 
-/// The digest of a transaction's request, by which a repeated request is recognized.
+/// The digest of a `changes.perform`, by which a repeated transaction is recognized.
 ///
 /// It is stored with the outcome, so its input must never change: the parameters with the members of every object
 /// sorted. Updates of flags and the rating are written in that form directly; a test compares it with the sorted tree.
 enum RequestDigest {
     /// Returns a digest, 32 bytes: of the digest that a service passes for its client's request or else of the
-    /// parameters in canonical form and every attachment. A request that recalls an outcome has the digest of the
-    /// request that it recalls.
-    static func digest(of changes: PerformChanges, _ attachments: [Bytes]) -> [UInt8] {
-        if let asked = changes.requestDigest { return SHA256.hash(data: Array("request:\(asked)".utf8)).bytes }
-        var changes = changes
-        changes.recall = false
+    /// parameters in canonical form and every attachment. A call that recalls an outcome has the digest of the call
+    /// that it recalls.
+    static func digest(of call: PerformChanges, _ attachments: [Bytes]) -> [UInt8] {
+        if let passed = call.requestDigest { return SHA256.hash(data: Array("request:\(passed)".utf8)).bytes }
+        var call = call
+        call.recalls = false
         var hash = SHA256()
-        hash.update(data: SHA256.hash(data: canonical(changes)).bytes)
+        hash.update(data: SHA256.hash(data: canonical(call)).bytes)
         for attachment in attachments { hash.update(data: SHA256.hash(data: attachment).bytes) }
         return hash.finalize().bytes
     }
 
-    /// Returns the digest of the requests for which the owner is asked for consent, also if the client passes a digest
-    /// of its own, so that consent to one transaction is not consent to another.
+    /// Returns the digest of the requests for which the owner is asked for consent. It ignores a digest that the client
+    /// passes, so that consent to one transaction is not consent to another.
     ///
     /// A client that repeats a transaction uploads its files again, so the bytes of uploads count and not their names.
     ///
     /// - Parameter uploads: the digests of the uploads' bytes, by their names
     static func consentDigest(
-        of changes: PerformChanges,
+        of call: PerformChanges,
         _ attachments: [Bytes],
         uploads: [String: String]
     ) -> [UInt8] {
-        var asked = changes
-        asked.requestDigest = nil
-        asked.requests = changes.requests.map { $0.with(uploads) }
-        return digest(of: asked, attachments)
+        var call = call
+        call.requestDigest = nil
+        call.requests = call.requests.map { $0.with(uploads) }
+        return digest(of: call, attachments)
     }
 
     /// Returns the canonical JSON of the parameters.
-    static func canonical(_ changes: PerformChanges) -> [UInt8] {
-        var writer = JSONWriter(capacity: 256 + changes.requests.count * 96)
-        if changes.onBehalfOf == nil, changes.requestDigest == nil, !changes.recall {
+    static func canonical(_ call: PerformChanges) -> [UInt8] {
+        var writer = JSONWriter(capacity: 256 + call.requests.count * 96)
+        if call.onBehalfOf == nil, call.requestDigest == nil, !call.recalls {
             writer.writeObject { writer in
-                if !changes.client.isEmpty {
+                if !call.client.isEmpty {
                     writer.append(",\"client\":")
-                    writer.write(changes.client)
+                    writer.write(call.client)
                 }
                 writer.append(",\"requests\":")
-                writer.writeList(count: changes.requests.count) { write(changes.requests[$1], to: &$0) }
-                guard let transaction = changes.transaction else { return }
+                writer.writeList(count: call.requests.count) { write(call.requests[$1], to: &$0) }
+                guard let transaction = call.transaction else { return }
                 writer.append(",\"transaction\":")
                 writer.write(transaction)
             }
             return writer.output
         }
-        var rest = changes
+        var rest = call
         rest.requests = []
         writer.writeObject { writer in
             for (name, value) in rest.json.canonical.objectValue?.members ?? [] {
@@ -63,7 +63,7 @@ enum RequestDigest {
                 writer.write(name)
                 writer.append(":")
                 if name == "requests" {
-                    writer.writeList(count: changes.requests.count) { write(changes.requests[$1], to: &$0) }
+                    writer.writeList(count: call.requests.count) { write(call.requests[$1], to: &$0) }
                 } else {
                     writer.write(value)
                 }
@@ -79,16 +79,6 @@ enum RequestDigest {
 }
 
 extension ChangeRequest {
-    /// The uploads that the request names.
-    var uploads: [String] {
-        switch self {
-        case .createAsset(let request):
-            (request.resources + [request.sidecar, request.edit?.render].compactMap { $0 }).compactMap(\.upload)
-        case .editAsset(let request): [request.render, request.pairedVideo].compactMap { $0?.upload }
-        default: []
-        }
-    }
-
     /// Returns the request with the digests of uploads in place of their names.
     fileprivate func with(_ uploads: [String: String]) -> ChangeRequest {
         switch self {

@@ -3,7 +3,7 @@ import Logging
 import ServiceLifecycle
 import Synchronization
 
-/// The retention time of the running catalog: follows ``ClockDiscipline`` and logs disagreements of the wall clock.
+/// The retention time of the running catalog: follows ``ClockDiscipline`` and logs deviations of the wall clock.
 final class RetentionClock: Sendable {
     /// The database counter that stores the last retention time.
     static let counter = "clock.retention"
@@ -32,7 +32,7 @@ final class RetentionClock: Sendable {
                 "the clock is ahead of the elapsed time; retention ignores it for an hour",
                 metadata: ["seconds": "\(difference / 1_000_000)"]
             )
-        case .believed(let difference):
+        case .accepted(let difference):
             logger.warning(
                 "the clock differed for an hour and is accepted; retention now follows it",
                 metadata: ["seconds": "\(difference / 1_000_000)"]
@@ -51,21 +51,22 @@ final class RetentionClock: Sendable {
 /// The rule by which the time used for retention follows the wall clock.
 ///
 /// A wall clock that is years ahead at one start must not empty the trash and the history. Retention time therefore
-/// continues from the last accepted time by the time that actually passed. If the wall clock is further ahead than
-/// that, or further behind, it is accepted only after it has stayed so for an hour. An asset that is put into the trash
-/// while the clock is behind has the later of the two times, so that it is not deleted as soon as the clock is right.
+/// continues from the last accepted time by the time that actually passed. If the wall clock differs from that by more
+/// than an hour, it is accepted only after the difference has lasted for an hour. An asset that is put into the trash
+/// while the clock is behind gets the later of the two times, so that it is not deleted as soon as the clock is right.
 /// All times are in microseconds, wall times since 1970.
 struct ClockDiscipline: Sendable {
-    /// The difference to the elapsed time that is accepted at once, and the time that a larger difference must persist.
+    /// The difference to the elapsed time that is accepted at once.
     static let tolerance: Int64 = 3_600_000_000
-    static let proof: Int64 = 3_600_000_000
+    /// The time after which a larger difference is accepted.
+    static let acceptanceTime: Int64 = 3_600_000_000
 
     /// An observation about the wall clock, for the log.
     enum Notice: Sendable, Equatable {
         /// The clock is ahead of the elapsed time, by a number of microseconds, and is not accepted yet.
         case ahead(Int64)
         /// The clock has differed for an hour and is accepted; it is ahead by a number of microseconds.
-        case believed(Int64)
+        case accepted(Int64)
         /// The clock is behind the elapsed time, by a number of microseconds, and is not accepted yet.
         case behind(Int64)
     }
@@ -73,8 +74,8 @@ struct ClockDiscipline: Sendable {
     /// The current retention time.
     private(set) var now: Int64
     private var monotonic: Int64
-    /// The difference by which the wall clock is ahead, negative if it is behind, and the monotonic time since when.
-    private var doubt: (ahead: Int64, since: Int64)?
+    /// The difference by which the wall clock is ahead, negative if it is behind, and the monotonic time of its start.
+    private var deviation: (ahead: Int64, since: Int64)?
 
     /// - Parameters:
     ///   - last: the retention time stored before this process started
@@ -86,28 +87,28 @@ struct ClockDiscipline: Sendable {
 
     /// Advances to the current time.
     ///
-    /// - Returns: an observation to log, if the wall clock does not agree with the elapsed time
+    /// - Returns: an observation to log, if the wall clock deviates from the elapsed time
     mutating func observe(wall: Int64, monotonic: Int64) -> Notice? {
         now = now.addingReportingOverflow(max(0, monotonic - self.monotonic)).partialValue
         self.monotonic = monotonic
-        guard !Self.agree(wall, now) else {
-            (now, doubt) = (wall, nil)
+        guard !Self.areClose(wall, now) else {
+            (now, deviation) = (wall, nil)
             return nil
         }
         let (difference, overflow) = wall.subtractingReportingOverflow(now)
         let limit = wall < now ? -Int64.max : Int64.max
         let ahead = overflow ? limit : max(difference, -Int64.max)
-        guard let doubt, Self.agree(ahead, doubt.ahead) else {
-            self.doubt = (ahead, monotonic)
+        guard let deviation, Self.areClose(ahead, deviation.ahead) else {
+            self.deviation = (ahead, monotonic)
             return ahead < 0 ? .behind(-ahead) : .ahead(ahead)
         }
-        guard monotonic - doubt.since >= Self.proof else { return nil }
-        (now, self.doubt) = (wall, nil)
-        return .believed(ahead)
+        guard monotonic - deviation.since >= Self.acceptanceTime else { return nil }
+        (now, self.deviation) = (wall, nil)
+        return .accepted(ahead)
     }
 
     /// Returns true if two times differ by at most the tolerance.
-    private static func agree(_ left: Int64, _ right: Int64) -> Bool {
+    private static func areClose(_ left: Int64, _ right: Int64) -> Bool {
         let (difference, overflow) = left.subtractingReportingOverflow(right)
         return !overflow && difference.magnitude <= tolerance.magnitude
     }
@@ -119,8 +120,9 @@ final class RetentionPolicy: Sendable {
     let age: Int64
     /// The maximum size of all records in bytes.
     let bytes: Int
-    /// The maximum number of records examined in one step, and their size in bytes.
+    /// The maximum number of records that one step examines.
     let stepRecords = 64
+    /// The maximum size of these records in bytes.
     let stepBytes = 1 << 20
     /// Microseconds between steps if nothing is left to delete.
     let interval: Int64
@@ -137,8 +139,9 @@ final class RetentionPolicy: Sendable {
     /// True if the last step left records to delete.
     var hasMore: Bool { state.withLock { $0.hasMore } }
 
-    func done(isMore: Bool, at now: Int64) {
-        state.withLock { $0 = (isMore ? now : now + interval, isMore) }
+    /// Records the end of a step.
+    func noteStep(hasMore: Bool, at now: Int64) {
+        state.withLock { $0 = (hasMore ? now : now + interval, hasMore) }
     }
 }
 
@@ -152,17 +155,17 @@ struct ScheduledChanges: Service {
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            await pass()
-            for await _ in TaskDelay.ticks(every: .microseconds(interval)) { await pass() }
+            await makeDueChanges()
+            for await _ in TaskDelay.ticks(every: .microseconds(interval)) { await makeDueChanges() }
         }
     }
 
     /// The maximum number of assets of one transaction.
     private static let maxAssets = 250
 
-    /// Makes the changes that are due. A transaction that is too large is tried again with fewer assets, so that
-    /// large ones do not delay the others.
-    func pass() async {
+    /// Makes the changes that are due. A transaction that is too large is tried again with fewer assets, so that assets
+    /// with large records do not prevent the changes of others.
+    func makeDueChanges() async {
         var limit = Self.maxAssets
         var hasMore = true
         while hasMore, !Task.isCancelled {

@@ -4,8 +4,8 @@ import PhotoModel
 import ServiceLifecycle
 import Storage
 
-/// Keeps the memory of a catalog up to date while another one writes: the newest records, the grants, the table of last
-/// changes, and the quarantine.
+/// Keeps the state in the memory of a catalog up to date while another one writes: the newest records, the grants, the
+/// table of last changes, and the quarantine.
 struct StandbyFollower: Sendable {
     let store: LibraryStore
     let tail: ChangeLogTail
@@ -13,7 +13,7 @@ struct StandbyFollower: Sendable {
     let lastChanges: LastChangeFile
     let availability: LibraryAvailability
     let logger: Logger
-    /// Returns the identifier of another history, as ``WriterElection/Follower/newHistoryID`` says.
+    /// See ``WriterElection/Follower/newHistoryID``.
     let newHistoryID: @Sendable () -> String
 
     init(
@@ -30,7 +30,7 @@ struct StandbyFollower: Sendable {
         (self.logger, self.newHistoryID) = (logger, newHistoryID)
     }
 
-    /// Holds the lock of the writer, or follows it and waits for the lock, until the service stops.
+    /// Holds the writer's lock, or follows the writer and waits for the lock, until the service stops.
     ///
     /// - Throws: an error if the catalog cannot continue, for example because the library began another history
     func run(_ quarantine: Quarantine) async throws {
@@ -62,8 +62,8 @@ struct StandbyFollower: Sendable {
         }
     }
 
-    /// Stores the newest sequence that clients of this catalog see, so that the next start detects if the server has
-    /// lost it.
+    /// Stores the newest sequence that clients of this catalog see. The next start thus detects if the database server
+    /// has lost it.
     private func rememberHead(_ sequence: Int64) {
         do throws(StorageError) {
             try store.headFile.store(library: store.historyID, sequence: sequence, isDurable: false)
@@ -85,13 +85,13 @@ struct StandbyFollower: Sendable {
             performed.record = CommittedRecord(
                 sequence: stored.sequence,
                 bytes: stored.bytes,
-                bringsAssets: record.assets.contains { $0.before == nil }
+                insertsAssets: record.assets.contains { $0.before == nil }
             )
             performed.grant = record.grants.first?.after
             writes.append(performed)
         }
         try lastChanges.record(changed, head: head)
-        // On the writing connection, so that a commit of this catalog that is about to end comes first.
+        // On the writing connection, so that a commit of this catalog that is in progress ends first.
         store.database.withWriter { _ in
             let new = writes.filter { ($0.record?.sequence ?? 0) > tail.head }
             for performed in new { registry.apply(performed) }
@@ -110,12 +110,12 @@ struct WriterComponent<Component: Service>: Service {
 
     func run() async throws {
         if let election = store.election {
-            await cancelWhenGracefulShutdown { await election.untilWriter() }
+            await cancelWhenGracefulShutdown { await election.waitUntilWriter() }
             guard election.refusal == nil else { return await gracefulShutdownOrCancellation() }
         }
         try await component.run()
     }
 
-    /// A component that ends while the others run would end the service.
+    /// Waits for the shutdown: a component that ended while the others run would end the service.
     private func gracefulShutdownOrCancellation() async { try? await gracefulShutdown() }
 }

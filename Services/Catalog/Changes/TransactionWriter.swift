@@ -11,7 +11,7 @@ import Synchronization
 /// Commits transactions in groups: everything that waits is committed together, up to a limit.
 ///
 /// It runs on a thread of its own, which also makes the replies to small changes. Clients are served in turn: one with
-/// many waiting transactions does not delay those of another one. An outcome is returned after the commit is durable and
+/// many waiting transactions does not delay those of another one. A result is returned after the commit is durable and
 /// the head file has been written.
 final class TransactionWriter: Sendable {
     /// The limits of the queue and of one commit.
@@ -28,13 +28,13 @@ final class TransactionWriter: Sendable {
         var batchWeight = 512
     }
 
-    /// A waiting transaction. A reference, because a request has many members to move from the queue to the commit.
+    /// A waiting transaction. A class, so that moving it from the queue to the commit copies only a reference.
     private final class PendingWrite: Sendable {
-        let request: WriteRequest
+        let write: WriteRequest
         let continuation: CheckedContinuation<Result<PerformedWrite, WriteFailure>, Never>
 
-        init(request: WriteRequest, continuation: CheckedContinuation<Result<PerformedWrite, WriteFailure>, Never>) {
-            self.request = request
+        init(_ write: WriteRequest, _ continuation: CheckedContinuation<Result<PerformedWrite, WriteFailure>, Never>) {
+            self.write = write
             self.continuation = continuation
         }
     }
@@ -46,7 +46,7 @@ final class TransactionWriter: Sendable {
         var headSyncDue = Int64.min
         var metrics = WriterMetrics()
         var problem: String?
-        /// For each message about a failure.
+        /// The throttle of each message about a failure.
         var failureLogs: [String: LogThrottle] = [:]
     }
 
@@ -98,7 +98,7 @@ final class TransactionWriter: Sendable {
 
     /// The error of the last commit; nil if it succeeded.
     var problem: String? {
-        // A commit that failed before another catalog took over is no problem of a standby, which makes none.
+        // A commit that failed before another catalog took over is not a problem of this standby: it makes none.
         let isStandby = store.election?.refusal != nil
         return state.withLock { state in
             if isStandby { state.problem = nil }
@@ -107,15 +107,15 @@ final class TransactionWriter: Sendable {
     }
 
     /// Performs a transaction, grouped with others that wait; returns after the commit.
-    func perform(_ request: WriteRequest) async throws(WriteFailure) -> PerformedWrite {
+    func perform(_ write: WriteRequest) async throws(WriteFailure) -> PerformedWrite {
         if let refusal = store.election?.refusal { throw .refused(CatalogErrorMapping.rpcError(refusal)) }
-        let outcome = await withCheckedContinuation { continuation in
+        let result = await withCheckedContinuation { continuation in
             let (isAccepted, isFirst) = state.withLock { state in
                 guard
-                    state.pending.count < limits.waiting || request.source == .service
-                        || state.pending.count(of: request.source) < limits.waitingAlways
+                    state.pending.count < limits.waiting || write.source == .service
+                        || state.pending.count(of: write.source) < limits.waitingAlways
                 else { return (false, false) }
-                state.pending.append(PendingWrite(request: request, continuation: continuation), from: request.source)
+                state.pending.append(PendingWrite(write, continuation), from: write.source)
                 defer { state.isScheduled = true }
                 return (true, !state.isScheduled)
             }
@@ -125,7 +125,7 @@ final class TransactionWriter: Sendable {
             }
             if isFirst { schedule() }
         }
-        return try outcome.get()
+        return try result.get()
     }
 
     /// Stops deleting old records, so that the database can close soon; the rest is left for the next start.
@@ -136,7 +136,7 @@ final class TransactionWriter: Sendable {
 
     private func run() {
         let start = clock.nowMicroseconds()
-        // Old records are deleted a few at a time, between commits and while nothing else is to be done.
+        // Old records are deleted a few at a time, between commits and while there is nothing else to do.
         let trims = retention.isDue(start) && !state.withLock { $0.isStopping } && store.election?.refusal == nil
         if trims || queueDepth > 0 {
             store.withWriter { connection in
@@ -146,7 +146,8 @@ final class TransactionWriter: Sendable {
                 if !batch.isEmpty { commit(batch, in: group) }
             }
         }
-        // Queued after the tasks that continue now: their replies wait neither for the next commit nor for the disk.
+        // Queued after the tasks that the commit has resumed, so that their replies do not wait for the disk or for the
+        // next commit.
         executor.async { [self] in
             syncHead(at: start)
             checkpointIfDue()
@@ -160,7 +161,7 @@ final class TransactionWriter: Sendable {
             var weight = 0
             while batch.count < limits.batch {
                 let next = state.pending.popFirst { next in
-                    weight += next.request.weight
+                    weight += next.write.weight
                     return batch.isEmpty || weight <= limits.batchWeight
                 }
                 guard let next else { break }
@@ -182,32 +183,32 @@ final class TransactionWriter: Sendable {
     private func commit(_ batch: [PendingWrite], in group: GroupCommit) {
         let start = clock.nowMicroseconds()
         do {
-            let (outcomes, head) = try group.commit(
-                batch.map(\.request),
-                isOfTheDisk: { store.storageError($0) != nil }
+            let (committed, head) = try group.commit(
+                batch.map(\.write),
+                isDatabaseFailure: { store.storageError($0) != nil }
             )
             if head.sequence != tail.head { rememberHead(head) }
             let duration = clock.nowMicroseconds() - start
             var records: [CommittedRecord] = []
-            var answers: [Result<PerformedWrite, WriteFailure>] = []
-            for outcome in outcomes {
-                switch outcome {
+            var results: [Result<PerformedWrite, WriteFailure>] = []
+            for result in committed {
+                switch result {
                 case .success(let performed):
                     if let record = performed.record { records.append(record) }
                     whenCommitted(performed)
-                    answers.append(.success(performed))
-                case .failure(let error): answers.append(.failure(failure(error)))
+                    results.append(.success(performed))
+                case .failure(let error): results.append(.failure(failure(error)))
                 }
             }
             let hadFailed = state.withLock { state in
                 defer { state.problem = nil }
-                state.metrics.committed(answers, microseconds: duration)
+                state.metrics.noteCommit(results, microseconds: duration)
                 return state.problem != nil
             }
             if hadFailed { onDiskRecovery() }
             store.database.noteCommitted(head.sequence)
             tail.append(records, head: head.sequence)
-            for (waiting, answer) in zip(batch, answers) { waiting.continuation.resume(returning: answer) }
+            for (waiting, result) in zip(batch, results) { waiting.continuation.resume(returning: result) }
         } catch {
             let refusal = rpcError(forBatch: error)
             state.withLock { state in
@@ -230,8 +231,8 @@ final class TransactionWriter: Sendable {
         logger.error("\(message)", metadata: ["error": "\(error)", "failures": "\(count)"])
     }
 
-    /// Writes the head file without waiting for the disk. The commit is valid in any case: with a head file that lags,
-    /// fewer restored copies are detected.
+    /// Writes the newest sequence to the head file, in place and without waiting for the disk. The commit is valid in
+    /// any case: with a head file that lags, fewer restored copies are detected.
     private func rememberHead(_ head: LibraryHead) {
         do throws(StorageError) {
             try store.headFile.store(library: head.library, sequence: head.sequence, isDurable: false)
@@ -266,7 +267,7 @@ final class TransactionWriter: Sendable {
     private func failure(_ error: any Error) -> WriteFailure {
         switch error {
         case is RPCError, is any RefusedRequest: return .refused(CatalogErrorMapping.rpcError(error))
-        case is MissingMetadataError: return .factsNeeded
+        case is MissingMetadataError: return .metadataNeeded
         default:
             report("a transaction failed", error)
             return .refused(CatalogErrorMapping.rpcError(CatalogError.transactionFailed))
@@ -295,18 +296,18 @@ final class TransactionWriter: Sendable {
 
     private func trim(_ group: GroupCommit) {
         do {
-            // While the clock is behind, new records have its time.
-            let isMore = try group.trim(retention, now: min(context.retentionTime, context.now()))
-            retention.done(isMore: isMore, at: clock.nowMicroseconds())
+            // While the wall clock is behind the retention time, new records have the time of the wall clock.
+            let hasMore = try group.trim(retention, now: min(context.retentionTime, context.now()))
+            retention.noteStep(hasMore: hasMore, at: clock.nowMicroseconds())
         } catch {
-            retention.done(isMore: false, at: clock.nowMicroseconds())
+            retention.noteStep(hasMore: false, at: clock.nowMicroseconds())
             logger.error("cannot delete old change records", metadata: ["error": "\(error)"])
         }
     }
 }
 
-/// The thread on which transactions are committed, and on which the tasks of small changes continue after the commit, so
-/// that a reply is made without changing threads.
+/// The thread on which transactions are committed, and on which the tasks of small changes continue after the commit,
+/// so that a reply is made without changing threads.
 final class WriterExecutor: Sendable {
     /// A serial queue, used as one thread that exists only while there is work.
     private let queue = DispatchQueue(label: "writer")
@@ -328,31 +329,31 @@ struct WriterMetrics: Sendable {
     /// The durations of the last commits in microseconds.
     private var durations: [Int64] = []
     private var position = 0
-    private static let kept = 1024
+    private static let maxDurations = 1024
 
-    mutating func committed(_ answers: [Result<PerformedWrite, WriteFailure>], microseconds: Int64) {
+    mutating func noteCommit(_ results: [Result<PerformedWrite, WriteFailure>], microseconds: Int64) {
         commits += 1
-        largestBatch = max(largestBatch, answers.count)
-        for answer in answers {
-            switch answer {
+        largestBatch = max(largestBatch, results.count)
+        for result in results {
+            switch result {
             case .success(let performed) where performed.isRepeat: repeats += 1
             case .success(let performed) where performed.isIdle: break
             case .success: transactions += 1
             case .failure: refused += 1
             }
         }
-        if durations.count < Self.kept {
+        if durations.count < Self.maxDurations {
             durations.append(microseconds)
         } else {
             durations[position] = microseconds
-            position = (position + 1) % Self.kept
+            position = (position + 1) % Self.maxDurations
         }
     }
 
     var json: JSONObject {
         let sorted = durations.sorted()
-        func quantile(_ share: Double) -> JSON {
-            sorted.isEmpty ? .null : .int(sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))])
+        func quantile(_ fraction: Double) -> JSON {
+            sorted.isEmpty ? .null : .int(sorted[min(sorted.count - 1, Int(Double(sorted.count) * fraction))])
         }
         return [
             "commits": JSON(commits), "transactions": JSON(transactions), "refused": JSON(refused),

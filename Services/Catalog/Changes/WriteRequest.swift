@@ -4,45 +4,46 @@ import Hosting
 import JSONValue
 import Messaging
 import PhotoModel
-import Storage
 
-/// A request for one transaction.
+/// One transaction for the writer: the prepared requests of a client's `changes.perform`, or a change that the catalog
+/// makes otherwise, for example of a grant.
 struct WriteRequest: Sendable {
-    var changes: [PreparedChange]
+    /// The requests of the client, in order; empty without a `changes.perform`.
+    var prepared: [PreparedChange]
     var origin: ChangeOrigin
     /// The idempotency key; nil if the write is not idempotent.
     var key: OutcomeKey?
-    /// SHA-256 of the request's parameters.
+    /// The digest of the call (``RequestDigest``), 32 bytes; empty without a key.
     var digest: [UInt8]
     /// The client that the transaction is made for.
     var source = WorkSource.service
-    /// True if the transaction also makes the changes that depend on the time: of recently added assets and the trash.
+    /// True if the transaction also makes the changes that depend on the time, to recently added assets and the trash.
     var expiresAssets = false
-    /// The maximum number of assets to which that applies.
+    /// The maximum number of assets that these changes affect.
     var maxExpired = Int.max
     /// Damage found in stored bytes, which the transaction also records.
     var marks: [DamageReport] = []
     /// Metadata of files that were read again, which the transaction also adds.
     var reread: [RereadMetadata] = []
-    /// A change of one grant; a request with one has no question.
+    /// A change of one grant; a transaction that has it has no ``question``.
     var grant: GrantChange?
     /// A question about consent that the transaction records.
     var question: ConsentQuestion?
-    /// The limited grant of the client: the transaction names the assets of its list only, and its new assets join the
-    /// list.
+    /// The limited grant of the client: the transaction may name only assets on its list, and new assets join the list.
     var limited: Grant?
     /// True if the reply names the other assets that have the image of a new one.
     var reportsSameImage = true
-    /// True if bytes that the library has already are uploaded again: the client may not learn that it had them.
+    /// True if bytes that the library already has are uploaded to the object store again, like new ones: the client may
+    /// not learn that the library had them.
     var uploadsAgain = false
-    /// The add-only client that makes the transaction; its new assets are recorded as added by it.
+    /// The add-only client that makes the transaction; the new assets are recorded as added by it.
     var addOnly: AddOnlyClient?
     /// Throws if the client may no longer make the transaction. Called when the transaction begins, perhaps long after
     /// it was received.
     var checkAccess: (@Sendable () throws(RPCError) -> Void)?
 
-    init(changes: [PreparedChange], origin: ChangeOrigin, key: OutcomeKey?, digest: [UInt8]) {
-        self.changes = changes
+    init(prepared: [PreparedChange] = [], origin: ChangeOrigin, key: OutcomeKey? = nil, digest: [UInt8] = []) {
+        self.prepared = prepared
         self.origin = origin
         self.key = key
         self.digest = digest
@@ -53,28 +54,28 @@ struct WriteRequest: Sendable {
 
     /// Returns a transaction of origin `clock` for at most a number of assets.
     static func clock(max: Int) -> WriteRequest {
-        var request = WriteRequest(changes: [], origin: ChangeOrigin(identity: "clock"), key: nil, digest: [])
-        request.expiresAssets = true
-        request.maxExpired = max
-        return request
+        var write = WriteRequest(origin: ChangeOrigin(identity: "clock"))
+        write.expiresAssets = true
+        write.maxExpired = max
+        return write
     }
 
     /// Returns a transaction that marks damaged images.
     static func marking(_ marks: [DamageReport]) -> WriteRequest {
-        var request = WriteRequest(changes: [], origin: ChangeOrigin(identity: "examiner"), key: nil, digest: [])
-        request.marks = marks
-        return request
+        var write = WriteRequest(origin: ChangeOrigin(identity: "examiner"))
+        write.marks = marks
+        return write
     }
 
     /// Returns a transaction that adds metadata of files that were read again.
     static func rereading(_ found: [RereadMetadata]) -> WriteRequest {
-        var request = WriteRequest(changes: [], origin: ChangeOrigin(identity: "examiner"), key: nil, digest: [])
-        request.reread = found
-        return request
+        var write = WriteRequest(origin: ChangeOrigin(identity: "examiner"))
+        write.reread = found
+        return write
     }
 }
 
-// MARK: - Outcome
+// MARK: - Result
 
 /// A transaction that was performed, or whose outcome was already known.
 struct PerformedWrite: Sendable {
@@ -91,19 +92,27 @@ struct PerformedWrite: Sendable {
     var isIdle = false
 }
 
-/// The reason why a request was not performed.
+/// The reason why a transaction was not performed.
 enum WriteFailure: Error, Sendable, CustomStringConvertible {
     case refused(RPCError)
     /// The commit failed but may have happened: only the reply of the server may have been lost.
     case unknown(RPCError)
-    /// The metadata of some bytes is needed after all: the caller extracts it and sends the request again.
-    case factsNeeded
+    /// The metadata of bytes that were not read is needed: the caller extracts it and performs the transaction again.
+    case metadataNeeded
 
     /// The error for logs.
     var description: String {
         switch self {
         case .refused(let refusal), .unknown(let refusal): "\(refusal.name): \(refusal.message)"
-        case .factsNeeded: "metadata is needed"
+        case .metadataNeeded: "metadata is needed"
+        }
+    }
+
+    /// The error to throw to the client. Metadata is needed only by requests with bytes, and they are performed again.
+    var clientError: any Error {
+        switch self {
+        case .refused(let refusal), .unknown(let refusal): refusal
+        case .metadataNeeded: ChangeError.noMetadata
         }
     }
 
@@ -114,14 +123,16 @@ enum WriteFailure: Error, Sendable, CustomStringConvertible {
     }
 }
 
-/// The outcome of a transaction, kept for clients that repeat the request.
+// MARK: - Outcome
+
+/// The outcome of a transaction, kept for clients that repeat it.
 struct StoredOutcome: Sendable, Equatable {
     let digest: [UInt8]
     let reply: Bytes
 
     /// Returns the same reply again.
     ///
-    /// - Throws: ``CatalogError/transactionReused(_:)`` if the request has other parameters
+    /// - Throws: ``CatalogError/transactionReused(_:)`` if the repeated transaction has other parameters
     func reply(for digest: [UInt8], _ key: OutcomeKey) throws -> Bytes {
         guard digest == self.digest else { throw CatalogError.transactionReused(key.transaction) }
         return reply
@@ -135,14 +146,15 @@ struct OutcomeKey: Sendable, Hashable {
     let transaction: String
 }
 
-// MARK: - Objects that a request names
+// MARK: - Weight
 
 extension WriteRequest {
-    /// The approximate number of entities that the request names, at least 1; it bounds the size of a commit.
-    var weight: Int { changes.indices.reduce(0) { $0 + changes[$1].request.weight } }
+    /// The approximate number of entities that the transaction names; it bounds the size of a commit.
+    var weight: Int { prepared.indices.reduce(0) { $0 + prepared[$1].request.weight } }
 }
 
 extension ChangeRequest {
+    /// The approximate number of entities that the request names, at least 1.
     fileprivate var weight: Int {
         switch self {
         case .deleteAssets(let request), .deleteCollections(let request), .deleteLists(let request),
@@ -154,128 +166,5 @@ extension ChangeRequest {
         case .updateList(let request): 1 + request.edits.count
         default: 1
         }
-    }
-}
-
-extension ChangeRequest {
-    /// The stored assets that the request names, except those of a list's edits. A limited client may name those of its
-    /// list only, so each kind of request says which they are.
-    var assets: [ObjectID] {
-        switch self {
-        case .updateAsset(let request): [request.id].compactMap(\.storedID)
-        case .editAsset(let request): [request.id]
-        case .revertAsset(let request): [request.id]
-        case .deleteAssets(let request), .trashAssets(let request), .restoreAssets(let request): request.ids
-        case .createCollection(let request): request.add.compactMap(\.storedID)
-        case .updateCollection(let request): request.add.compactMap(\.storedID) + request.remove
-        case .createAsset, .deleteCollections, .createList, .updateList, .deleteLists: []
-        // They change no asset. That of an accepted edit is checked when the edit is applied.
-        case .acceptEdit, .failEdit: []
-        }
-    }
-
-    /// Those of them that are always read; of the assets to remove from an album only its members are read.
-    var readAssets: [ObjectID] {
-        if case .updateCollection(let request) = self { return request.add.compactMap(\.storedID) }
-        return assets
-    }
-}
-
-extension ChangeRequest {
-    /// The number of objects that the operations on an album or a folder name.
-    var namedInEdits: Int {
-        switch self {
-        case .updateCollection(let request): request.edits.reduce(0) { $0 + $1.named }
-        case .updateList(let request): request.edits.reduce(0) { $0 + $1.named }
-        default: 0
-        }
-    }
-}
-
-extension MemberEdit {
-    fileprivate var named: Int {
-        switch self {
-        case .add(let members), .insert(let members, _), .replace(_, let members): members.count
-        case .remove(let ids): ids.count
-        case .move, .removeAt: 0
-        }
-    }
-}
-
-extension ObjectReference {
-    fileprivate var storedID: ObjectID? {
-        guard case .id(let id) = self else { return nil }
-        return id
-    }
-}
-
-// MARK: - Prepared changes
-
-/// Bytes in the resource store that are about to be assigned to an asset.
-struct PreparedResource: Sendable {
-    var type: ResourceType
-    var digest: String
-    var size: Int64
-    /// False if the bytes are new: no asset has them, unless its stored file was lost or is a reference.
-    var wasPresent: Bool
-    var originalFilename: String?
-    /// The path that the client sent, for error messages; nil if the bytes did not come from a path.
-    var path: String?
-    /// The file at the path, if it is to be removed once its bytes belong to an asset.
-    var identity: FileIdentity?
-    // Stored indirectly, because each change contains a resource, which usually has no metadata.
-    private var storedFacts: Indirect<ExtractedMetadata>?
-
-    init(
-        type: ResourceType,
-        digest: String,
-        size: Int64,
-        wasPresent: Bool = true,
-        originalFilename: String? = nil,
-        path: String? = nil,
-        identity: FileIdentity? = nil,
-        facts: ExtractedMetadata? = nil
-    ) {
-        self.type = type
-        self.digest = digest
-        self.size = size
-        self.wasPresent = wasPresent
-        self.originalFilename = originalFilename
-        self.path = path
-        self.identity = identity
-        self.facts = facts
-    }
-
-    /// The metadata; nil if it was not extracted because an asset with these bytes already existed.
-    var facts: ExtractedMetadata? {
-        get { storedFacts?.value }
-        set { storedFacts = newValue.map { Indirect($0) } }
-    }
-}
-
-/// A change request whose bytes are in the resource store.
-struct PreparedChange: Sendable {
-    var request: ChangeRequest
-    /// The resources in the order of the request; for an edit, the render and the video of a Live Photo.
-    var resources: [PreparedResource] = []
-    /// The render, if a new asset comes with an edit.
-    var render: PreparedResource?
-    /// The adjustment data, if the request is an edit.
-    var adjustment: PreparedResource?
-    /// The list as the client saw it, if the request has index operations.
-    var snapshot: SnapshotList?
-
-    init(
-        _ request: ChangeRequest,
-        resources: [PreparedResource] = [],
-        render: PreparedResource? = nil,
-        adjustment: PreparedResource? = nil,
-        snapshot: SnapshotList? = nil
-    ) {
-        self.render = render
-        self.snapshot = snapshot
-        self.request = request
-        self.resources = resources
-        self.adjustment = adjustment
     }
 }

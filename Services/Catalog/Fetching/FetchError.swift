@@ -54,7 +54,7 @@ enum FetchError: RefusedRequest, Equatable {
     case resultTooLarge(count: Int, limit: Int)
     /// The transient collection does not exist, has expired, or belongs to another identity.
     case expired(ObjectID)
-    /// A transient collection needs either identifiers or results.
+    /// Both identifiers and results are given for a transient collection, or neither.
     case idsAndResults
     /// A transient collection mixes assets with collections.
     case mixedMembers

@@ -4,24 +4,24 @@ import PhotoModel
 
 /// Implements `ids.toCloud` and `ids.toLocal` (T-39).
 ///
-/// An asset is identified by the bytes of its original, which export and import keep, and a pair by those of the
-/// compressed one, whichever is presented; albums and folders are by their own identifier, which every backup and copy
-/// of the library keeps. So a mapping needs no state that could be lost.
+/// An asset is identified by the bytes of its original, which export and import keep; a pair of originals by the bytes
+/// of the compressed one, whichever is presented; albums and folders by their own identifier, which every backup and
+/// copy of the library keeps. So a mapping needs no state that could be lost.
 extension FetchService {
     private static let assetPrefix = "safelight:original:"
     private static let collectionPrefix = "safelight:collection:"
 
-    /// - Parameter view: for an identity with a limited grant, what it sees; other objects have the error of unknown
-    ///   ones
+    /// - Parameter view: the view of an identity with a limited grant, in which other objects have the error of unknown
+    ///   ones; nil for the whole library
     func toCloud(_ request: IDsToCloud, view: LimitedView? = nil) async throws -> CloudMappings {
         try await store.read { reader in
             let head = try reader.head()
-            let now = HistoricalState(reader: reader, sequence: head.sequence, head: head)
+            let state = HistoricalState(reader: reader, sequence: head.sequence, head: head)
             var mappings = JSONObject()
             for id in request.ids {
-                // Before any look-up, so that existing and unknown objects take the same time.
+                // Checked before any look-up, so that existing and unknown objects take the same time.
                 let isVisible = try view?.has(id, reader, head) ?? true
-                let found = isVisible ? try Self.cloudIdentifier(of: id, now) : nil
+                let found = isVisible ? try Self.cloudIdentifier(of: id, state) : nil
                 mappings[id.text] =
                     found.map(CloudMappings.found) ?? CloudMappings.failed(.identifierNotFound)
             }
@@ -29,11 +29,12 @@ extension FetchService {
         }
     }
 
-    /// - Parameter view: for an identity with a limited grant, what it sees: only that is a candidate
+    /// - Parameter view: the view of an identity with a limited grant, which contains all candidates; nil for the whole
+    ///   library
     func toLocal(_ request: IDsToLocal, view: LimitedView? = nil) async throws -> CloudMappings {
         try await store.read { reader in
             let head = try reader.head()
-            let now = HistoricalState(reader: reader, sequence: head.sequence, head: head)
+            let state = HistoricalState(reader: reader, sequence: head.sequence, head: head)
             var mappings = JSONObject()
             let digests = request.cloudIDs.compactMap(Self.digest)
             let listed = try view?.assets(withPrimaryOriginals: digests, reader, limit: CloudMappings.maxCandidates)
@@ -42,7 +43,7 @@ extension FetchService {
                     if let listed, let digest = Self.digest(cloud) {
                         listed[digest] ?? []
                     } else {
-                        try Self.candidates(cloud, reader, now, view)
+                        try Self.candidates(cloud, reader, state, view)
                     }
                 mappings[cloud] =
                     switch candidates.count {
@@ -55,11 +56,11 @@ extension FetchService {
         }
     }
 
-    private static func cloudIdentifier(of id: ObjectID, _ now: HistoricalState) throws -> String? {
+    private static func cloudIdentifier(of id: ObjectID, _ state: HistoricalState) throws -> String? {
         guard id.kind == .asset else {
-            return try !id.isTransient && now.had(id) ? collectionPrefix + id.text : nil
+            return try !id.isTransient && state.contains(id) ? collectionPrefix + id.text : nil
         }
-        return try now.asset(id)?.primaryOriginal.map { assetPrefix + $0.digest }
+        return try state.asset(id)?.primaryOriginal.map { assetPrefix + $0.digest }
     }
 
     /// Returns the digest in the cloud identifier of an asset.
@@ -70,14 +71,15 @@ extension FetchService {
     private static func candidates(
         _ cloud: String,
         _ reader: LibraryReader,
-        _ now: HistoricalState,
+        _ state: HistoricalState,
         _ view: LimitedView?
     ) throws -> [ObjectID] {
         if let digest = digest(cloud) {
             return try reader.assets.assets(withPrimaryOriginal: digest, limit: CloudMappings.maxCandidates)
         }
         guard cloud.hasPrefix(collectionPrefix), let id = ObjectID(String(cloud.dropFirst(collectionPrefix.count))),
-            id.kind != .asset, !id.isTransient, try view?.hasCollection(id, reader, now.head) ?? true, try now.had(id)
+            id.kind != .asset, !id.isTransient, try view?.hasCollection(id, reader, state.head) ?? true,
+            try state.contains(id)
         else { return [] }
         return [id]
     }

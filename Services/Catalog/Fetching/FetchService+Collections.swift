@@ -3,8 +3,8 @@ import PhotoModel
 
 /// Pages of collections and lists.
 extension FetchService {
-    /// - Parameter view: for an identity with a limited grant, what it sees: the smart albums, its own transient
-    ///   collections, and the moments of its assets
+    /// - Parameter view: the view of an identity with a limited grant, which has the smart albums, the identity's own
+    ///   transient collections, and the moments of its assets; nil for the whole library
     func collections(
         _ request: FetchCollections,
         identity: String = "",
@@ -32,8 +32,8 @@ extension FetchService {
         }
     }
 
-    /// - Parameter view: for an identity with a limited grant, what it sees: the lists of its moments, and its own
-    ///   transient lists
+    /// - Parameter view: the view of an identity with a limited grant, which has the lists of its moments, and the
+    ///   identity's own transient lists; nil for the whole library
     func lists(
         _ request: FetchLists,
         identity: String = "",
@@ -56,7 +56,7 @@ extension FetchService {
         }
     }
 
-    /// Returns a page of collections or lists, as a view has them if there is one.
+    /// Returns a page of collections or lists as a view shows them, or those of the whole library without a view.
     static func page(
         _ fetch: Fetch,
         _ range: FetchStore.PageRange,
@@ -74,6 +74,7 @@ extension FetchService {
         return fetch.page(all, range)
     }
 
+    /// Returns a page of the collections or lists of the whole library.
     static func page(
         _ fetch: Fetch,
         _ range: FetchStore.PageRange,
@@ -82,9 +83,9 @@ extension FetchService {
         _ reader: LibraryReader,
         members: TransientMembers? = nil
     ) throws -> CollectionFetchStore.Page {
-        let past = HistoricalState(reader: reader, sequence: sequence, head: head)
+        let state = HistoricalState(reader: reader, sequence: sequence, head: head)
         if let members {
-            var objects = try members.ids.compactMap { try members.transients[$0] ?? past.collection($0) }
+            var objects = try members.ids.compactMap { try members.transients[$0] ?? state.collection($0) }
             if let predicate = fetch.predicate { objects = try predicate.matching(objects, reader.checkCancellation) }
             if !fetch.sort.isEmpty { objects.sort { fetch.areInIncreasingOrder($0, $1) } }
             return fetch.page(objects, range)
@@ -98,7 +99,7 @@ extension FetchService {
         guard fetch.kind.isFollowable else {
             throw CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: sequence), head)
         }
-        guard try past.hasObject(of: fetch) else { throw CatalogError.notFound(fetch) }
-        return fetch.page(try past.collections(of: fetch.whole), range)
+        guard try state.hasObject(of: fetch) else { throw CatalogError.notFound(fetch) }
+        return fetch.page(try state.collections(of: fetch.whole), range)
     }
 }

@@ -21,7 +21,7 @@ extension FetchService {
                     let results = ResultReader(reader: reader, head: head, cache: cache)
                     let page = try Self.page(fetch, range, token.sequence, results, members, view)
                     result.counts.append(page.count)
-                    if request.byMediaType { result.byMediaType.append([:]) }
+                    if request.countsMediaTypes { result.byMediaType.append([:]) }
                     continue
                 }
                 let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
@@ -32,28 +32,29 @@ extension FetchService {
                     results,
                     at: token.sequence
                 )
-                // A result that depends on local files is that of the page whose token the request names.
+                // If the request names a token and the result depends on local files, the result of the page with this
+                // token is counted.
                 let isNewest = token.sequence == head.sequence && (request.token == nil || !fetch.dependsOnLocalFiles)
                 if isNewest, fetch.kind.isDecidedByEntity {
                     result.counts.append(try Self.count(fetch, head, reader, cache))
                 } else {
                     result.counts.append(try results.selectedRows(of: fetch, at: token.sequence).count)
                 }
-                guard request.byMediaType else { continue }
-                var kinds: [MediaType: Int] = [:]
+                guard request.countsMediaTypes else { continue }
+                var typeCounts: [MediaType: Int] = [:]
                 if isNewest {
-                    kinds = try reader.fetches.mediaCounts(fetch) ?? [:]
+                    typeCounts = try reader.fetches.mediaCounts(fetch) ?? [:]
                 } else {
                     let array = try results.selectedRows(of: fetch, at: token.sequence)
                     for start in stride(from: 0, to: array.count, by: 1000) {
                         let part = Array(array.dropFirst(start).prefix(1000))
                         for asset in try results.assets(part, at: token.sequence) {
-                            kinds[asset.mediaType, default: 0] += 1
+                            typeCounts[asset.mediaType, default: 0] += 1
                         }
                     }
                 }
                 var object = JSONObject()
-                for type in MediaType.allCases { object[type.rawValue] = JSON(kinds[type] ?? 0) }
+                for type in MediaType.allCases { object[type.rawValue] = JSON(typeCounts[type] ?? 0) }
                 result.byMediaType.append(object)
             }
             return result

@@ -14,8 +14,8 @@ extension FetchService {
     ) async throws -> ChangesDetails.Result {
         let fetch = try request.fetch.map { try checked($0, identity: identity) }
         if let described = request.fetch, let fetch {
-            let isHeld = described.container?.isTransient == true
-            guard !isHeld, fetch.kind.isFollowable else {
+            let isTransient = described.container?.isTransient == true
+            guard !isTransient, fetch.kind.isFollowable else {
                 throw FetchError.notFollowable
             }
             guard !fetch.dependsOnLocalFiles else { throw FetchError.localFiles }
@@ -28,8 +28,8 @@ extension FetchService {
             }
             var result = ChangesDetails.Result(from: from, to: to)
             let results = ResultReader(reader: reader, head: head, cache: cache)
-            let past = try HistoricalView(view, results, at: from.sequence, of: request.ids)
-            let present = try HistoricalView(view, results, at: to.sequence, of: request.ids)
+            let oldView = try HistoricalView(view, results, at: from.sequence, of: request.ids)
+            let newView = try HistoricalView(view, results, at: to.sequence, of: request.ids)
             if let fetch {
                 var between = DetailsRange(
                     reader: reader,
@@ -39,16 +39,16 @@ extension FetchService {
                     to: to.sequence
                 )
                 between.view = view
-                let (old, new) = (try past.fetch(fetch), try present.fetch(fetch))
+                let (old, new) = (try oldView.fetch(fetch), try newView.fetch(fetch))
                 result.objectWasDeleted = try between.requireObject(of: old, new)
                 result.details = try between.details(old, new)
                 try result.finish(request.wantsIncrementalChangeDetails, request.form)
             }
             var bytes = 0
             for id in IDList(request.ids).ids {
-                let (before, after) = (try past.entity(id), try present.entity(id))
+                let (before, after) = (try oldView.entity(id), try newView.entity(id))
                 guard before?.json != after?.json else { continue }
-                bytes += (before?.json.leastBytes ?? 0) + (after?.json.leastBytes ?? 0)
+                bytes += (before?.json.minBytes ?? 0) + (after?.json.minBytes ?? 0)
                 guard bytes <= Self.maxPageBytes else { throw FetchError.pageTooLarge(limit: Self.maxPageBytes) }
                 var details = ObjectDetails(id: id, before: before?.json, after: after?.json)
                 details.objectWasDeleted = before != nil && after == nil
@@ -110,7 +110,7 @@ extension FetchService {
         let cache: ResultCache
         let from: Int64
         let to: Int64
-        /// The objects that count as changed; nil: those of the records in between.
+        /// The objects that count as changed; nil for those of the records in between.
         var changed: [ObjectID]?
         /// The view of an identity with a limited grant; nil for the whole library.
         var view: LimitedView?
@@ -143,13 +143,13 @@ extension FetchService {
                 return ChangeDetails.between(
                     try collections(before, at: from, members.before),
                     try collections(after, at: to, members.after),
-                    changed: Set(try changed ?? touched().collections)
+                    changed: Set(try changed ?? recordedChanges().collections)
                 )
             }
             return try assets(before, after)
         }
 
-        /// Returns the result of a fetch; it is empty if the object of the fetch did not exist then.
+        /// Returns the result of a fetch; it is empty if the object of the fetch did not exist at the sequence.
         private func rows(_ fetch: Fetch, at sequence: Int64) throws -> [Int64] {
             guard try hasObject(of: fetch, at: sequence) else { return [] }
             return try Array(results.selectedRows(of: fetch, at: sequence))
@@ -158,7 +158,7 @@ extension FetchService {
         private var results: ResultReader { ResultReader(reader: reader, head: head, cache: cache) }
 
         /// Returns the difference between the collections or lists of a view. The view computes their properties from
-        /// its assets, so no record contains them: those with other properties have changed.
+        /// its assets, so no record contains them; those with other properties count as changed.
         private func collections(_ old: Fetch, _ new: Fetch, in view: LimitedView) throws -> ChangeDetails? {
             func page(_ fetch: Fetch, at sequence: Int64, _ members: TransientMembers?) throws -> [PhotoCollection] {
                 fetch.page(try view.collections(fetch, results, at: sequence, members) ?? [], .init()).objects
@@ -187,7 +187,7 @@ extension FetchService {
             let (before, after) = (try rows(old, at: from), try rows(new, at: to))
             var changed: Set<Int64> = []
             // Assets on neither list are not looked up: they cost the same whether they exist or not.
-            for id in try self.changed ?? touched().assets
+            for id in try self.changed ?? recordedChanges().assets
             where (old.granted?.contains(id) ?? true) || (new.granted?.contains(id) ?? true) {
                 if let row = try reader.assets.rowNumber(of: id) ?? reader.assets.departedRowNumber(of: id) {
                     changed.insert(row)
@@ -201,7 +201,8 @@ extension FetchService {
             }
         }
 
-        private func touched() throws -> (assets: [ObjectID], collections: [ObjectID]) {
+        /// Returns the objects that the records in between have changed.
+        private func recordedChanges() throws -> (assets: [ObjectID], collections: [ObjectID]) {
             var (assets, collections): (Set<ObjectID>, Set<ObjectID>) = ([], [])
             let end = LibraryHead(library: head.library, sequence: max(from, to), oldest: head.oldest)
             try reader.history.each(after: min(from, to), through: end, bytes: HistoricalState.maxBytes) { record in
@@ -215,10 +216,10 @@ extension FetchService {
 }
 
 extension ChangesDetails.Result {
-    /// Brings the details into the form that the client wants.
+    /// Converts the details to the form that the client has requested.
     fileprivate mutating func finish(_ wantsIncremental: Bool, _ form: DetailsForm) throws {
-        if !wantsIncremental { details?.makeWhole() }
-        if let count = details?.listed, count > FetchService.maxDetails { details?.makeWhole() }
+        if !wantsIncremental { details?.dropLists() }
+        if let count = details?.listedCount, count > FetchService.maxDetails { details?.dropLists() }
         if form == .rice { rice = try details?.rice() }
     }
 }
@@ -229,11 +230,11 @@ private struct HistoricalView {
     let view: LimitedView?
     /// The list of a limited grant; nil for the whole library.
     let granted: GrantedAssets?
-    /// The moments of a limited view and their lists, each kind if an object of it is named. They are made of the
-    /// assets of the view, so that no record has them.
+    /// The moments of a limited view and their lists, each kind if an object of it is requested. They are computed from
+    /// the assets of the view, so no record contains them.
     private let moments: [ObjectID: PhotoCollection]
 
-    /// - Parameter ids: the objects that are asked for
+    /// - Parameter ids: the requested objects
     init(_ view: LimitedView?, _ results: ResultReader, at sequence: Int64, of ids: [ObjectID]) throws {
         state = HistoricalState(reader: results.reader, sequence: sequence, head: results.head)
         self.view = view
@@ -294,18 +295,18 @@ extension ObjectID {
 
 extension JSON {
     /// The minimum size of the encoded value in bytes, counted without encoding it.
-    fileprivate var leastBytes: Int {
+    fileprivate var minBytes: Int {
         switch self {
         case .null, .bool, .int, .double: 1
         case .string(let text): text.utf8.count
-        case .array(let elements): elements.reduce(2) { $0 + $1.leastBytes }
-        case .object(let object): object.members.reduce(2) { $0 + $1.name.utf8.count + $1.value.leastBytes }
+        case .array(let elements): elements.reduce(2) { $0 + $1.minBytes }
+        case .object(let object): object.members.reduce(2) { $0 + $1.name.utf8.count + $1.value.minBytes }
         }
     }
 }
 
 extension PhotoCollection {
-    /// The collection or list without its revision, which also changes with what a limited view does not have.
+    /// The collection or list without its revision, which also changes with properties that a limited view hides.
     fileprivate var withoutRevision: PhotoCollection {
         switch self {
         case .collection(var collection):

@@ -3,7 +3,7 @@ import Contracts
 import JSONValue
 import PhotoModel
 
-/// Requests that look for assets: the positions of assets in a result, the key assets of a collection, and duplicates.
+/// Requests that search for assets: positions of assets in a result, the key assets of a collection, and duplicates.
 extension FetchService {
     func find(_ request: FindInFetch, identity: String = "", view: LimitedView? = nil) async throws
         -> FindInFetch.Result
@@ -53,15 +53,15 @@ extension FetchService {
                 throw CatalogError.notFound(fetch)
             }
             let members = try reader.assets.assets(rows)
-            var covers = rows.compactMap { members[$0] }
+            var keyAssets = rows.compactMap { members[$0] }
             if let chosen = try reader.collections.collection(collection)?.keyAsset,
                 let asset = try reader.assets.asset(chosen), fetch.includes(asset)
             {
-                covers.removeAll { $0.id == chosen }
-                covers.insert(asset, at: 0)
+                keyAssets.removeAll { $0.id == chosen }
+                keyAssets.insert(asset, at: 0)
             }
-            if view != nil { for index in covers.indices { covers[index].memberships = [] } }
-            return FetchKeyAssets.Result(token: head.token, assets: Array(covers.prefix(FetchKeyAssets.maxCount)))
+            if view != nil { for index in keyAssets.indices { keyAssets[index].memberships = [] } }
+            return FetchKeyAssets.Result(token: head.token, assets: Array(keyAssets.prefix(FetchKeyAssets.maxCount)))
         }
     }
 
@@ -75,7 +75,7 @@ extension FetchService {
             var result = FetchDuplicates.Result(token: try reader.head().token)
             for digest in digests {
                 let assets = try reader.imageDigests.assets(with: digest, limit: FetchDuplicates.maxAssets)
-                // The others may be in the trash.
+                // All assets with the digest but one may be in the trash.
                 guard assets.count > 1 else { continue }
                 result.groups.append(FetchDuplicates.Group(imageDigest: digest.hexadecimal, assets: assets))
             }

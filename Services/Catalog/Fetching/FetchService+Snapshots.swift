@@ -4,15 +4,15 @@ import Synchronization
 
 /// The lists to which index operations of a transaction refer.
 extension FetchService {
-    /// The largest list on which index operations are supported; members of larger lists are named by identifier.
+    /// The maximum number of members of a list with index operations; members of larger lists are named by identifier.
     static let maxSnapshot = 100_000
 
     /// The maximum number of steps of the index operations of a transaction: for each operation, the members of its
     /// list.
     static let maxSnapshotSteps = 100 * maxSnapshot
 
-    /// Returns the lists as the client saw them, for the index operations of a transaction (T-13), by the index of the
-    /// request. Requests with index operations on the same list share it.
+    /// Returns the lists to which the index operations of a transaction refer, at the tokens of the client (T-13), by
+    /// the index of the request. Requests with index operations on the same list share one value.
     ///
     /// - Throws: an error with the index of the request that failed
     func snapshots(for requests: [ChangeRequest], identity: String) async throws -> [Int: SnapshotList] {
@@ -59,7 +59,7 @@ extension FetchService {
             (reference, edits, token, fetch) = (request.id, request.edits, request.snapshot, nil)
         default: return nil
         }
-        // The transaction refuses to change a transient collection, also one that has expired.
+        // The transaction refuses to change a transient collection, even one that has expired.
         guard let token, edits.contains(where: \.hasIndexes), case .id(let id) = reference, !id.isTransient else {
             return nil
         }
@@ -70,20 +70,20 @@ extension FetchService {
         let (id, token) = (source.id, source.token)
         var description = FetchDescription(id.kind == .collectionList ? .children : .assets)
         description.container = id
-        let seen = try checked(source.fetch ?? description, identity: identity)
-        switch seen.kind {
+        let fetch = try checked(source.fetch ?? description, identity: identity)
+        switch fetch.kind {
         case .assets(.collection(id)), .children(of: id): break
         default: throw FetchError.foreignSnapshot(id)
         }
         return try await store.read { [cache, snapshotMemory] reader in
             let (head, token) = try Self.resolve(token, reader)
-            guard seen.kind.entityClass == .asset else {
-                let page = try Self.page(seen, FetchStore.PageRange(), token.sequence, head, reader)
+            guard fetch.kind.entityClass == .asset else {
+                let page = try Self.page(fetch, FetchStore.PageRange(), token.sequence, head, reader)
                 let memory = try snapshotMemory.reserve(page.objects.count)
                 return SnapshotList(page.objects.map(\.id), memory)
             }
             let results = ResultReader(reader: reader, head: head, cache: cache)
-            let array = try results.selectedRows(of: seen, at: token.sequence)
+            let array = try results.selectedRows(of: fetch, at: token.sequence)
             guard array.count <= Self.maxSnapshot else {
                 throw FetchError.snapshotTooLarge(id, count: array.count, limit: Self.maxSnapshot)
             }
@@ -93,9 +93,9 @@ extension FetchService {
     }
 }
 
-/// Limits the memory of the lists that transactions need until they are committed.
+/// A limit on the memory of the lists that transactions need until they are committed.
 final class SnapshotMemory: Sendable {
-    /// The maximum number of members of all lists. One takes about 110 bytes.
+    /// The maximum number of members of all lists. A member takes about 110 bytes.
     private static let limit = 1_000_000
 
     private let members = Mutex(0)

@@ -5,7 +5,7 @@ import Messaging
 import PhotoModel
 import Storage
 
-/// Answers fetches: pages of a result at one sequence.
+/// The service that answers fetches with pages of a result at one sequence.
 ///
 /// At the newest sequence the database answers directly if the page is near the front. All other pages come from the
 /// result's array of row numbers, which is cached or rebuilt. No read transaction stays open.
@@ -15,7 +15,7 @@ final class FetchService: Sendable {
     let transients: TransientCollectionRegistry
     let snapshotMemory = SnapshotMemory()
     private let quarantine: Quarantine
-    /// The files on this machine, of a library with remote storage; nil without, where all bytes are local.
+    /// The local files of a library with remote storage; nil if the library has none, and all bytes are local.
     private let remoteResources: ResourceStore?
 
     init(
@@ -38,7 +38,8 @@ final class FetchService: Sendable {
     /// Pages that begin beyond this offset use the array: the database would have to step over all rows before them.
     static let deepPage = 1000
 
-    /// The maximum size of the objects of a page in bytes: less than a message, which has the rest of the page too.
+    /// The maximum size of the objects of a page in bytes: less than that of a message, which also contains the rest of
+    /// the page.
     static let maxPageBytes = 15 << 20
 
     /// Validates a fetch, and replaces a transient collection of the client by its members.
@@ -96,7 +97,7 @@ final class FetchService: Sendable {
         }
         let fetch = try checkedAssetFetch(request, identity)
         return try await store.read { reader in
-            try self.text(of: try self.selection(request, fetch, identity, reader, view), request.projection)
+            try self.reply(with: try self.selectPage(request, fetch, identity, reader, view), request.projection)
         }
     }
 
@@ -107,9 +108,9 @@ final class FetchService: Sendable {
         let fetch = try checkedAssetFetch(request, "")
         let projection = onlyResources ? AssetProjection(members: ["id", "resources"]) : .full
         return try await store.read { reader in
-            let selection = try self.selection(request, fetch, "", reader)
-            var page = selection.page
-            try selection.results.each(selection.rows, at: page.sequence, projection: projection) { asset in
+            let selected = try self.selectPage(request, fetch, "", reader)
+            var page = selected.page
+            try selected.results.each(selected.rowNumbers, at: page.sequence, projection: projection) { asset in
                 // An asset of an earlier sequence was read as a whole.
                 var part = Asset(id: asset.id)
                 part.resources = asset.resources
@@ -119,46 +120,46 @@ final class FetchService: Sendable {
         }
     }
 
-    /// A page before its assets are read.
-    struct Selection {
+    /// A page whose assets are known by their row numbers and not read yet.
+    private struct SelectedPage {
         /// The page without its assets.
         var page: FetchAssets.Result
-        let rows: ArraySlice<Int64>
+        let rowNumbers: ArraySlice<Int64>
         let results: ResultReader
         /// True if the page is of a limited view.
         var isLimited = false
     }
 
-    /// Returns a page as text: each asset is written from its row directly into the text.
-    func text(of selection: Selection, _ projection: Projection) throws -> Reply {
-        let wanted = selection.isLimited ? projection.assets.withoutMemberships : projection.assets
+    /// Reads the assets of a page and returns it as a reply: each asset is written from its row directly into the text.
+    private func reply(with selected: SelectedPage, _ projection: Projection) throws -> Reply {
+        let assetProjection = selected.isLimited ? projection.assets.withoutMemberships : projection.assets
         // The digests of all resources are needed if any bytes are in quarantine, which is rare.
-        let isWatched = quarantine.count > 0
-        var suspects: [Asset] = []
-        var writer = JSONWriter(capacity: selection.rows.count * 1024)
+        let checksQuarantine = quarantine.count > 0
+        var examined: [Asset] = []
+        var writer = JSONWriter(capacity: selected.rowNumbers.count * 1024)
         var isFirst = true
-        try selection.results.each(
-            selection.rows,
-            at: selection.page.sequence,
-            projection: isWatched ? .full : wanted
+        try selected.results.each(
+            selected.rowNumbers,
+            at: selected.page.sequence,
+            projection: checksQuarantine ? .full : assetProjection
         ) { asset in
             if !isFirst { writer.append(",") }
             isFirst = false
-            located(asset).write(to: &writer, wanted)
+            withLocalAvailability(asset).write(to: &writer, assetProjection)
             guard writer.count <= Self.maxPageBytes else { throw FetchError.pageTooLarge(limit: Self.maxPageBytes) }
-            if isWatched {
-                var suspect = Asset(id: asset.id)
-                suspect.resources = asset.resources
-                suspects.append(suspect)
+            if checksQuarantine {
+                var part = Asset(id: asset.id)
+                part.resources = asset.resources
+                examined.append(part)
             }
         }
-        var page = selection.page
-        page.quarantined = quarantine.entries(of: suspects)
+        var page = selected.page
+        page.quarantined = quarantine.entries(of: examined)
         return Reply(encoded: page.encoded(projection, assets: writer.output))
     }
 
-    /// Returns the asset with the information which of its resources are on this machine.
-    private func located(_ asset: Asset) -> Asset {
+    /// Returns the asset with ``AssetResource/isLocallyAvailable`` set by the files on this machine.
+    private func withLocalAvailability(_ asset: Asset) -> Asset {
         guard let remoteResources else { return asset }
         var asset = asset
         for index in asset.resources.indices where !remoteResources.isLocal(asset.resources[index].digest) {
@@ -167,32 +168,33 @@ final class FetchService: Sendable {
         return asset
     }
 
-    private func selection(
+    /// Finds the row numbers and the count of a page; its assets are read afterwards.
+    private func selectPage(
         _ request: FetchAssets,
         _ fetch: Fetch,
         _ identity: String,
         _ reader: LibraryReader,
         _ view: LimitedView? = nil
-    ) throws -> Selection {
+    ) throws -> SelectedPage {
         let (fetch, token, results) = try begin(fetch, at: request.token, identity, view, reader)
         let head = results.head
         // The list of a limited grant may be long: its results are cached and carried forward instead.
         let isNear = request.from < Self.deepPage && fetch.offset < Self.deepPage && view == nil
-        let rows: ArraySlice<Int64>
+        let rowNumbers: ArraySlice<Int64>
         let count: Int
         if token.sequence == head.sequence, isNear, fetch.kind.isDecidedByEntity, !fetch.dependsOnLocalFiles {
             let range = FetchStore.PageRange(from: request.from, count: request.count)
-            guard let page = try reader.fetches.assetRows(fetch, range) else { throw CatalogError.notFound(fetch) }
-            rows = page[...]
+            guard let found = try reader.fetches.assetRows(fetch, range) else { throw CatalogError.notFound(fetch) }
+            rowNumbers = found[...]
             count = try Self.count(fetch, head, reader, cache)
         } else {
             let array = try results.selectedRows(of: fetch, at: token.sequence)
-            rows = array.dropFirst(min(request.from, array.count)).prefix(request.count)
+            rowNumbers = array.dropFirst(min(request.from, array.count)).prefix(request.count)
             count = array.count
         }
         var page = FetchAssets.Result(token: token, count: count, assets: [])
         try Self.addAbsent(to: &page, request, fetch, head, reader)
-        return Selection(page: page, rows: rows, results: results, isLimited: view != nil)
+        return SelectedPage(page: page, rowNumbers: rowNumbers, results: results, isLimited: view != nil)
     }
 
     private func checkedAssetFetch(_ request: FetchAssets, _ identity: String) throws -> Fetch {
@@ -251,15 +253,20 @@ final class FetchService: Sendable {
         return try await store.read { reader in
             let (fetch, token, results) = try self.begin(fetch, at: request.token, identity, view, reader)
             let array = try results.selectedRows(of: fetch, at: token.sequence)
-            let selected = try Set(request.at).sorted().map { index in
+            let rowNumbers = try Set(request.at).sorted().map { index in
                 guard index < array.count else {
                     throw FetchError.indexOutOfRange(index, count: array.count)
                 }
                 return array[array.startIndex + index]
             }
             let page = FetchAssets.Result(token: token, count: array.count, assets: [])
-            let selection = Selection(page: page, rows: selected[...], results: results, isLimited: view != nil)
-            return try self.text(of: selection, request.projection)
+            let selected = SelectedPage(
+                page: page,
+                rowNumbers: rowNumbers[...],
+                results: results,
+                isLimited: view != nil
+            )
+            return try self.reply(with: selected, request.projection)
         }
     }
 
@@ -267,7 +274,7 @@ final class FetchService: Sendable {
 
     /// Returns the head of the library, and the token that a request names, or that of the head.
     ///
-    /// - Throws: `token_expired` for a token that the history does not reach
+    /// - Throws: `token_expired` for a token older than the retained history, or of another history
     static func resolve(
         _ token: ChangeToken?,
         _ reader: LibraryReader
@@ -300,7 +307,7 @@ final class FetchService: Sendable {
         return fetch.applyingOffsetAndLimit(to: all)
     }
 
-    /// Carries the count at an earlier sequence forward over the records since; nil if the records do not suffice.
+    /// Carries the count at an earlier sequence forward over the records since; nil if that is not possible.
     private static func carriedCount(
         _ fetch: Fetch,
         _ head: LibraryHead,
@@ -317,7 +324,7 @@ final class FetchService: Sendable {
         default: return nil
         }
         let history = reader.history
-        guard try history.size(after: known.sequence, through: head.sequence, upTo: maxCarried) != nil else {
+        guard try history.size(after: known.sequence, through: head.sequence, upTo: maxCarriedBytes) != nil else {
             return nil
         }
         var count = known.count
@@ -331,8 +338,8 @@ final class FetchService: Sendable {
         return count
     }
 
-    /// The bytes of records over which a count is carried forward; above it the rows are counted again.
-    private static let maxCarried = 1 << 20
+    /// The maximum bytes of the records over which a count is carried forward; beyond it the rows are counted.
+    private static let maxCarriedBytes = 1 << 20
 
     private static func missing(
         _ list: IDList,
@@ -340,9 +347,9 @@ final class FetchService: Sendable {
         _ head: LibraryHead,
         _ reader: LibraryReader
     ) throws -> [ObjectID] {
-        let past = HistoricalState(reader: reader, sequence: sequence, head: head)
+        let state = HistoricalState(reader: reader, sequence: sequence, head: head)
         return try list.ids.filter { id in
-            if sequence < head.sequence, let earlier = try past.earlier(id) { return earlier == nil }
+            if sequence < head.sequence, let earlier = try state.earlier(id) { return earlier == nil }
             return try reader.assets.rowNumber(of: id) == nil
         }
     }
@@ -353,12 +360,12 @@ final class FetchService: Sendable {
         _ head: LibraryHead,
         _ reader: LibraryReader
     ) throws -> [ObjectID] {
-        let now = try reader.assets.trashed(among: list.ids)
-        guard sequence < head.sequence else { return list.ids.filter(now.contains) }
-        let past = HistoricalState(reader: reader, sequence: sequence, head: head)
+        let current = try reader.assets.trashed(among: list.ids)
+        guard sequence < head.sequence else { return list.ids.filter(current.contains) }
+        let state = HistoricalState(reader: reader, sequence: sequence, head: head)
         return try list.ids.filter { id in
-            if let earlier = try past.earlier(id) { return earlier?.trashedDate != nil }
-            return now.contains(id)
+            if let earlier = try state.earlier(id) { return earlier?.trashedDate != nil }
+            return current.contains(id)
         }
     }
 }

@@ -9,8 +9,8 @@ struct HistoricalState {
     let sequence: Int64
     let head: LibraryHead
 
-    /// The bytes of records that may be undone for one result. Above it the token is expired, and the client fetches
-    /// again.
+    /// The maximum bytes of records that are undone for one result; for more, the token counts as expired, and the
+    /// client has to fetch again.
     static let maxBytes = 256 << 20
 
     // MARK: One object
@@ -35,7 +35,7 @@ struct HistoricalState {
     }
 
     /// Returns true if an object existed.
-    func had(_ id: ObjectID) throws -> Bool {
+    func contains(_ id: ObjectID) throws -> Bool {
         if id.kind == .asset {
             if sequence < head.sequence, let earlier = try earlier(id) { return earlier != nil }
             return try reader.assets.rowNumber(of: id) != nil
@@ -46,7 +46,7 @@ struct HistoricalState {
     }
 
     /// Returns true if the object to which a fetch refers existed, or if it refers to none.
-    func hasObject(of fetch: Fetch) throws -> Bool { try fetch.kind.object.map(had) ?? true }
+    func hasObject(of fetch: Fetch) throws -> Bool { try fetch.kind.object.map(contains) ?? true }
 
     /// Returns the asset as it was, whether it was touched since or not; nil if it did not exist.
     func asset(_ id: ObjectID) throws -> Asset? {
@@ -64,7 +64,7 @@ struct HistoricalState {
     // MARK: A whole result
 
     /// Returns the result of a fetch as it was, without offset and limit.
-    func result(of fetch: Fetch) throws -> [Int64] { try result(of: fetch, touchedSince()) }
+    func result(of fetch: Fetch) throws -> [Int64] { try result(of: fetch, earlierEntities()) }
 
     /// - Parameter touched: the objects touched after the sequence
     func result(of fetch: Fetch, _ touched: EarlierEntities) throws -> [Int64] {
@@ -77,7 +77,7 @@ struct HistoricalState {
     /// that depends on none.
     func scope(of fetch: Fetch) throws -> Set<ObjectID>? {
         guard fetch.kind.needsScope else { return nil }
-        if case .assets(.below) = fetch.kind { return try scope(of: fetch, touchedSince()) }
+        if case .assets(.below) = fetch.kind { return try scope(of: fetch, earlierEntities()) }
         return try scope(of: fetch, EarlierEntities())
     }
 
@@ -106,7 +106,7 @@ struct HistoricalState {
             let fetch = fetch.scoped(by: scope)
             return try scope.compactMap(collection).filter(fetch.includes).sorted { fetch.areInIncreasingOrder($0, $1) }
         }
-        let touched = try touchedSince()
+        let touched = try earlierEntities()
         var objects = try reader.collectionFetches.page(fetch, .init())?.objects ?? []
         objects.removeAll { touched.collections[$0.id] != nil }
         let before = try touched.collections.values.compactMap { $0 }.filter { object in
@@ -122,8 +122,8 @@ struct HistoricalState {
         var collections: [ObjectID: PhotoCollection?] = [:]
     }
 
-    /// Reads the records after the sequence, which are kept in memory.
-    func touchedSince() throws -> EarlierEntities {
+    /// Returns the objects that the records after the sequence have touched, as they were at the sequence.
+    func earlierEntities() throws -> EarlierEntities {
         var touched = EarlierEntities()
         try reader.history.each(after: sequence, through: head, bytes: Self.maxBytes) { record in
             for change in record.assets where touched.assets[change.id] == nil {

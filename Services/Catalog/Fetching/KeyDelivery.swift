@@ -1,16 +1,16 @@
-import JSONValue
 import Basics
 import Contracts
 import DequeModule
+import JSONValue
 import Messaging
 import PhotoModel
 
 /// Implements `fetch.keys`: reads a result's keys at one sequence, then sends them as byte credits arrive.
 struct KeyDelivery: Sendable {
     let store: LibraryStore
-    /// Bytes of keys in one notification.
+    /// The maximum bytes of keys in one notification.
     var chunkBytes = 1 << 20
-    /// Bytes of keys in one response; they stay in memory until they are sent.
+    /// The maximum bytes of the keys of one request; they stay in memory until they are sent.
     var maxBytes = 1 << 30
     /// The memory of the keys of all requests.
     var memory = KeyMemory()
@@ -55,7 +55,7 @@ struct KeyDelivery: Sendable {
     }
 
     private func read(
-        _ asked: Fetch,
+        _ requested: Fetch,
         _ request: FetchKeys,
         _ view: LimitedView?,
         _ identity: String,
@@ -65,8 +65,8 @@ struct KeyDelivery: Sendable {
         return try await store.read { [memory] reader in
             let (head, token) = try FetchService.resolve(request.token, reader)
             var keys = Keys(reservation: memory.reservation(of: identity, isService: isService), token: token)
-            let fetch = try view?.fetch(asked, reader, at: token.sequence, head, isFollowed: true) ?? asked
-            func keyed(at sequence: Int64) throws -> KeyedResult? {
+            let fetch = try view?.fetch(requested, reader, at: token.sequence, head, isFollowed: true) ?? requested
+            func keyedResult(at sequence: Int64) throws -> KeyedResult? {
                 try KeyedResult(fetch, HistoricalState(reader: reader, sequence: sequence, head: head), view)
             }
             if let granted = fetch.granted { keys.granted = [ObjectID.bytes(of: granted.ids)] }
@@ -75,18 +75,18 @@ struct KeyDelivery: Sendable {
                 let members = try view.momentMembers(results, at: token.sequence)
                 keys.granted.append(MomentMember.bytes(of: members))
             }
-            guard let result = try keyed(at: token.sequence) else {
+            guard let result = try keyedResult(at: token.sequence) else {
                 guard let since = request.since else { throw CatalogError.notFound(fetch) }
                 let (_, earlier) = try FetchService.resolve(since, reader)
                 // A moment that is empty now may have existed earlier and may exist again.
-                guard try fetch.kind.isOfMomentObject || keyed(at: earlier.sequence) != nil else {
+                guard try fetch.kind.isOfMomentObject || keyedResult(at: earlier.sequence) != nil else {
                     throw CatalogError.notFound(fetch)
                 }
                 keys.objectWasDeleted = true
                 keys.scope = fetch.kind.needsScope ? [] : nil
                 return keys
             }
-            if let scope = try result.past.scope(of: fetch) {
+            if let scope = try result.state.scope(of: fetch) {
                 guard scope.count <= FetchKeys.maxScope else {
                     throw FetchError.scopeTooLarge(limit: FetchKeys.maxScope)
                 }
@@ -122,21 +122,21 @@ struct KeyDelivery: Sendable {
 /// A result at one sequence number, ignoring the offset and limit of its fetch.
 private struct KeyedResult {
     let fetch: Fetch
-    let past: HistoricalState
-    /// The collections or lists as a limited view has them; nil for all other results.
+    let state: HistoricalState
+    /// The collections or lists as a limited view shows them; nil for all other results.
     private let viewed: [PhotoCollection]?
 
     /// Returns nil if the object of the fetch does not exist at that sequence number.
-    init?(_ fetch: Fetch, _ past: HistoricalState, _ view: LimitedView?) throws {
-        (self.fetch, self.past) = (fetch, past)
-        let results = ResultReader(reader: past.reader, head: past.head, cache: ResultCache(maxBytes: 0))
+    init?(_ fetch: Fetch, _ state: HistoricalState, _ view: LimitedView?) throws {
+        (self.fetch, self.state) = (fetch, state)
+        let results = ResultReader(reader: state.reader, head: state.head, cache: ResultCache(maxBytes: 0))
         guard let view, fetch.kind.entityClass != .asset else {
             viewed = nil
-            let isThere = try view?.hasObject(of: fetch, results, at: past.sequence) ?? past.hasObject(of: fetch)
-            guard isThere else { return nil }
+            let exists = try view?.hasObject(of: fetch, results, at: state.sequence) ?? state.hasObject(of: fetch)
+            guard exists else { return nil }
             return
         }
-        guard let objects = try view.collections(fetch, results, at: past.sequence) else { return nil }
+        guard let objects = try view.collections(fetch, results, at: state.sequence) else { return nil }
         viewed = objects
     }
 
@@ -146,37 +146,37 @@ private struct KeyedResult {
             for object in viewed { try visit(fetch.resultKey(of: object)) }
             return
         }
-        guard past.sequence < past.head.sequence else {
-            guard try past.reader.fetchKeys.each(fetch, visit) else { throw CatalogError.notFound(fetch) }
+        guard state.sequence < state.head.sequence else {
+            guard try state.reader.fetchKeys.each(fetch, visit) else { throw CatalogError.notFound(fetch) }
             return
         }
         guard case .assets(let source) = fetch.kind else {
-            for object in try past.collections(of: fetch.whole) { try visit(fetch.resultKey(of: object)) }
+            for object in try state.collections(of: fetch.whole) { try visit(fetch.resultKey(of: object)) }
             return
         }
-        // The broker asks for an earlier state only when a folder has moved, so it is not cached.
-        let touched = try past.touchedSince()
-        let rows = try past.result(of: fetch.whole, touched)
+        // The change-broker requests an earlier state only when a folder has moved, so it is not cached.
+        let touched = try state.earlierEntities()
+        let rows = try state.result(of: fetch.whole, touched)
         var earlier: [Int64: Asset] = [:]
-        let assets = past.reader.assets
+        let assets = state.reader.assets
         for (id, asset) in touched.assets {
             guard let asset else { continue }
             if let row = try assets.rowNumber(of: id) ?? assets.departedRowNumber(of: id) { earlier[row] = asset }
         }
-        var left = rows[...]
-        func takeEarlier() throws {
-            while let row = left.first, let asset = earlier[row] {
+        var remaining = rows[...]
+        func visitEarlier() throws {
+            while let row = remaining.first, let asset = earlier[row] {
                 try visit(fetch.resultKey(of: asset))
-                left.removeFirst()
+                remaining.removeFirst()
             }
         }
-        // All others have the keys of that moment now.
-        try past.reader.fetchKeys.each(rows.filter { earlier[$0] == nil }, of: fetch, source) { _, key in
-            try takeEarlier()
+        // The keys of all other rows have not changed since.
+        try state.reader.fetchKeys.each(rows.filter { earlier[$0] == nil }, of: fetch, source) { _, key in
+            try visitEarlier()
             try visit(key)
-            left.removeFirst()
+            remaining.removeFirst()
         }
-        try takeEarlier()
+        try visitEarlier()
     }
 }
 

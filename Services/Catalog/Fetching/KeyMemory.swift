@@ -1,18 +1,18 @@
 import Synchronization
 
-/// Limits the memory of the keys that wait for the credit of their clients: keys of a client that gives none stay in
-/// memory.
+/// A limit on the memory of the keys that wait for the credit of their clients: the keys of a client that gives no
+/// credit stay in memory.
 ///
-/// Services have as much memory of their own, so other clients cannot stop the loads of the broker, on which all
-/// observers depend.
+/// Services have an equal amount of memory of their own, so that other clients cannot prevent the change-broker from
+/// loading keys, on which all observers depend.
 final class KeyMemory: Sendable {
     private struct Reserved {
         var ofServices = 0
         var ofClients = BytesByIdentity()
     }
 
-    /// The maximum bytes of the keys of all clients, of which one identity may have half; and of the keys of all
-    /// services, except that one may have a larger result while there are no others.
+    /// The maximum bytes of the keys of all clients together, of which one identity may have half, and of the keys of
+    /// all services together. A single request of a service may exceed it while there are no others.
     let limit: Int
     private let reserved = Mutex(Reserved())
 

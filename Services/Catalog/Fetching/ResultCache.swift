@@ -16,14 +16,15 @@ final class ResultCache: Sendable {
         /// The estimated bytes of the fetch itself.
         let bytes: Int
         /// By sequence: row numbers in the order of the result, including those of assets deleted since.
-        var moments: [Int64: (rows: [Int64], used: UInt64)] = [:]
+        var bySequence: [Int64: (rows: [Int64], lastUse: UInt64)] = [:]
     }
 
     /// A use of a result; outdated if the result has been used again since.
     private struct Use {
+        /// The number of the fetch.
         let number: UInt64
         let sequence: Int64
-        let used: UInt64
+        let time: UInt64
     }
 
     private struct State {
@@ -34,26 +35,27 @@ final class ResultCache: Sendable {
         var uses = Deque<Use>()
         var count = 0
         var bytes = 0
+        /// The number of uses so far.
         var clock: UInt64 = 0
         /// Counts of results whose array is not cached.
         var counts: [Fetch: (sequence: Int64, count: Int)] = [:]
         var countBytes = 0
 
-        mutating func use(_ number: UInt64, _ sequence: Int64) -> UInt64 {
+        mutating func recordUse(_ number: UInt64, _ sequence: Int64) -> UInt64 {
             clock += 1
-            uses.append(Use(number: number, sequence: sequence, used: clock))
+            uses.append(Use(number: number, sequence: sequence, time: clock))
             if uses.count > 4 * count + 64 {
                 // Most are outdated.
-                uses.removeAll { results[$0.number]?.moments[$0.sequence]?.used != $0.used && $0.used != clock }
+                uses.removeAll { results[$0.number]?.bySequence[$0.sequence]?.lastUse != $0.time && $0.time != clock }
             }
             return clock
         }
 
         mutating func remove(_ number: UInt64, _ sequence: Int64) {
-            guard let gone = results[number]?.moments.removeValue(forKey: sequence) else { return }
+            guard let removed = results[number]?.bySequence.removeValue(forKey: sequence) else { return }
             count -= 1
-            bytes -= ResultCache.bytes(gone.rows)
-            if let rest = results[number], rest.moments.isEmpty {
+            bytes -= ResultCache.bytes(removed.rows)
+            if let rest = results[number], rest.bySequence.isEmpty {
                 results[number] = nil
                 numbers[rest.fetch] = nil
                 bytes -= rest.bytes
@@ -61,28 +63,28 @@ final class ResultCache: Sendable {
         }
     }
 
-    /// The maximum number of cached counts; beyond it all are dropped.
+    /// The maximum number of cached counts; beyond it all are removed.
     private static let maxCounts = 4096
     /// The maximum number of sequences at which results of one fetch are cached: a client that fetches again after each
     /// change adds one each time.
-    static let maxMoments = 64
+    static let maxSequences = 64
 
     private let state = Mutex(State())
     private let maxBytes: Int
 
     init(maxBytes: Int) { self.maxBytes = maxBytes }
 
-    /// The estimated bytes of the results, with the fetches that lead to them.
+    /// The estimated bytes of the results, including their fetches.
     var bytes: Int { state.withLock { $0.bytes } }
     var count: Int { state.withLock { $0.count } }
 
     subscript(key: Key) -> [Int64]? {
         state.withLock { state in
             guard let number = state.numbers[key.fetch],
-                let found = state.results[number]?.moments[key.sequence]
+                let found = state.results[number]?.bySequence[key.sequence]
             else { return nil }
-            let used = state.use(number, key.sequence)
-            state.results[number]?.moments[key.sequence]?.used = used
+            let use = state.recordUse(number, key.sequence)
+            state.results[number]?.bySequence[key.sequence]?.lastUse = use
             return found.rows
         }
     }
@@ -90,9 +92,9 @@ final class ResultCache: Sendable {
     /// Returns the latest cached result of a fetch whose sequence is within the bounds.
     func newest(of fetch: Fetch, from oldest: Int64, through last: Int64) -> (sequence: Int64, rows: [Int64])? {
         state.withLock { state in
-            guard let number = state.numbers[fetch], let moments = state.results[number]?.moments,
-                let sequence = moments.keys.filter({ $0 >= oldest && $0 <= last }).max(),
-                let found = moments[sequence]
+            guard let number = state.numbers[fetch], let results = state.results[number]?.bySequence,
+                let sequence = results.keys.filter({ $0 >= oldest && $0 <= last }).max(),
+                let found = results[sequence]
             else { return nil }
             return (sequence, found.rows)
         }
@@ -101,7 +103,7 @@ final class ResultCache: Sendable {
     func count(of fetch: Fetch, at sequence: Int64) -> Int? {
         state.withLock { state in
             if let known = state.counts[fetch], known.sequence == sequence { return known.count }
-            return state.numbers[fetch].flatMap { state.results[$0]?.moments[sequence]?.rows.count }
+            return state.numbers[fetch].flatMap { state.results[$0]?.bySequence[sequence]?.rows.count }
         }
     }
 
@@ -135,20 +137,22 @@ final class ResultCache: Sendable {
                 state.results[number] = Results(fetch: key.fetch, bytes: own)
                 state.bytes += own
             }
-            let used = state.use(number, key.sequence)
-            if let old = state.results[number]?.moments.updateValue((rows, used), forKey: key.sequence) {
+            let use = state.recordUse(number, key.sequence)
+            if let old = state.results[number]?.bySequence.updateValue((rows, use), forKey: key.sequence) {
                 state.bytes -= Self.bytes(old.rows)
             } else {
                 state.count += 1
             }
             state.bytes += Self.bytes(rows)
-            if let moments = state.results[number]?.moments, moments.count > Self.maxMoments,
-                let oldest = moments.min(by: { $0.value.used < $1.value.used })
+            if let results = state.results[number]?.bySequence, results.count > Self.maxSequences,
+                let oldest = results.min(by: { $0.value.lastUse < $1.value.lastUse })
             {
                 state.remove(number, oldest.key)
             }
             while state.bytes > maxBytes, let oldest = state.uses.popFirst() {
-                guard state.results[oldest.number]?.moments[oldest.sequence]?.used == oldest.used else { continue }
+                guard state.results[oldest.number]?.bySequence[oldest.sequence]?.lastUse == oldest.time else {
+                    continue
+                }
                 state.remove(oldest.number, oldest.sequence)
             }
         }
@@ -156,7 +160,7 @@ final class ResultCache: Sendable {
 
     private static func bytes(_ rows: [Int64]) -> Int { rows.count * 8 + 128 }
 
-    /// Returns the estimated bytes of a fetch in tables: the structure twice, its parsed predicate, and its lists.
+    /// Returns the estimated bytes of a fetch in the tables: the structure twice, its parsed predicate, and its lists.
     private static func bytes(_ fetch: Fetch) -> Int {
         1024 + 8 * fetch.canonical.count + 64 * (fetch.granted?.ids.count ?? 0) + 64 * (fetch.scope?.count ?? 0)
     }

@@ -5,13 +5,13 @@ import PhotoModel
 struct ResultMerge {
     let reader: LibraryReader
     let fetch: Fetch
-    /// The maximum number of objects whose positions are searched for one by one. More objects are merged with the
-    /// whole result by the keys of its rows, which are read once.
+    /// The maximum number of objects whose positions are searched one by one. More objects are merged with the whole
+    /// result by the keys of its rows, which are read once.
     var maxSearched = 1000
 
     /// - Parameters:
     ///   - array: the rows of a result
-    ///   - touched: the objects that differ, as they are at the other sequence; nil for those that do not exist there
+    ///   - touched: the objects that differ, as they are at the other sequence; nil for those that do not exist at it
     func merged(_ array: [Int64], with touched: [ObjectID: Asset?]) throws -> [Int64] {
         guard !touched.isEmpty else { return array }
         var rows: [ObjectID: Int64] = [:]
@@ -21,7 +21,7 @@ struct ResultMerge {
         let moved = Set(rows.values)
         var array = array
         array.removeAll(where: moved.contains)
-        let coming = try touched.values.compactMap { $0 }
+        let inserted = try touched.values.compactMap { $0 }
             .filter { asset in
                 // The predicate may take long with long texts.
                 try reader.checkCancellation()
@@ -33,18 +33,18 @@ struct ResultMerge {
                 return (row: row, asset: asset)
             }
         // The remaining rows were not touched: their relative order is the same at both sequences.
-        if coming.count > maxSearched, case .assets(let source) = fetch.kind {
-            return try mergedByKeys(array, coming, source)
+        if inserted.count > maxSearched, case .assets(let source) = fetch.kind {
+            return try mergedByKeys(array, inserted, source)
         }
         var result: [Int64] = []
-        result.reserveCapacity(array.count + coming.count)
+        result.reserveCapacity(array.count + inserted.count)
         var loaded: [Int64: Asset] = [:]
         var position = 0
-        for (row, asset) in coming {
+        for (row, asset) in inserted {
             var (low, high) = (position, array.count)
             while low < high {
                 let middle = (low + high) / 2
-                let other = try currentEntities(array[middle], &loaded)
+                let other = try currentAsset(array[middle], &loaded)
                 if fetch.areInIncreasingOrder(other, asset) { low = middle + 1 } else { high = middle }
             }
             result += array[position..<low]
@@ -57,12 +57,12 @@ struct ResultMerge {
 
     private func mergedByKeys(
         _ array: [Int64],
-        _ coming: [(row: Int64, asset: Asset)],
+        _ inserted: [(row: Int64, asset: Asset)],
         _ source: FetchKind.AssetSource
     ) throws -> [Int64] {
         var result: [Int64] = []
-        result.reserveCapacity(array.count + coming.count)
-        var next = coming.map { (row: $0.row, key: fetch.resultKey(of: $0.asset)) }[...]
+        result.reserveCapacity(array.count + inserted.count)
+        var next = inserted.map { (row: $0.row, key: fetch.resultKey(of: $0.asset)) }[...]
         try reader.fetchKeys.each(array, of: fetch, source) { row, key in
             while let first = next.first, first.key < key {
                 result.append(first.row)
@@ -74,9 +74,9 @@ struct ResultMerge {
         return result
     }
 
-    private func currentEntities(_ row: Int64, _ loaded: inout [Int64: Asset]) throws -> Asset {
+    private func currentAsset(_ row: Int64, _ loaded: inout [Int64: Asset]) throws -> Asset {
         if let asset = loaded[row] { return asset }
-        guard let asset = try reader.assets.assets([row])[row] else { throw DamagedRow("row \(row) is gone") }
+        guard let asset = try reader.assets.assets([row])[row] else { throw DamagedRow("row \(row) does not exist") }
         loaded[row] = asset
         return asset
     }

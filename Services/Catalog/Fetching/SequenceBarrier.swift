@@ -1,5 +1,5 @@
-import Contracts
 import Basics
+import Contracts
 import Messaging
 import PhotoModel
 
@@ -19,18 +19,19 @@ struct SequenceBarrier: Sendable {
         }
         let timeout = timeout(of: context)
         var isReached = await store.database.wait(for: token.sequence, milliseconds: timeout / 1000)
-        if isReached == nil { isReached = await isReceived(token.sequence, within: timeout) }
+        if isReached == nil { isReached = await waitUntilReceived(token.sequence, within: timeout) }
         guard isReached == true else { throw behind(token) }
     }
 
     /// Waits until the grants in memory include a change: a standby applies the grants of a record before the record
     /// counts as received. A request that names assets also waits for the database, which stores the list.
     ///
-    /// A token of another history comes from a service that has not noticed yet that the library was restored.
+    /// A token of another history is ignored: it comes from a service that has not detected yet that the library was
+    /// restored.
     func wait(for request: GrantStatus, _ context: RequestContext) async throws {
         guard let token = request.atLeast, token.library == store.historyID else { return }
         let timeout = timeout(of: context)
-        guard await isReceived(token.sequence, within: timeout) else { throw behind(token) }
+        guard await waitUntilReceived(token.sequence, within: timeout) else { throw behind(token) }
         guard request.wantsList || !request.assets.isEmpty else { return }
         let isReplayed = await store.database.wait(for: token.sequence, milliseconds: timeout / 1000)
         guard isReplayed != false else { throw behind(token) }
@@ -40,7 +41,8 @@ struct SequenceBarrier: Sendable {
         min(context.microsecondsToAnswer(at: clock.nowMicroseconds()), 30_000_000)
     }
 
-    private func isReceived(_ sequence: Int64, within timeout: Int64) async -> Bool {
+    /// Waits until a sequence is received; returns false if that takes longer than a timeout in microseconds.
+    private func waitUntilReceived(_ sequence: Int64, within timeout: Int64) async -> Bool {
         guard sequence > tail.head else { return true }
         let tail = tail
         return await TaskDelay.withTimeout(.microseconds(timeout)) { await tail.wait(for: sequence) } ?? false
@@ -49,7 +51,7 @@ struct SequenceBarrier: Sendable {
     private func behind(_ token: ChangeToken) -> CatalogError {
         .behind(
             head: ChangeToken(library: store.historyID, sequence: store.database.replayedSequence ?? tail.head),
-            wanted: token.sequence
+            requested: token.sequence
         )
     }
 }

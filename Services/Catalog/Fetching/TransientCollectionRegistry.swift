@@ -1,18 +1,17 @@
 import Basics
-import Contracts
-import Hosting
 import PhotoModel
 import Synchronization
 
-/// The transient collections and lists of clients (S-30, S-31): only in memory, visible only to their client, until ten
-/// minutes after their last use.
+/// The transient collections and lists of clients (S-30, S-31). They are only in memory, are visible only to their
+/// client, and expire ten minutes after their last use.
 final class TransientCollectionRegistry: Sendable {
     /// The limits of transient collections.
     struct Limits: Sendable {
         /// The time without use after which a collection expires, in microseconds.
         var lease: Int64 = 600_000_000
+        /// The maximum number of collections of one identity.
         var perIdentity = 32
-        /// Members of all collections together, and of those of one identity.
+        /// The maximum number of members of all collections together, and of those of one identity.
         var members = 2_000_000
         var membersPerIdentity = 500_000
     }
@@ -125,14 +124,14 @@ final class TransientCollectionRegistry: Sendable {
     func contents(of list: ObjectID, identity: String) throws(FetchError) -> (
         stored: Set<ObjectID>, assets: Set<ObjectID>
     ) {
-        var (stored, assets, seen): (Set<ObjectID>, Set<ObjectID>, Set<ObjectID>) = ([], [], [list])
-        var open = try members(of: list, identity: identity)
-        while let id = open.popLast() {
+        var (stored, assets, visited): (Set<ObjectID>, Set<ObjectID>, Set<ObjectID>) = ([], [], [list])
+        var pending = try members(of: list, identity: identity)
+        while let id = pending.popLast() {
             guard id.isTransient else {
                 if id.kind == .asset { assets.insert(id) } else { stored.insert(id) }
                 continue
             }
-            if seen.insert(id).inserted, let entry = entry(id, identity: identity) { open += entry.members }
+            if visited.insert(id).inserted, let entry = entry(id, identity: identity) { pending += entry.members }
         }
         return (stored, assets)
     }
@@ -147,97 +146,6 @@ final class TransientCollectionRegistry: Sendable {
     func release(_ id: ObjectID, identity: String) {
         state.withLock { state in
             if state.leases.isOwned(id, by: identity) { state.remove(id) }
-        }
-    }
-}
-
-extension FetchService {
-    /// Creates a transient collection from the given identifiers, or from concatenated results (S-32).
-    ///
-    /// - Parameter view: the view of an identity with a limited grant; nil for the whole library
-    func createTransient(
-        _ request: CreateTransient,
-        identity: String,
-        view: LimitedView? = nil
-    ) async throws -> CreateTransient.Result {
-        guard (request.ids == nil) != request.results.isEmpty else {
-            throw FetchError.idsAndResults
-        }
-        var members = request.ids ?? []
-        let most = transients.limits.membersPerIdentity
-        for reference in request.results {
-            let found = try await identifiers(of: reference, identity: identity, view)
-            // After each result, so that the memory is bounded for any number of results.
-            members = IDList(members + found).ids
-            guard members.count <= most else { throw FetchError.resultTooLarge(count: members.count, limit: most) }
-        }
-        members = IDList(members).ids
-        let isOfAssets = members.allSatisfy { $0.kind == .asset }
-        guard isOfAssets || members.allSatisfy({ $0.kind != .asset }) else {
-            throw FetchError.mixedMembers
-        }
-        if request.ids != nil { try await requireAll(members, identity: identity, view) }
-        let isList = !isOfAssets || (members.isEmpty && request.results.contains { $0.fetch.kind != .assets })
-        let title = try request.title.map { try storable($0, "title", maxBytes: TextLimit.title) }
-        let id = try transients.create(
-            isList ? .collectionList : .assetCollection,
-            members,
-            title: title,
-            identity: identity
-        )
-        return CreateTransient.Result(
-            id: id,
-            title: title,
-            count: members.count,
-            leaseMs: Int(transients.limits.lease / 1000)
-        )
-    }
-
-    /// Removes a transient collection of the client, if it exists.
-    func releaseTransient(_ request: ReleaseTransient, identity: String) -> EmptyResult {
-        transients.release(request.id, identity: identity)
-        return EmptyResult()
-    }
-
-    /// - Throws: `identifier_not_found` for an unknown entity, `handle_expired` for a transient one
-    private func requireAll(_ ids: [ObjectID], identity: String, _ view: LimitedView?) async throws {
-        for id in ids where id.isTransient { _ = try transients.members(of: id, identity: identity) }
-        let ids = ids.filter { !$0.isTransient }
-        let missing = try await store.read { reader in
-            let head = try reader.head()
-            return try ids.first { id in
-                if let view, try !view.has(id, reader, head) { return true }
-                return switch id.kind {
-                case .asset: try reader.assets.rowNumber(of: id) == nil
-                case .assetCollection: try reader.collections.rowNumber(of: id) == nil
-                case .collectionList: try reader.collections.list(id) == nil
-                }
-            }
-        }
-        if let missing { throw CatalogError.objectNotFound(missing) }
-    }
-
-    private func identifiers(
-        of reference: ResultReference,
-        identity: String,
-        _ view: LimitedView?
-    ) async throws -> [ObjectID] {
-        let fetch = try checked(reference.fetch, identity: identity)
-        let members = try transientMembers(of: fetch, identity: identity)
-        let most = transients.limits.membersPerIdentity
-        return try await store.read { [cache] reader in
-            let (head, token) = try Self.resolve(reference.token, reader)
-            let results = ResultReader(reader: reader, head: head, cache: cache)
-            guard fetch.kind.entityClass == .asset else {
-                return try Self.page(fetch, FetchStore.PageRange(), token.sequence, results, members, view)
-                    .objects.map(\.id)
-            }
-            let fetch = try self.effectiveFetch(fetch, identity: identity, view: view, results, at: token.sequence)
-            let array = try results.selectedRows(of: fetch, at: token.sequence)
-            guard array.count <= most else {
-                throw FetchError.resultTooLarge(count: array.count, limit: most)
-            }
-            return try reader.assets.identifiers(Array(array))
         }
     }
 }

@@ -9,11 +9,11 @@ import Synchronization
 /// Asks the owner for consent to transactions, for identities whose grant requires it: one decision for each
 /// transaction (S-13).
 ///
-/// Questions are in memory, as the transactions that wait for them; a transaction that is repeated after a restart has
-/// a new question. Each question and its answer is recorded in the history, on the topic `grants`.
+/// Questions are kept in memory, like the transactions that wait for them; a transaction that is repeated after a
+/// restart has a new question. Each question and its answer are recorded in the history, on the topic `grants`.
 final class ConsentService: Sendable {
     struct Limits: Sendable {
-        /// The maximum number of questions that wait, for an identity and in all.
+        /// The maximum number of questions that wait, for one identity and in total.
         var perIdentity = 32
         var all = 1000
         /// The maximum number of questions of one identity within an hour.
@@ -43,9 +43,9 @@ final class ConsentService: Sendable {
     private struct State {
         var entries: [String: Entry] = [:]
         var byKey: [OutcomeKey: String] = [:]
-        var last: UInt64 = 0
+        var lastNumber: UInt64 = 0
         /// The times of the questions of each identity, in microseconds of the monotonic clock.
-        var asked: [String: [Int64]] = [:]
+        var questionTimes: [String: [Int64]] = [:]
 
         mutating func remove(_ id: String) {
             guard let entry = entries.removeValue(forKey: id) else { return }
@@ -53,7 +53,7 @@ final class ConsentService: Sendable {
             for waiter in entry.waiters.values { waiter.fulfill(()) }
         }
 
-        /// Declines a question if it waits, and removes it.
+        /// Removes a question. If requests wait for it, it is declined at once, and removed with the last of them.
         mutating func withdraw(_ id: String) {
             guard var entry = entries[id], entry.isApproved == nil, !entry.waiters.isEmpty else { return remove(id) }
             if let key = entry.key, byKey[key] == id { byKey[key] = nil }
@@ -93,19 +93,19 @@ final class ConsentService: Sendable {
 
     // MARK: The client
 
-    /// Returns when the owner has consented to a transaction.
+    /// Waits until the owner has consented to a transaction.
     ///
     /// - Throws: `user_cancelled` if the owner declines or does not decide before the deadline, `id_reused`,
     ///   `limit_exceeded`, `busy`
     func require(
         _ summary: ConsentSummary,
-        of changes: PerformChanges,
+        of call: PerformChanges,
         _ key: OutcomeKey?,
         _ digest: [UInt8],
         identity: String,
         _ context: RequestContext
     ) async throws {
-        let (id, number, promise) = try await ask(summary, of: changes, key, digest, identity)
+        let (id, number, promise) = try await ask(summary, of: call, key, digest, identity)
         await TaskDelay.withTimeout(.microseconds(context.microsecondsToAnswer(at: clock.nowMicroseconds()))) {
             await promise.value(ifCancelled: ())
         }
@@ -131,7 +131,7 @@ final class ConsentService: Sendable {
 
     private func ask(
         _ summary: ConsentSummary,
-        of changes: PerformChanges,
+        of call: PerformChanges,
         _ key: OutcomeKey?,
         _ digest: [UInt8],
         _ identity: String
@@ -140,8 +140,8 @@ final class ConsentService: Sendable {
         let question = ConsentQuestion(
             id: "q" + random.nextHexadecimal(byteCount: 8),
             identity: identity,
-            client: changes.client,
-            transaction: changes.transaction,
+            client: call.client,
+            transaction: call.transaction,
             summary: String(summary.text.prefix(1000)),
             counts: summary.json,
             objects: summary.objects,
@@ -150,8 +150,8 @@ final class ConsentService: Sendable {
         let promise = Promise<Void>()
         let now = clock.nowMicroseconds()
         let (id, number, isNew) = try state.withLock { state -> (String, UInt64, Bool) in
-            state.last += 1
-            let number = state.last
+            state.lastNumber += 1
+            let number = state.lastNumber
             if let key, let id = state.byKey[key], var entry = state.entries[id] {
                 guard entry.digest == digest else {
                     throw CatalogError.transactionReused(key.transaction)
@@ -161,7 +161,7 @@ final class ConsentService: Sendable {
                 state.entries[id] = entry
                 return (id, number, false)
             }
-            let recent = (state.asked[identity] ?? []).filter { now - $0 < Self.hour }
+            let recent = (state.questionTimes[identity] ?? []).filter { now - $0 < Self.hour }
             let own = state.entries.values.count(where: {
                 $0.question.identity == identity && $0.isApproved == nil
             })
@@ -169,7 +169,7 @@ final class ConsentService: Sendable {
                 throw GrantError.tooManyQuestions(of: identity, limit: limits.perIdentity)
             }
             guard state.entries.count < limits.all else { throw GrantError.questionsFull(limit: limits.all) }
-            state.asked[identity] = recent + [now]
+            state.questionTimes[identity] = recent + [now]
             var entry = Entry(question: question, key: key, digest: digest, askedAt: now)
             entry.waiters[number] = promise
             state.entries[question.id] = entry
@@ -219,7 +219,7 @@ final class ConsentService: Sendable {
             state.entries[id] = entry
             return Array(entry.waiters.values)
         }
-        // A transaction without an id has ended with its request.
+        // The question of a transaction without an id has ended with its request.
         guard let waiters else {
             throw GrantError.noQuestion(String(id.prefix(64)))
         }
@@ -251,7 +251,7 @@ final class ConsentService: Sendable {
                 now - $0.askedAt >= limits.lifetime && $0.waiters.isEmpty && !$0.isDeciding
             }
             for entry in old { state.remove(entry.question.id) }
-            state.asked = state.asked.compactMapValues { times in
+            state.questionTimes = state.questionTimes.compactMapValues { times in
                 let recent = times.filter { now - $0 < Self.hour }
                 return recent.isEmpty ? nil : recent
             }
@@ -271,10 +271,7 @@ final class ConsentService: Sendable {
         do throws(WriteFailure) {
             _ = try await writer.perform(.question(question, by: identity))
         } catch {
-            switch error {
-            case .refused(let refusal), .unknown(let refusal): throw refusal
-            case .factsNeeded: throw ChangeError.noMetadata
-            }
+            throw error.clientError
         }
     }
 }

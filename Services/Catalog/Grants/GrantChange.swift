@@ -1,12 +1,12 @@
 import Contracts
 import PhotoModel
 
-/// A change of one grant, as part of a write request; it is applied within the write transaction.
+/// A change of one grant, as part of a ``WriteRequest``; it is applied within the transaction of the database.
 struct GrantChange: Sendable {
     let identity: String
     /// The change of the list of a limited grant; nil for none.
     var list: GrantListChange?
-    /// True if the identity's access was limited although no grant was stored: its key's file says so.
+    /// True if the identity's access was limited by its key's file, without a stored grant.
     var wasLimited = false
     /// Returns the grant after the change from the stored one; nil if nothing changes.
     let apply: @Sendable (_ stored: Grant?) throws -> Grant?
@@ -31,15 +31,15 @@ struct GrantListChange: Sendable {
             for id in assets where try reader.assets.rowNumber(of: id) == nil { throw CatalogError.objectNotFound(id) }
         }
         // A grant does not inherit the list of another key of the same name.
-        let isKept = stored.map { $0.key == grant.key } ?? false
-        let old = try reader.grants.listed(of: grant.identity)
-        var new = isKept && action != .set ? old : []
+        let isSameKey = stored.map { $0.key == grant.key } ?? false
+        let old = try reader.grants.listedAssets(of: grant.identity)
+        var new = isSameKey && action != .set ? old : []
         switch action {
         case .set, .add: new.formUnion(assets)
         case .remove: new.subtract(assets)
         }
         guard new.count <= Grant.maxAssets else { throw GrantError.tooManyAssets(limit: Grant.maxAssets) }
-        grant.added = (isKept ? new.subtracting(old) : new).sorted()
+        grant.added = (isSameKey ? new.subtracting(old) : new).sorted()
         grant.removed = old.subtracting(new).sorted()
         grant.assetCount = new.count
     }
@@ -50,15 +50,15 @@ extension WriteRequest {
     static func grant(_ change: GrantChange, by identity: String, client: String? = nil) -> WriteRequest {
         var origin = ChangeOrigin(identity: identity)
         origin.client = client
-        var request = WriteRequest(changes: [], origin: origin, key: nil, digest: [])
-        request.grant = change
-        return request
+        var write = WriteRequest(origin: origin)
+        write.grant = change
+        return write
     }
 
     /// Returns a transaction that records a question about consent; it changes no entity.
     static func question(_ question: ConsentQuestion, by identity: String) -> WriteRequest {
-        var request = WriteRequest(changes: [], origin: ChangeOrigin(identity: identity), key: nil, digest: [])
-        request.question = question
-        return request
+        var write = WriteRequest(origin: ChangeOrigin(identity: identity))
+        write.question = question
+        return write
     }
 }

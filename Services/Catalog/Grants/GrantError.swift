@@ -1,6 +1,6 @@
 /// The reason why a request about access, or about consent, is refused.
 enum GrantError: RefusedRequest, Equatable {
-    // MARK: The client's questions
+    // MARK: Requests of clients
 
     /// `session.open` came without a purpose.
     case noPurpose
@@ -8,7 +8,7 @@ enum GrantError: RefusedRequest, Equatable {
     case tooManyRequests(of: String, limit: Int)
     /// Too many transactions wait for consent.
     case tooManyQuestions(of: String, limit: Int)
-    /// Too many questions of all identities together wait for the owner.
+    /// Too many requests for access, or transactions, of all identities together wait for the owner.
     case questionsFull(limit: Int)
     /// The owner declined the transaction.
     case declined(question: String)
@@ -50,7 +50,7 @@ enum GrantError: RefusedRequest, Equatable {
     case decidedByConnection(String)
     /// The identity has no list that could be changed.
     case notLimited(String)
-    /// The text is no identity.
+    /// The text is not an identity.
     case noIdentity(String)
     /// No listed key has the identity's name.
     case noKey(String)

@@ -5,9 +5,9 @@ import Messaging
 import PhotoModel
 import Synchronization
 
-/// All grants in memory, and what each identity may do.
+/// All grants in memory, from which the permission of each identity follows.
 ///
-/// A decision of the owner holds for the key that it was made about. Without one, the file of a listed key decides
+/// A decision of the owner applies to one public key. Without a decision, the file of a listed key states the access
 /// (``KeyStatement``); other users of this machine are undecided.
 final class GrantRegistry: Sendable {
     /// The maximum number of grants.
@@ -75,21 +75,20 @@ final class GrantRegistry: Sendable {
 
     /// Returns the permission of the client on whose behalf a service acts.
     ///
-    /// A key has the permission that the catalog knows now: none once it is on no list, also for edits that were
-    /// accepted before. The service has checked a user of another machine; a decision against that user applies here
-    /// too.
+    /// A key has its current permission: none if it is no longer on a list, even for edits that were accepted before.
+    /// The service has checked a user of another machine; a decision against that user applies here too.
     func permission(onBehalfOf identity: String) -> Permission {
         if identity.hasPrefix("key:") || AccessTable.local(identity) != nil { return permission(of: identity) }
         return decision(identity, nil).map { Permission($0) } ?? Permission(.readWrite)
     }
 
-    /// Returns the grant of an identity: the decision or the waiting question, else what its key's file states.
+    /// Returns the grant of an identity: the decision or the waiting access request, else what its key's file states.
     func grant(of identity: String) -> Grant {
         let key = keys.key(identity)
         return stored(identity, key) ?? key.map(Self.stated) ?? Grant(identity: identity)
     }
 
-    /// All grants by identity: decisions, questions, and the statements of the files of the other listed keys.
+    /// All grants by identity: decisions, access requests, and the statements of the files of the other listed keys.
     var all: [Grant] {
         let listed = keys.all()
         var grants = entries.withLock { $0.mapValues(\.grant) }
@@ -97,7 +96,7 @@ final class GrantRegistry: Sendable {
         return grants.values.sorted { $0.identity < $1.identity }
     }
 
-    /// The questions that wait, the oldest first.
+    /// Returns the access requests that wait, the oldest first.
     func pending(since date: Int64) -> [Grant] {
         entries.withLock { $0.values.map(\.grant) }
             .filter { $0.status == .notDetermined && $0.date >= date && permission(of: $0.identity).role == .undecided }
@@ -106,10 +105,10 @@ final class GrantRegistry: Sendable {
 
     var count: Int { entries.withLock { $0.count } }
 
-    /// Returns true if there is a decision or a question about the identity.
+    /// Returns true if there is a decision about the identity, or an access request of it.
     func isKnown(_ identity: String) -> Bool { entries.withLock { $0[identity] != nil } }
 
-    /// The public key that a decision about an identity is about now.
+    /// Returns the public key to which a decision about an identity would apply now.
     func publicKey(of identity: String) -> String? { keys.key(identity)?.publicKey.text }
 
     /// Applies the grant of a committed transaction, if it changed one. It has to be called before others receive the

@@ -7,16 +7,16 @@ import Messaging
 import PhotoModel
 import Synchronization
 
-/// Implements `session.open` and `grants.*`: the questions of clients, and the decisions of the owner.
+/// Implements `session.open` and `grants.*`: the access requests of clients, and the decisions of the owner.
 final class GrantService: Sendable {
     /// The limits of identities without a decision.
     struct Limits: Sendable {
-        /// The maximum number of requests that wait for a decision, for an identity and in all.
+        /// The maximum number of requests that wait for a decision, for one identity and in total.
         var waitingPerIdentity = 32
         var waiting = 1000
-        /// The maximum number of different questions of one identity within the lifetime of a question.
-        var questionsPerIdentity = 32
-        /// The time that a question waits, in microseconds.
+        /// The maximum number of different access requests of one identity within the lifetime of an access request.
+        var accessRequestsPerIdentity = 32
+        /// The time for which an access request waits, in microseconds.
         var lifetime: Int64 = 3_600_000_000
     }
 
@@ -27,15 +27,15 @@ final class GrantService: Sendable {
 
     private struct State {
         var waiters: [UInt64: Waiter] = [:]
-        var last: UInt64 = 0
-        /// The times of the recorded questions of each identity, in microseconds of the monotonic clock.
-        var asked: [String: [Int64]] = [:]
+        var lastWaiter: UInt64 = 0
+        /// The times of the recorded access requests of each identity, in microseconds of the monotonic clock.
+        var requestTimes: [String: [Int64]] = [:]
         var log = LogThrottle()
     }
 
     let registry: GrantRegistry
     let table: AccessTable
-    let questions: ConsentService
+    let consent: ConsentService
     private let store: LibraryStore
     private let writer: TransactionWriter
     private let limits: Limits
@@ -63,12 +63,12 @@ final class GrantService: Sendable {
         self.clock = clock
         self.now = now
         self.logger = logger
-        questions = ConsentService(writer: writer, clock: clock, now: now)
+        consent = ConsentService(writer: writer, clock: clock, now: now)
     }
 
-    // MARK: The client's question
+    // MARK: Access requests
 
-    /// Answers at once if the identity's access is decided; else records the question and waits.
+    /// Answers at once if the identity's access is decided; else records the access request and waits.
     ///
     /// - Throws: `missing_purpose`, `limit_exceeded`, `busy`
     func open(_ request: OpenSession, _ context: RequestContext) async throws -> OpenSession.Result {
@@ -87,10 +87,10 @@ final class GrantService: Sendable {
             )
         }
         guard registry.permission(of: identity).role == .undecided else { return session(identity) }
-        let (number, promise) = try wait(identity)
+        let (number, promise) = try addWaiter(for: identity)
         defer { state.withLock { $0.waiters[number] = nil } }
-        try await ask(identity, purpose, request)
-        // Decided while the question was recorded.
+        try await record(request, of: identity, purpose)
+        // The owner may have decided while the access request was recorded.
         guard registry.permission(of: identity).role == .undecided else { return session(identity) }
         await TaskDelay.withTimeout(.microseconds(context.microsecondsToAnswer(at: clock.nowMicroseconds()))) {
             await promise.value(ifCancelled: ())
@@ -98,22 +98,22 @@ final class GrantService: Sendable {
         return session(identity)
     }
 
-    private func wait(_ identity: String) throws(GrantError) -> (UInt64, Promise<Void>) {
+    private func addWaiter(for identity: String) throws(GrantError) -> (UInt64, Promise<Void>) {
         let promise = Promise<Void>()
         let number = try state.withLock { (state) throws(GrantError) -> UInt64 in
             guard state.waiters.values.count(where: { $0.identity == identity }) < limits.waitingPerIdentity else {
                 throw tooMany(identity)
             }
             guard state.waiters.count < limits.waiting else { throw .questionsFull(limit: limits.waiting) }
-            state.last += 1
-            state.waiters[state.last] = Waiter(identity: identity, promise: promise)
-            return state.last
+            state.lastWaiter += 1
+            state.waiters[state.lastWaiter] = Waiter(identity: identity, promise: promise)
+            return state.lastWaiter
         }
         return (number, promise)
     }
 
-    /// Records the question, unless it waits already.
-    private func ask(_ identity: String, _ purpose: String, _ request: OpenSession) async throws {
+    /// Records an access request, unless it waits already.
+    private func record(_ request: OpenSession, of identity: String, _ purpose: String) async throws {
         let time = now()
         let recently = limits.lifetime / 2
         let isSame = { @Sendable (known: Grant) in
@@ -122,22 +122,22 @@ final class GrantService: Sendable {
         }
         guard !isSame(registry.grant(of: identity)) else { return }
         let now = clock.nowMicroseconds()
-        let (lifetime, most) = (limits.lifetime, limits.questionsPerIdentity)
+        let (lifetime, maximum) = (limits.lifetime, limits.accessRequestsPerIdentity)
         guard registry.count < GrantRegistry.limit else { throw GrantError.tooManyGrants(limit: GrantRegistry.limit) }
         try state.withLock { (state) throws(GrantError) in
-            var times = (state.asked[identity] ?? []).filter { now - $0 < lifetime }
-            guard times.count < most else { throw tooMany(identity) }
-            guard state.asked.count < limits.waiting || state.asked[identity] != nil else {
+            var times = (state.requestTimes[identity] ?? []).filter { now - $0 < lifetime }
+            guard times.count < maximum else { throw tooMany(identity) }
+            guard state.requestTimes.count < limits.waiting || state.requestTimes[identity] != nil else {
                 throw .questionsFull(limit: limits.waiting)
             }
             times.append(now)
-            state.asked[identity] = times
+            state.requestTimes[identity] = times
         }
-        // The file of a key may state a consent for the time after the decision.
+        // The file of a key may state the consent policy that applies after the decision.
         let (key, consent) = (registry.publicKey(of: identity), registry.grant(of: identity).consent)
         let change = GrantChange(identity: identity) { stored in
             if let stored, stored.key == key {
-                // Decided meanwhile, or recorded by another request.
+                // The owner has decided meanwhile, or another request has recorded the same.
                 guard stored.status == .notDetermined, !isSame(stored) else { return nil }
             }
             return Grant(
@@ -180,7 +180,7 @@ final class GrantService: Sendable {
     func pending() -> PendingGrants.Result {
         PendingGrants.Result(
             grants: Array(registry.pending(since: now() - limits.lifetime).prefix(limits.waiting)),
-            questions: questions.pending
+            questions: consent.pending
         )
     }
 
@@ -189,7 +189,7 @@ final class GrantService: Sendable {
             guard request.access == nil, request.consent == nil, request.purpose == nil, request.scope == nil else {
                 throw GrantError.questionWithOptions
             }
-            return DecidedGrant(question: try await questions.decide(question, isApproved: true, by: owner))
+            return DecidedGrant(question: try await consent.decide(question, isApproved: true, by: owner))
         }
         return try await decide(request.identity ?? "", by: owner) { grant in
             grant.scope = request.scope ?? grant.scope
@@ -202,7 +202,7 @@ final class GrantService: Sendable {
 
     func deny(_ request: DenyGrant, by owner: String) async throws -> DecidedGrant {
         if let question = try Self.question(request.question, or: request.identity) {
-            return DecidedGrant(question: try await questions.decide(question, isApproved: false, by: owner))
+            return DecidedGrant(question: try await consent.decide(question, isApproved: false, by: owner))
         }
         return try await decide(request.identity ?? "", by: owner) { $0.status = .denied }
     }
@@ -231,7 +231,7 @@ final class GrantService: Sendable {
         }
     }
 
-    /// For services: the permission of an identity, and which of some assets it does not see.
+    /// Returns, for services, the permission of an identity, and those of the given assets that it may not see.
     func status(_ request: GrantStatus) async throws -> GrantStatus.Result {
         let permission = registry.permission(of: request.identity)
         var result = GrantStatus.Result(permission)
@@ -268,7 +268,7 @@ final class GrantService: Sendable {
         LimitedView(identity: identity, key: registry.publicKey(of: identity), lists: lists)
     }
 
-    /// Returns the client of a request if it may add and read nothing, else nil.
+    /// Returns the client of a request if it may add assets but read nothing, else nil.
     func addOnlyClient(of context: RequestContext) -> AddOnlyClient? {
         guard let cached = context.cachedPermission, Permission(byte: cached.value).role == .addOnly else { return nil }
         return addOnlyClient(context.identity)
@@ -280,7 +280,7 @@ final class GrantService: Sendable {
     }
 
     /// The maximum number of records that are read for one request about the history.
-    private static let historyRecords = 10_000
+    private static let maxHistoryRecords = 10_000
 
     func history(_ request: GrantHistory) async throws -> GrantHistory.Result {
         let filter = FeedTopicFilter([FeedTopic.grants])
@@ -290,7 +290,7 @@ final class GrantService: Sendable {
                 after: head.oldest,
                 through: head.sequence,
                 topics: [FeedTopic.grants],
-                count: Self.historyRecords,
+                count: Self.maxHistoryRecords,
                 bytes: 8 << 20
             )
             var records: [ChangeRecord] = []
@@ -316,7 +316,7 @@ final class GrantService: Sendable {
         return question
     }
 
-    /// Returns true for `uid:N`, as connections over ipc are named.
+    /// Returns true for `uid:N`, the identity of a connection over ipc.
     private static func isUser(_ identity: String) -> Bool {
         guard identity.hasPrefix("uid:"), let number = UInt32(identity.dropFirst(4)) else { return false }
         return identity == "uid:\(number)"
@@ -358,26 +358,23 @@ final class GrantService: Sendable {
                 "by": "\(owner)",
             ]
         )
-        if grant.status == .denied { await questions.declineAll(of: identity, by: owner) }
+        if grant.status == .denied { await consent.declineAll(of: identity, by: owner) }
         return DecidedGrant(grant: grant)
     }
 
     /// Commits a change of a grant and resumes the requests that wait for it.
-    private func commit(_ request: WriteRequest) async throws -> Grant? {
+    private func commit(_ write: WriteRequest) async throws -> Grant? {
         let performed: PerformedWrite
         do throws(WriteFailure) {
-            performed = try await writer.perform(request)
+            performed = try await writer.perform(write)
         } catch {
-            switch error {
-            case .refused(let refusal), .unknown(let refusal): throw refusal
-            case .factsNeeded: throw ChangeError.noMetadata
-            }
+            throw error.clientError
         }
         return review(performed)
     }
 
-    /// Reviews what runs for the identity whose grant a transaction changed, and resumes the requests that wait for the
-    /// decision.
+    /// Reviews the running requests of the identity whose grant a transaction changed, and resumes those that wait for
+    /// the decision.
     @discardableResult
     func review(_ performed: PerformedWrite) -> Grant? {
         guard performed.record != nil, let grant = performed.grant else { return nil }
@@ -387,10 +384,10 @@ final class GrantService: Sendable {
 
     private func refresh(_ identity: String) {
         let permission = registry.permission(of: identity)
-        table.changed(identity, to: permission)
+        table.setPermission(of: identity, to: permission)
         guard permission.role != .undecided else { return }
         let waiters = state.withLock { state in
-            state.asked[identity] = nil
+            state.requestTimes[identity] = nil
             return state.waiters.values.filter { $0.identity == identity }
         }
         for waiter in waiters { waiter.promise.fulfill(()) }
@@ -398,32 +395,33 @@ final class GrantService: Sendable {
 
     // MARK: Time
 
-    /// Once a second: compares what connections may do with the key lists, and ends questions that have waited too long.
+    /// Compares, once a second, the access of connections with the key lists, and ends requests that have waited too
+    /// long.
     func watch() async {
         for await _ in TaskDelay.ticks(every: .seconds(1)) {
             table.refresh()
             for identity in Set(state.withLock { $0.waiters.values.map(\.identity) }) { refresh(identity) }
             let now = clock.nowMicroseconds()
             state.withLock { [limits] state in
-                state.asked = state.asked.compactMapValues { times in
+                state.requestTimes = state.requestTimes.compactMapValues { times in
                     let recent = times.filter { now - $0 < limits.lifetime }
                     return recent.isEmpty ? nil : recent
                 }
             }
-            await questions.expire()
+            await consent.expire()
         }
     }
 
     var metrics: JSONObject {
         [
             "grants": JSON(registry.count), "waiting": JSON(state.withLock { $0.waiters.count }),
-            "questions": JSON(questions.count),
+            "questions": JSON(consent.count),
         ]
     }
 }
 
 extension String {
-    /// The text without blanks and line ends around it.
+    /// The text without leading and trailing white space.
     var trimmingBlanks: String {
         let isBlank = { (character: Character) in character.isWhitespace }
         return String(drop(while: isBlank).reversed().drop(while: isBlank).reversed())

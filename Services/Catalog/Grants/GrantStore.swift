@@ -39,11 +39,11 @@ struct GrantStore {
     }
 
     /// - Parameter sequence: that of the transaction
-    func save(_ change: EntityChange<Grant>, _ wanted: GrantChange?, sequence: Int64) throws {
+    func save(_ change: EntityChange<Grant>, _ requested: GrantChange?, sequence: Int64) throws {
         guard let grant = change.after else { return }
         let isOtherList = !grant.added.isEmpty || !grant.removed.isEmpty
         let wasLimited =
-            change.before.map { $0.status == .limited && $0.key == grant.key } ?? (wanted?.wasLimited == true)
+            change.before.map { $0.status == .limited && $0.key == grant.key } ?? (requested?.wasLimited == true)
         let begins = grant.status == .limited && !wasLimited
         try database.run(
             """
@@ -82,7 +82,7 @@ struct GrantStore {
 
     /// The stored properties of the list of a limited grant, without its assets.
     struct List {
-        /// The key that the decision is about.
+        /// The public key to which the decision applies.
         var key: String?
         /// The sequence of the transaction that changed the list last; 0 if none did.
         var version: Int64
@@ -99,7 +99,7 @@ struct GrantStore {
         ) { List(key: $0[0], version: $0[1], limitedSince: $0[2]) }
     }
 
-    func listed(of identity: String) throws -> Set<ObjectID> {
+    func listedAssets(of identity: String) throws -> Set<ObjectID> {
         Set(
             try database.all("SELECT asset FROM grant_asset WHERE identity = ?", identity) { $0.text(0) }.compactMap {
                 ObjectID($0)

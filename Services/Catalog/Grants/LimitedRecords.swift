@@ -7,7 +7,7 @@ struct LimitedRecords {
     private let view: LimitedView
     /// The list after the last record.
     private var ids: Set<ObjectID>
-    /// False until the view's key has a list: edits and questions before it may be those of an earlier key of the name.
+    /// False until the view's key has a list: edits and questions before may be those of another key of the same name.
     private var hasList: Bool
 
     /// - Parameter sequence: the sequence before the first record
@@ -17,10 +17,12 @@ struct LimitedRecords {
         hasList = try view.hasList(reader)
     }
 
-    /// Returns the text of the next record as the view has it; nil if no part of it is in the view.
+    /// Returns the text of the next record as the view shows it; nil if no part of it is in the view.
     ///
     /// - Throws: `access_denied` at a record after which the grant is no longer limited
-    mutating func next(_ bytes: [UInt8], _ reader: () throws -> (LibraryReader, LibraryHead)) throws -> [UInt8]? {
+    mutating func rewriteNext(_ bytes: [UInt8], _ reader: () throws -> (LibraryReader, LibraryHead)) throws
+        -> [UInt8]?
+    {
         var record = try ChangeRecord(json: JSON(parsing: bytes))
         let old = ids
         record.grants.removeAll { change in
@@ -34,7 +36,7 @@ struct LimitedRecords {
             ids.formUnion(grant.added)
             hasList = true
             guard record.grants[index].before?.key != view.key else { continue }
-            // The grant that it replaces is that of another key, and so is the list that was removed.
+            // The replaced grant is that of another key, and so is the list that was removed.
             record.grants[index].before = nil
             record.grants[index].after?.removed = []
         }
@@ -44,20 +46,20 @@ struct LimitedRecords {
         // Only the publisher of an edit sees its states.
         if record.origin.onBehalfOf != view.identity { record.edits = [] }
         var changes = record.assets.compactMap { change in
-            Self.visible(
+            Self.visibleChange(
                 old.contains(change.id) ? change.before : nil,
                 ids.contains(change.id) ? change.after : nil
             )
         }
-        let other = record.grants.compactMap(\.after).flatMap { $0.added + $0.removed }
-        let touched = Set(record.assets.map(\.id))
-        let moved = other.filter { !touched.contains($0) && old.contains($0) != ids.contains($0) }
-        if !moved.isEmpty {
+        let listChanges = record.grants.compactMap(\.after).flatMap { $0.added + $0.removed }
+        let changed = Set(record.assets.map(\.id))
+        let unchanged = listChanges.filter { !changed.contains($0) && old.contains($0) != ids.contains($0) }
+        if !unchanged.isEmpty {
             let (reader, head) = try reader()
             let state = HistoricalState(reader: reader, sequence: record.sequence, head: head)
-            for id in moved {
+            for id in unchanged {
                 guard let asset = try state.asset(id) else { continue }
-                if let change = Self.visible(old.contains(id) ? asset : nil, ids.contains(id) ? asset : nil) {
+                if let change = Self.visibleChange(old.contains(id) ? asset : nil, ids.contains(id) ? asset : nil) {
                     changes.append(change)
                 }
             }
@@ -68,7 +70,7 @@ struct LimitedRecords {
         return isEmpty ? nil : record.bytes
     }
 
-    private static func visible(_ before: Asset?, _ after: Asset?) -> EntityChange<Asset>? {
+    private static func visibleChange(_ before: Asset?, _ after: Asset?) -> EntityChange<Asset>? {
         guard before != nil || after != nil else { return nil }
         var change = EntityChange(before: before, after: after)
         change.before?.memberships = []

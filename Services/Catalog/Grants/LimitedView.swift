@@ -5,15 +5,15 @@ import Synchronization
 /// The library as an identity with a limited grant sees it: the assets that its grant lists, and nothing else.
 ///
 /// The list is part of the library's state, so each sequence number has its own. Fetches of the view have one more
-/// condition (``Fetch/limited(to:)``) and are otherwise the same at all times; that is why widening and narrowing are
-/// ordinary insertions and removals.
+/// condition (``Fetch/limited(to:)``) and are otherwise the same, so changes of the list appear as ordinary insertions
+/// and removals.
 struct LimitedView: Sendable {
     let identity: String
     /// The identity's public key: the list of an earlier key of the same name is not its list.
     let key: String?
     let lists: GrantedAssetLists
 
-    /// The bytes of records that are read for an earlier list; above it the token is expired.
+    /// The maximum bytes of records that are read for an earlier list; for more, the token counts as expired.
     private static let maxBytes = 64 << 20
 
     // MARK: The list
@@ -27,20 +27,20 @@ struct LimitedView: Sendable {
 
     /// Returns the list at a sequence number.
     ///
-    /// - Throws: `token_expired` for a sequence number before the grant was limited, or which the history does not
-    ///   reach: the view of that time was another one
+    /// - Throws: `token_expired` for a sequence number before the grant was limited, because the view was another one,
+    ///   or before the retained history
     func assets(_ reader: LibraryReader, at sequence: Int64, _ head: LibraryHead) throws -> GrantedAssets {
         guard let list = try stored(reader) else { return granted([], version: 0) }
         var head = head
         head.oldest = max(head.oldest, list.limitedSince)
         try head.check(ChangeToken(library: head.library, sequence: sequence))
         let current = try lists.assets(of: identity, key, version: list.version) {
-            try reader.grants.listed(of: identity)
+            try reader.grants.listedAssets(of: identity)
         }
         guard sequence < list.version else { return current }
         var steps: [Grant] = []
         var first = list.version
-        try eachGrant(reader, after: sequence, head) { changed, grant in
+        try forEachGrant(reader, after: sequence, head) { changed, grant in
             first = min(first, changed)
             steps.append(grant)
         }
@@ -57,7 +57,7 @@ struct LimitedView: Sendable {
     }
 
     /// Calls a closure with the changes of the list after a sequence number, oldest first.
-    private func eachGrant(
+    private func forEachGrant(
         _ reader: LibraryReader,
         after sequence: Int64,
         _ head: LibraryHead,
@@ -106,7 +106,7 @@ struct LimitedView: Sendable {
 
     // MARK: Fetches
 
-    /// Returns a fetch as the view has it.
+    /// Returns a fetch limited to the view.
     ///
     /// - Parameter isFollowed: true for a result that is compared with others or carried forward: it is empty while the
     ///   view does not have the moment that the fetch names (``hasObject(of:_:at:)``)
@@ -123,8 +123,8 @@ struct LimitedView: Sendable {
         let granted = try assets(reader, at: sequence, head)
         switch fetch.kind {
         case .assets(.library), .assets(.ids), .assets(.smartAlbum), .assets(.burst): break
-        case .assets(let place) where place.isOfMoments:
-            guard try isFollowed || has(place, granted, reader, at: sequence, head) else {
+        case .assets(let source) where source.isOfMoments:
+            guard try isFollowed || hasAsset(in: source, granted, reader, at: sequence, head) else {
                 throw CatalogError.notFound(fetch)
             }
         case .children(let list) where MomentList(list) != nil || list.isTransient: break
@@ -137,10 +137,10 @@ struct LimitedView: Sendable {
     }
 
     /// Returns the collections or lists of a fetch: smart albums, transient collections and lists of the client, the
-    /// moments of the view and their lists. Conditions and order are those of the facts that the view has.
+    /// moments of the view and their lists. Conditions and order are applied to the properties that the view shows.
     ///
     /// - Parameter members: the members of the transient collections that the fetch names
-    /// - Returns: nil if the fetch selects in a list of moments of which the view has none
+    /// - Returns: nil if the fetch is of the children of a list of moments, and the view has none of them
     /// - Throws: `access_denied` for fetches of the collections that contain an object, and of folders
     func collections(
         _ fetch: Fetch,
@@ -187,8 +187,8 @@ struct LimitedView: Sendable {
 }
 
 extension PhotoCollection {
-    /// The collection as every limited view has it: a smart album, whose members are those of the view, or a transient
-    /// collection of the client; nil for all others.
+    /// The collection as every limited view shows it: a smart album, whose members are those of the view, or a
+    /// transient collection of the client; nil for all others.
     var inLimitedView: PhotoCollection? {
         guard case .collection(var collection) = self else { return id.isTransient ? self : nil }
         guard collection.type == .smartAlbum || id.isTransient else { return nil }
@@ -197,13 +197,14 @@ extension PhotoCollection {
     }
 }
 
-/// The lists of limited grants in memory, each in its newest version.
+/// A cache of the lists of limited grants, each in its newest version.
 final class GrantedAssetLists: Sendable {
     /// The maximum number of assets on all lists in memory; beyond it all lists are removed and read again.
     private static let limit = 1_000_000
 
     private let lists = Mutex<[String: GrantedAssets]>([:])
 
+    /// Returns the list of an identity, from the cache or by a closure that reads it.
     func assets(
         of identity: String,
         _ key: String?,

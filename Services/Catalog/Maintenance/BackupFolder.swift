@@ -6,8 +6,8 @@ import Storage
 
 /// The folder of a backup.
 ///
-/// `manifest.json` names the database file of the backup and is replaced last: if a backup is interrupted, the one
-/// before stays complete. `resources/` has the layout of a library.
+/// `manifest.json` names the database file of the backup and is replaced last: if a backup is interrupted, the previous
+/// one stays complete. `resources/` has the layout of a library.
 struct BackupFolder: Sendable {
     /// The content of `manifest.json`.
     struct Manifest: Sendable, Equatable {
@@ -17,11 +17,13 @@ struct BackupFolder: Sendable {
         var token: ChangeToken
         /// Microseconds since 1970.
         var date: Int64
-        /// The name of the database file, below the folder, and the SHA-256 of its bytes.
+        /// The name of the database file in the folder.
         var database: String
+        /// The SHA-256 of its bytes.
         var databaseDigest: String
         var resources: Int
         var bytes: Int64
+        /// The number of resources whose bytes are in files elsewhere.
         var referenced: Int
 
         var json: JSON {
@@ -33,6 +35,7 @@ struct BackupFolder: Sendable {
         }
     }
 
+    /// The name of the file that marks the folder of a backup and is locked while a backup is made.
     static let marker = "backup.lock"
     /// The name of the database file of a backup that is not complete.
     static let partialDatabase = "library-new.sqlite"
@@ -42,8 +45,8 @@ struct BackupFolder: Sendable {
     var resourcesPath: String { path + "/resources" }
     func databasePath(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// Returns the name of the database file of a new backup: with its date, because a backup of an unchanged library has
-    /// the sequence of the backup before, whose file stays until the manifest is replaced.
+    /// Returns the name of the database file of a new backup. It contains the date, because a backup of an unchanged
+    /// library has the sequence of the previous backup, whose file stays until the manifest is replaced.
     static func databaseName(_ sequence: Int64, date: Int64) -> String { "library-\(sequence)-\(date).sqlite" }
 
     /// Returns true if the folder is empty or has a backup, complete or not.
@@ -93,7 +96,7 @@ struct BackupFolder: Sendable {
         return try manifest()
     }
 
-    /// Refuses to replace a backup that is not of an earlier state of the library. The library may have lost the
+    /// Checks that an existing backup is of an earlier state of the library. Otherwise the library may have lost the
     /// content of the backup, because it was created again or an older copy of it was restored.
     ///
     /// - Throws: ``StorageError/invalid(_:)``, also for a manifest that cannot be read
@@ -118,11 +121,11 @@ struct BackupFolder: Sendable {
         try DurableFile.replace(manifestPath, with: Array(manifest.json.prettyText.utf8))
     }
 
-    /// Removes the database files that the manifest does not name: those of earlier backups, and of one that has ended
-    /// early, which may have filled the disk.
+    /// Removes the database files that the manifest does not name: those of earlier backups, and that of an unfinished
+    /// one, which may have filled the disk.
     func removeOtherDatabases() throws {
-        let kept = try earlierManifest()?.database
-        for name in try Self.names(path) where name.hasPrefix("library-") && name != kept {
+        let current = try earlierManifest()?.database
+        for name in try Self.names(path) where name.hasPrefix("library-") && name != current {
             unlink("\(path)/\(name)")
         }
     }

@@ -10,10 +10,10 @@ import Synchronization
 
 /// Implements `library.backup`: copies the library while it is in use.
 ///
-/// The steps, in this order: the removal of stored files stops; the database is copied at one
-/// sequence and checked as a whole; every resource that the copy refers to is copied; the manifest is written, which
-/// makes the backup valid; finally the files that only the earlier backup needed are removed. If one of them fails, the
-/// copy of the database is removed again.
+/// The steps, in this order: the removal of stored files stops; the database is copied at one sequence and checked as a
+/// whole; every resource that the copy refers to is copied; the manifest is written, which makes the backup valid;
+/// finally the files that only the earlier backup needed are removed. If a step fails, the copy of the database is
+/// removed again.
 ///
 /// No step fails because of a file that is damaged or missing in the library: the other files are backed up, and the
 /// file is reported. An intact copy in the earlier backup may be the only one; it is kept.
@@ -26,9 +26,10 @@ final class BackupService: Sendable {
     let logger: Logger
     private let isBusy = Atomic<Bool>(false)
 
-    /// The number of resources, and of their bytes, between two checks for cancellation.
-    private static let step = 64
-    private static let stepBytes: Int64 = 64 << 20
+    /// The maximum number of resources that are copied between two checks for cancellation.
+    private static let batch = 64
+    /// The maximum size of these resources in bytes, except that the first is always included.
+    private static let batchBytes: Int64 = 64 << 20
 
     init(
         store: LibraryStore,
@@ -53,8 +54,8 @@ final class BackupService: Sendable {
             throw MaintenanceError.backupRunning
         }
         defer { isBusy.store(false, ordering: .relaxed) }
-        resources.pinCollection()
-        defer { resources.release() }
+        resources.suspendRemovals()
+        defer { resources.resumeRemovals() }
         do {
             return try await run(target, request, context.notifier)
         } catch let error as StorageError {
@@ -171,26 +172,28 @@ final class BackupService: Sendable {
         let total = try await blockingIO.run(.upkeep) { try copy.resourceCount() }
         var last: ResourceDigest?
         while true {
-            let page = try await blockingIO.run(.upkeep) { [last] in try copy.resources(after: last, limit: Self.step) }
+            let page = try await blockingIO.run(.upkeep) { [last] in
+                try copy.resources(after: last, limit: Self.batch)
+            }
             guard let end = page.last else { break }
             last = end.digest
             var rest = page[...]
             while let first = rest.first {
                 try Task.checkCancellation()
-                // A large file is a step of its own, because it may have to be read as a whole.
+                // A large file is a batch of its own, because it may have to be read as a whole.
                 var size = first.size
-                let step =
+                let batch =
                     [first]
                     + rest.dropFirst().prefix { resource in
                         size += resource.size
-                        return size <= Self.stepBytes
+                        return size <= Self.batchBytes
                     }
-                rest = rest.dropFirst(step.count)
+                rest = rest.dropFirst(batch.count)
                 let resources = resources
                 let outcomes = try await blockingIO.run(.upkeep) {
-                    try step.map { try Self.adopt($0.digest, copy, from: resources, into: target, verifies) }
+                    try batch.map { try Self.adopt($0.digest, copy, from: resources, into: target, verifies) }
                 }
-                for (resource, outcome) in zip(step, outcomes) { result.count(outcome, size: resource.size) }
+                for (resource, outcome) in zip(batch, outcomes) { result.count(outcome, size: resource.size) }
                 let progress: JSONObject = ["done": JSON(result.resources), "total": JSON(total)]
                 try await notifier.notify(BackupLibrary.notification, progress)
             }
@@ -200,11 +203,12 @@ final class BackupService: Sendable {
     /// The outcome for the bytes of a digest.
     fileprivate enum Outcome: Sendable {
         case adopted(ResourceStore.AdoptionResult)
-        /// They are only in remote storage, and no earlier backup has them: the copy of the database names them.
+        /// The bytes are only in remote storage, and no earlier backup has them: the copy of the database names them.
         case remote
         case damaged(BackupLibrary.DamagedFile)
     }
 
+    /// Adds the bytes of a digest to the backup, if it does not have them.
     private static func adopt(
         _ digest: ResourceDigest,
         _ copy: BackupStore,
@@ -234,21 +238,21 @@ final class BackupService: Sendable {
         }
     }
 
-    /// Removes the files of the earlier backup that this one does not refer to.
+    /// Removes the files of the earlier backup that this one does not refer to, and returns their number.
     private static func removeOthers(than copy: BackupStore, from target: ResourceStore) throws -> Int {
         var others: [ResourceDigest] = []
         var failure: (any Error)?
-        func look(_ digest: ResourceDigest) -> Bool {
+        func collect(_ digest: ResourceDigest) -> Bool {
             do {
-                if try !copy.names(digest) { others.append(digest) }
+                if try !copy.isReferenced(digest) { others.append(digest) }
                 return true
             } catch {
                 failure = error
                 return false
             }
         }
-        try target.forEach { digest, _, _ in look(digest) }
-        try target.forEachReference { digest, _ in look(digest) }
+        try target.forEach { digest, _, _ in collect(digest) }
+        try target.forEachReference { digest, _ in collect(digest) }
         if let failure { throw failure }
         for digest in others {
             try target.remove(digest)

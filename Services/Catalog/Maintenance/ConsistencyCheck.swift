@@ -13,21 +13,24 @@ struct ConsistencyCheck {
     /// Microseconds since 1970.
     let now: Int64
 
-    /// The findings: for each kind the count and the first few.
+    /// The results of the comparison; of each kind of problem the count and the first few names.
     struct Findings {
+        /// The number of resources that the database names.
         var resources = 0
         var bytes: Int64 = 0
-        /// Files that are in remote storage only.
+        /// The number of files that are only in remote storage.
         var remote = 0
         var missing = Sample()
         /// Referenced files that are missing or changed, by their paths.
         var references = Sample()
         var wrongSize = Sample()
         var damaged = Sample()
+        /// Stored files that the database does not name.
         var orphans = Sample()
         var orphanBytes: Int64 = 0
     }
 
+    /// The count of a problem, and the first few digests or paths that have it.
     struct Sample {
         private(set) var count = 0
         private(set) var first: [String] = []
@@ -56,7 +59,7 @@ struct ConsistencyCheck {
         var json: JSONObject = [
             "store": .object(try store.engine()), "exiv2": .string(MetadataReader.libraryVersion),
             "problems": JSON(problems), "sequence": .int(newest.sequence),
-            "quarantined": JSON(try store.quarantined(atLeast: Quarantine.failures)),
+            "quarantined": JSON(try store.quarantinedCount(atLeast: Quarantine.failures)),
             "resources": JSON(findings.resources), "remote": JSON(findings.remote), "bytes": .int(findings.bytes),
             "isDeep": .bool(isDeep),
             "missing": findings.missing.json, "references": findings.references.json,
@@ -79,11 +82,11 @@ struct ConsistencyCheck {
         try store.forEachResource { digest, size, isRemote in
             found.resources += 1
             found.bytes += size
-            check(at: digest, size, isRemote, resources, &found)
+            check(digest, size, isRemote, resources, &found)
             progress(found.resources, total)
         }
         var stored: [(digest: ResourceDigest, size: Int64)] = []
-        func sift() throws {
+        func addOrphans() throws {
             for (digest, size) in stored where try !store.isReferenced(digest) {
                 found.orphans.add(digest)
                 found.orphanBytes += size
@@ -95,16 +98,16 @@ struct ConsistencyCheck {
             guard storedAt < now - Self.minimumAge else { return true }
             stored.append((digest, size))
             guard stored.count >= 1000 else { return true }
-            do { try sift() } catch { failure = error }
+            do { try addOrphans() } catch { failure = error }
             return failure == nil
         }
         if let failure { throw failure }
-        try sift()
+        try addOrphans()
         findings = found
     }
 
     private func check(
-        at digest: ResourceDigest,
+        _ digest: ResourceDigest,
         _ size: Int64,
         _ isRemote: Bool,
         _ resources: ResourceStore,
@@ -141,7 +144,7 @@ struct ConsistencyCheck {
         }
     }
 
-    /// Returns the path of a referenced file; nil for bytes that are stored, or unknown.
+    /// Returns the path of a referenced file; nil if the bytes are in the store or unknown.
     private func referencedPath(of digest: ResourceDigest, _ resources: ResourceStore) -> String? {
         guard !resources.contains(digest) else { return nil }
         return (try? resources.reference(of: digest))?.path

@@ -9,16 +9,17 @@ import Storage
 /// The database gets its final name last: an interrupted restore leaves a folder that no catalog opens as a library. A
 /// file marks such a folder, so that the restore can be repeated into it.
 struct LibraryRestore: Sendable {
-    /// The number of sequences skipped after the backup's, so that none that the lost library used is used again.
+    /// The number of sequences that are skipped after that of the backup, so that no sequence of the lost library is
+    /// used again.
     static let gap: Int64 = 1_000_000
 
     struct Result: Sendable {
         var token: ChangeToken
         var resources = 0
         var referenced = 0
-        /// Resources that are in remote storage only.
+        /// The number of resources that are only in remote storage.
         var remote = 0
-        /// Resources that are damaged or missing in the backup, and so in the restored library.
+        /// The number of resources that are damaged or missing in the backup, and so in the restored library.
         var damaged = 0
         /// The first of the damaged or missing resources.
         var damagedFiles: [BackupLibrary.DamagedFile] = []
@@ -29,7 +30,7 @@ struct LibraryRestore: Sendable {
     /// The identifier of the new history: 32 hexadecimal digits, never used before.
     let newHistoryID: String
 
-    /// Copies and verifies everything; blocks.
+    /// Copies and verifies the database and the resources; blocks the thread.
     ///
     /// Files that are damaged or missing in the backup are left out and reported; their assets stay.
     ///
@@ -46,7 +47,7 @@ struct LibraryRestore: Sendable {
         defer { withExtendedLifetime(lock) {} }
         // Another restore may have ended before the lock was taken.
         try requireUsable()
-        try begin()
+        try markFolder()
         // After an error the partial database is not used again, and it may have filled the disk.
         defer { for ending in [""] + Self.databaseEndings { unlink(partial + ending) } }
         let source = try ResourceStore(root: backup.resourcesPath, isReadOnly: true)
@@ -90,7 +91,7 @@ struct LibraryRestore: Sendable {
         } catch {
             // An error of the target ends the restore.
             guard try source.damage(of: digest) != nil else { throw error }
-            // An earlier restore into the folder may have found the bytes, on a disk that fails now.
+            // An earlier restore into this folder may have read the bytes before the disk of the backup failed.
             if target.isIntact(digest) { return }
             guard try !copy.isRemote(digest) else {
                 result.remote += 1
@@ -107,10 +108,11 @@ struct LibraryRestore: Sendable {
 
     /// The file that marks the folder until the restore is complete.
     private var marker: String { library + "/restoring" }
+    /// The database until the restore is complete.
     private var partial: String { library + "/restoring.sqlite" }
     private static let databaseEndings = ["-wal", "-shm", "-journal"]
 
-    /// Refuses a folder that has anything but an unfinished restore.
+    /// Checks that the folder is empty or has an unfinished restore.
     private func requireUsable() throws {
         let names = Set(try BackupFolder.names(library)).subtracting(["lock"])
         let isUnfinished = names.contains("restoring") && names.isDisjoint(with: ["library.sqlite", "head"])
@@ -119,9 +121,9 @@ struct LibraryRestore: Sendable {
         }
     }
 
-    /// Marks the folder, and removes the database of an unfinished restore. Files that it has stored are compared with
-    /// their digests, and used.
-    private func begin() throws {
+    /// Marks the folder, and removes the database of an unfinished restore. The files that it stored are used again if
+    /// they match their digests.
+    private func markFolder() throws {
         let file = open(marker, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         guard file >= 0 else {
             throw StorageError.io("\(marker) cannot be created: \(String(cString: strerror(errno)))")

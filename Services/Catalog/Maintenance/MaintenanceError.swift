@@ -19,7 +19,7 @@ enum MaintenanceError: RefusedRequest, Equatable {
 
     // MARK: Rescan and collection
 
-    /// A client that is not connected over ipc asks for a rescan.
+    /// A client that is not connected over ipc requested a rescan.
     case rescanOverNetwork
     /// Another rescan is running.
     case rescanRunning
@@ -27,6 +27,6 @@ enum MaintenanceError: RefusedRequest, Equatable {
     case notBelowImportFolder(String, allowed: [String])
     /// No import folder is configured.
     case noImportFolder
-    /// Nothing is removed while a backup is running.
+    /// A collection was requested while a backup is running; no bytes are removed then.
     case collectionDuringBackup
 }

@@ -12,7 +12,7 @@ struct MigrateCommand: ParsableCommand {
         abstract: "Moves the database of a library between SQLite and PostgreSQL, with everything in it."
     )
 
-    @Option(help: "Where to: postgresql://host/database, or sqlite for a file in the library's folder.")
+    @Option(help: "The destination: postgresql://host/database, or sqlite for a file in the library's folder.")
     var to: String
 
     @OptionGroup var libraryOptions: LibraryOptions
@@ -27,10 +27,10 @@ struct MigrateCommand: ParsableCommand {
     func run() throws {
         let library = try libraryOptions.resolve()
         let clock = ContinuousClock()
-        var shown = clock.now
+        var lastPrinted = clock.now
         let outcome = try LibraryMigration.run(try direction(), folder: library, verifies: verify) { table, rows in
-            guard clock.now - shown >= .seconds(1) else { return }
-            shown = clock.now
+            guard clock.now - lastPrinted >= .seconds(1) else { return }
+            lastPrinted = clock.now
             let line = Array("\(table): \(rows) rows\n".utf8)
             _ = Glibc.write(2, line, line.count)
         }

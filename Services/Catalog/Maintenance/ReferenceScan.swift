@@ -4,19 +4,20 @@ import ImageFormats
 import PhotoModel
 import Storage
 
-/// One comparison of the referenced files below some folders with the disk; blocks.
+/// One comparison of the referenced files below some folders with the disk; blocks the thread.
 ///
 /// - A file with the recorded attributes is unchanged; one with another time, inode or device but the same bytes is
 ///   accepted again.
 /// - A file with other bytes is changed: it is reported and never served.
 /// - A missing or changed file is searched by size and content among the unreferenced files and among those that have
-///   taken the places of others; if found, it moved. So files may be renumbered or swapped.
+///   replaced others; if found, it has moved. So files may be renamed or swapped.
 /// - A file that is not found anywhere is marked missing; its asset stays.
-/// - No conclusion is drawn about files below a folder that cannot be read. A root without a single referenced file
-///   that is empty or on another device than they were is treated as not mounted. So is a disk below a root: the
-///   nearest folder that exists is on another device than the file was, and no other file of its device is there.
+/// - No conclusion is drawn about files below a folder that cannot be read. A root in which no referenced file is found
+///   is treated as not mounted if it is empty or on another device than the files were. So is a disk below a root, if
+///   the nearest existing folder is on another device than the file was, and no file of that device is found there.
 ///
-/// Several resources have one path after a file was changed in place and imported again; at most one has its bytes.
+/// Several resources have the same path after a file was changed in place and imported again; the file has the bytes of
+/// at most one of them.
 ///
 /// Needs about 400 bytes of memory for each referenced file below the folders.
 struct ReferenceScan {
@@ -24,20 +25,20 @@ struct ReferenceScan {
         let digest: ResourceDigest
         let reference: FileReference
         var isFound = false
-        /// True if its path has other bytes.
+        /// True if the file at its path has other bytes.
         var isReplaced = false
         /// True if its disk is not mounted.
-        var isAway = false
+        var isUnmounted = false
     }
 
-    /// A device as it was recorded, and as it is now, of files that were found below a folder.
+    /// The recorded and the current device number of files that were found below a folder.
     private struct Renumbering: Hashable {
         let folder: String
         let recorded: UInt64
         let current: UInt64
     }
 
-    /// A file that has taken the place of another one.
+    /// A file that has replaced another one at its path.
     private struct Replacement {
         let path: String
         let identity: FileIdentity
@@ -55,10 +56,10 @@ struct ReferenceScan {
     /// Files that no asset refers to, with their sizes.
     private var unknownFiles: [(path: String, size: Int64)] = []
     private var replacements: [Replacement] = []
-    /// Devices that have another number than recorded, by the folders of their files and those above.
+    /// Devices that have another number than recorded, for the folders of their files and all folders above.
     private var renumberings: Set<Renumbering> = []
     /// Folders about whose files no conclusion is drawn.
-    private var closed: [String] = []
+    private var excluded: [String] = []
     private(set) var result = RescanLibrary.Result()
 
     /// The number of referenced files between two progress reports.
@@ -95,8 +96,8 @@ struct ReferenceScan {
         for root in roots { try search(root) }
         progress(done, known.count)
         try findMoved()
-        findAway()
-        try conclude()
+        findUnmounted()
+        try recordMissing()
     }
 
     static func isBelow(_ path: String, _ root: String) -> Bool {
@@ -109,13 +110,13 @@ struct ReferenceScan {
         var found = 0
         var others: [(path: String, size: Int64)] = []
         var status = stat()
-        let isThere = lstat(root, &status) == 0
-        var folders = isThere ? [root] : []
-        if !isThere { close(root) }
+        let rootExists = lstat(root, &status) == 0
+        var folders = rootExists ? [root] : []
+        if !rootExists { exclude(root) }
         while let folder = folders.popLast() {
             if isStopped() { throw CancellationError() }
             guard let names = try? BackupFolder.names(folder) else {
-                close(folder)
+                exclude(folder)
                 continue
             }
             for name in names.sorted() where !name.hasPrefix(".") {
@@ -137,15 +138,15 @@ struct ReferenceScan {
         }
         let expected = known.values.joined().filter { Self.isBelow($0.reference.path, root) }
         let isElsewhere = expected.allSatisfy { $0.reference.identity.device != UInt64(status.st_dev) }
-        if isThere, found == 0, !expected.isEmpty, isElsewhere || others.isEmpty {
-            close(root)
+        if rootExists, found == 0, !expected.isEmpty, isElsewhere || others.isEmpty {
+            exclude(root)
         } else {
             unknownFiles += others
         }
     }
 
-    private mutating func close(_ folder: String) {
-        closed.append(folder)
+    private mutating func exclude(_ folder: String) {
+        excluded.append(folder)
         report(unreadable: folder)
     }
 
@@ -163,12 +164,12 @@ struct ReferenceScan {
         for index in entries.indices { entries[index].isFound = true }
         known[path] = entries
         guard let file = try? allowlist.open(path), let identity = try? FileIdentity(of: file) else {
-            // The file exists, but cannot be read now.
+            // The file exists, but cannot be read.
             result.unknown += entries.count
             return
         }
-        let isOther = entries.contains { $0.reference.identity != identity }
-        let digest = try isOther ? hash(file, identity) : nil
+        let hasOtherIdentity = entries.contains { $0.reference.identity != identity }
+        let digest = try hasOtherIdentity ? hash(file, identity) : nil
         var isReplacement = false
         for index in entries.indices {
             let entry = entries[index]
@@ -178,7 +179,7 @@ struct ReferenceScan {
             } else if isSame || digest == entry.digest {
                 let isSet = try set(FileReference(path: path, identity: identity), of: entry)
                 if isSet { result.refreshed += 1 } else { result.unchanged += 1 }
-                note(entry.reference.identity.device, isNow: identity.device, at: path)
+                noteRenumbering(of: entry.reference.identity.device, to: identity.device, at: path)
             } else {
                 (entries[index].isFound, entries[index].isReplaced) = (false, true)
                 isReplacement = true
@@ -190,8 +191,8 @@ struct ReferenceScan {
         }
     }
 
-    /// Notes that a device has another number than recorded, for all folders above a file.
-    private mutating func note(_ recorded: UInt64, isNow current: UInt64, at path: String) {
+    /// Records that a device has another number than recorded, for all folders above a file.
+    private mutating func noteRenumbering(of recorded: UInt64, to current: UInt64, at path: String) {
         guard recorded != current else { return }
         var folder = Self.parent(of: path)
         while renumberings.insert(Renumbering(folder: folder, recorded: recorded, current: current)).inserted,
@@ -206,9 +207,9 @@ struct ReferenceScan {
         return String(path[..<slash])
     }
 
-    /// Sets a reference, unless it was changed or removed since the scan has begun.
+    /// Sets a reference, unless it has been changed or removed since the scan began.
     ///
-    /// - Returns: false if it was
+    /// - Returns: true if it was set
     private func set(_ reference: FileReference, of entry: KnownFile) throws -> Bool {
         guard (try? resources.reference(of: entry.digest)) == entry.reference else { return false }
         try resources.setReference(reference, of: entry.digest)
@@ -232,27 +233,27 @@ struct ReferenceScan {
 
     // MARK: Results
 
-    private func isClosed(_ path: String) -> Bool { closed.contains { Self.isBelow(path, $0) } }
+    private func isExcluded(_ path: String) -> Bool { excluded.contains { Self.isBelow(path, $0) } }
 
-    /// Finds the missing files whose disk is not mounted. Each is below a folder that exists on another device than the
-    /// file was, unless that device has another number now.
-    private mutating func findAway() {
+    /// Finds the missing files whose disk is not mounted: the nearest existing folder is on another device than the
+    /// file was, and that device does not just have another number now.
+    private mutating func findUnmounted() {
         var folders: [String: (path: String, device: UInt64)] = [:]
         var reported: Set<String> = []
         let lost = known.keys.filter { path in
-            !isClosed(path) && known[path]?.contains { !$0.isFound && !$0.isReplaced } == true
+            !isExcluded(path) && known[path]?.contains { !$0.isFound && !$0.isReplaced } == true
         }
         for path in lost.sorted() {
             let parent = Self.parent(of: path)
             let folder = folders[parent] ?? Self.nearestFolder(parent)
             folders[parent] = folder
-            // A file that an earlier scan has missed, with its disk, is missing.
+            // A file that an earlier scan marked missing, while its disk was mounted, stays missing.
             for (index, entry) in (known[path] ?? []).enumerated()
             where !entry.isFound && entry.reference.missingSince == nil {
                 let device = entry.reference.identity.device
                 let renumbering = Renumbering(folder: folder.path, recorded: device, current: folder.device)
                 guard device != folder.device, !renumberings.contains(renumbering) else { continue }
-                known[path]?[index].isAway = true
+                known[path]?[index].isUnmounted = true
                 let mountPoint = Self.mountPoint(of: path, below: folder.path)
                 if reported.insert(mountPoint).inserted { report(unreadable: mountPoint) }
             }
@@ -267,8 +268,10 @@ struct ReferenceScan {
         return (folder, UInt64(status.st_dev))
     }
 
-    /// Returns the mount point of a missing file: the folder that exists if it is that of the file, or else the one
-    /// that is missing in it.
+    /// Returns the probable mount point of a missing file: its folder if that exists, or else the first missing folder
+    /// of the path.
+    ///
+    /// - Parameter folder: the nearest existing folder
     private static func mountPoint(of path: String, below folder: String) -> String {
         let start = folder == "/" ? folder : folder + "/"
         let rest = Substring(path.utf8.dropFirst(start.utf8.count))
@@ -276,10 +279,10 @@ struct ReferenceScan {
     }
 
     private mutating func findMoved() throws {
-        // Of the sizes of files that are not known at their paths.
+        // Only known files of these sizes can have moved to the paths of new files.
         let sizes = Set(replacements.map(\.identity.size) + unknownFiles.map { $0.size })
         var candidates: [Int64: [KnownFile]] = [:]
-        for (path, entries) in known where !isClosed(path) {
+        for (path, entries) in known where !isExcluded(path) {
             for entry in entries where sizes.contains(entry.reference.identity.size) {
                 candidates[entry.reference.identity.size, default: []].append(entry)
             }
@@ -292,7 +295,7 @@ struct ReferenceScan {
             if isStopped() { throw CancellationError() }
             let file = try? allowlist.open(path)
             if let candidates = candidates[size], let file, let identity = try? FileIdentity(of: file) {
-                // Another name of a referenced file.
+                // The path is another name of a referenced file.
                 if candidates.contains(where: { $0.reference.identity == identity && $0.isFound }) { continue }
                 let digest = try hash(file, identity)
                 if let same = candidates.first(where: { $0.digest == digest }) {
@@ -302,7 +305,7 @@ struct ReferenceScan {
             }
             if file.map(Self.isImportable) ?? true { report(new: path) }
         }
-        // The files that were there have moved, and no asset has the bytes that are there now.
+        // A file is new if all files that were recorded at its path have moved, and no asset has its bytes.
         for file in replacements where known[file.path]?.contains(where: { !$0.isFound }) == false {
             let isKnown = candidates[file.identity.size]?.contains { $0.digest == file.digest } == true
             if !isKnown { report(new: file.path) }
@@ -314,7 +317,7 @@ struct ReferenceScan {
         if result.new.count < RescanLibrary.maxPaths { result.new.append(path) }
     }
 
-    /// Refers to a file at its new path, unless it was found, also at another one.
+    /// Changes the reference of a file to a new path, unless the file was already found.
     private mutating func move(_ file: KnownFile, to path: String, _ identity: FileIdentity) throws {
         let old = file.reference.path
         guard let index = known[old]?.firstIndex(where: { $0.digest == file.digest }),
@@ -329,17 +332,18 @@ struct ReferenceScan {
         }
     }
 
-    /// Returns false for a file that begins like no image and no video.
+    /// Returns true if the file may be an image or a video, judging by its first bytes.
     private static func isImportable(_ file: ResourceFile) -> Bool {
         guard let head = try? file.read(offset: 0, count: VideoFileType.sniffedBytes) else { return true }
         return ImageFormat.sniff(head) != nil || VideoFileType.sniff(head) != nil
             || RawFileType.sniff(head, ending: nil) != nil
     }
 
-    private mutating func conclude() throws {
+    /// Marks the files that were not found as missing, and adds them and the changed files to the result.
+    private mutating func recordMissing() throws {
         for (path, entries) in known.sorted(by: { $0.key < $1.key }) {
             let lost = entries.filter { !$0.isFound }
-            if isClosed(path) {
+            if isExcluded(path) {
                 result.unknown += lost.count
                 continue
             }
@@ -347,9 +351,9 @@ struct ReferenceScan {
                 result.changedCount += 1
                 if result.changed.count < RescanLibrary.maxPaths { result.changed.append(path) }
             }
-            result.unknown += lost.count(where: \.isAway)
+            result.unknown += lost.count(where: \.isUnmounted)
             var isMissing = false
-            for entry in lost where !entry.isReplaced && !entry.isAway {
+            for entry in lost where !entry.isReplaced && !entry.isUnmounted {
                 if entry.reference.missingSince != nil {
                     isMissing = true
                     continue

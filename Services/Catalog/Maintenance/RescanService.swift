@@ -43,9 +43,9 @@ final class RescanService: Sendable {
         }
         defer { isBusy.store(false, ordering: .relaxed) }
         // Only the newest progress report matters to a client that reads slowly.
-        let (steps, report) = AsyncStream.makeStream(of: JSONObject.self, bufferingPolicy: .bufferingNewest(1))
+        let (reports, report) = AsyncStream.makeStream(of: JSONObject.self, bufferingPolicy: .bufferingNewest(1))
         async let result = scan(folders, report)
-        for await step in steps { try await context.notifier.notify(BackupLibrary.notification, step) }
+        for await progress in reports { try await context.notifier.notify(BackupLibrary.notification, progress) }
         return try await result
     }
 
@@ -58,7 +58,7 @@ final class RescanService: Sendable {
         let (resources, maxBytes, now) = (resources, maxBytes, now())
         return try await withTaskCancellationHandler {
             try await blockingIO.run(.upkeep) {
-                // A root that is unavailable now is reported, not refused.
+                // A root that is unavailable is reported in the result and is not an error.
                 let reachable = folders.filter { (try? PathAllowlist(roots: [$0])) != nil }
                 let allowlist = try PathAllowlist(roots: reachable)
                 var scan = ReferenceScan(
@@ -77,10 +77,11 @@ final class RescanService: Sendable {
         }
     }
 
-    private func folders(_ named: String?) throws -> [String] {
+    /// Returns the folders to scan: all configured ones, or the requested one, which must be in one of these.
+    private func folders(_ requested: String?) throws -> [String] {
         let configured = roots.map { root in root.count > 1 && root.hasSuffix("/") ? String(root.dropLast()) : root }
         guard !configured.isEmpty else { throw MaintenanceError.noImportFolder }
-        guard var folder = named else { return configured }
+        guard var folder = requested else { return configured }
         while folder.count > 1, folder.hasSuffix("/") { folder.removeLast() }
         guard !folder.split(separator: "/").contains(".."),
             configured.contains(where: { ReferenceScan.isBelow(folder, $0) })

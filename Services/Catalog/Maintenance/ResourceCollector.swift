@@ -1,50 +1,52 @@
 import Basics
-import Hosting
 import Contracts
 import Glibc
+import Hosting
 import JSONValue
 import Logging
 import ServiceLifecycle
 import Storage
 import Synchronization
 
-/// Removes stored bytes that nothing refers to: those of deleted assets, of requests interrupted by a kill, and of
-/// uploads that no asset used.
+/// Removes stored bytes that nothing refers to: those of deleted assets, of requests that were interrupted because the
+/// catalog was killed, and of uploads that no asset used.
 ///
-/// It scans the store in 256 parts, one at a time, and removes what is unreferenced in two rounds at least `after`
-/// apart, by the monotonic clock. A request that is about to refer to bytes holds a lease on them until its transaction
-/// is committed, so bytes without a lease that the database does not name are not needed. After a start with a database
-/// that may be older than the files, the files that were unreferenced at that time are removed only by
-/// ``collect(_:identity:)``. The first round marks them; files that lose their references later are removed as usual. A
-/// file existed at the start if it was made before a time that follows from the times of the files and the clock.
+/// It scans the store in 256 parts, one at a time, and removes bytes that are unreferenced in two rounds at least
+/// `after` apart, by the monotonic clock. A request that is about to refer to bytes holds a lease on them until its
+/// transaction is committed, so bytes without a lease that the database does not name are not needed.
+///
+/// After a start with a database that may be older than the files, the files that were unreferenced at that time are
+/// removed only by ``collect(_:identity:)``. The first round marks those that were stored before the time in
+/// ``keptCounter``. Files that lose their references later are removed by the rounds.
 final class ResourceCollector: Service, Sendable {
     private let store: LibraryStore
     private let resources: ResourceStore
     private let blockingIO: BlockingIOExecutor
     private let uploads: UploadRegistry
     private let clock: MonotonicClock
-    /// The time without reference after which bytes are removed, in microseconds.
+    /// The time in microseconds after which unreferenced bytes are removed.
     private let after: Int64
     private let logger: Logger
     private let state = Mutex(State())
 
     private struct State {
         /// The times at which bytes were first seen unreferenced, by part of the store.
-        var seen: [String: [ResourceDigest: Int64]] = [:]
-        /// The number of files that are removed only on request, by part, in a round that marks them.
-        var kept: [String: Int] = [:]
+        var firstSeen: [String: [ResourceDigest: Int64]] = [:]
+        /// The number of files that are removed only on request, by part, while a round marks them.
+        var keptCounts: [String: Int] = [:]
         var collected = 0
-        var bytes: Int64 = 0
-        var waiting: Int { seen.values.reduce(0) { $0 + $1.count } }
+        var collectedBytes: Int64 = 0
+        var waiting: Int { firstSeen.values.reduce(0) { $0 + $1.count } }
     }
 
     /// The maximum number of digests that wait for removal; others are found in a later round.
-    static let mostWaiting = 100_000
-    /// The counter with the time, in microseconds since 1970, up to which unreferenced files are marked, to be removed
-    /// only on request, because the database may be older than they are; 0 if there is none, or after such a request.
+    static let maxWaiting = 100_000
+    /// The counter with a time in microseconds since 1970: unreferenced files that were stored before it are marked and
+    /// removed only on request, because the database may be older than they are. 0 without such files or after such a
+    /// request.
     static let keptCounter = "collect.kept"
     /// The maximum time for one round through the store, in microseconds.
-    private static let longestRound: Int64 = 900_000_000
+    private static let maxRoundTime: Int64 = 900_000_000
 
     init(
         store: LibraryStore,
@@ -66,12 +68,12 @@ final class ResourceCollector: Service, Sendable {
 
     var metrics: JSONObject {
         state.withLock {
-            ["collected": JSON($0.collected), "collectedBytes": .int($0.bytes), "waiting": JSON($0.waiting)]
+            ["collected": JSON($0.collected), "collectedBytes": .int($0.collectedBytes), "waiting": JSON($0.waiting)]
         }
     }
 
     func run() async throws {
-        let round = min(Self.longestRound, max(1_000_000, after / 2))
+        let round = min(Self.maxRoundTime, max(1_000_000, after / 2))
         await cancelWhenGracefulShutdown { [self] in
             var next = 0
             for await _ in TaskDelay.ticks(every: .microseconds(round / Int64(ResourceStore.parts.count))) {
@@ -79,7 +81,7 @@ final class ResourceCollector: Service, Sendable {
                 next = (next + 1) % ResourceStore.parts.count
                 do {
                     if next == 0 { await uploads.removeExpired() }
-                    try await step(part)
+                    try await collectPart(part)
                 } catch {
                     if Task.isCancelled { return }
                     logger.warning(
@@ -94,23 +96,23 @@ final class ResourceCollector: Service, Sendable {
     /// Implements `library.collect`: runs a round now.
     func collect(_ request: CollectLibrary, identity: String) async throws -> CollectLibrary.Result {
         try ServiceIdentities.checkOwner(identity, to: "collect bytes")
-        if !request.isDryRun, resources.isHeld {
+        if !request.isDryRun, resources.areRemovalsSuspended {
             throw MaintenanceError.collectionDuringBackup
         }
         var result = CollectLibrary.Result()
         for part in ResourceStore.parts {
             try Task.checkCancellation()
-            let found = try await unreferenced(in: part)
-            for candidate in found where request.isDryRun {
+            let candidates = try await findUnreferenced(in: part)
+            for candidate in candidates where request.isDryRun {
                 result.count += 1
                 result.bytes += candidate.size
             }
             guard !request.isDryRun else { continue }
-            let removed = try await remove(found)
+            let removed = try await remove(candidates)
             result.count += removed.count
             result.bytes += removed.bytes
         }
-        // The files of lost changes were kept for such a request. Their marks were removed with them.
+        // The marked files were removed above, so the rounds need not mark any.
         if !request.isDryRun, try await store.read({ try $0.counter(Self.keptCounter) }) != 0 {
             try await store.remember(0, as: Self.keptCounter)
         }
@@ -119,7 +121,7 @@ final class ResourceCollector: Service, Sendable {
 
     /// Removes the bytes of a refused request, unless something else refers to them.
     ///
-    /// It continues if the request is cancelled, as it is if its client ended because another request was refused.
+    /// Continues if the request is cancelled, for example because its client has ended.
     func discard(_ digests: [ResourceDigest]) async {
         guard !digests.isEmpty else { return }
         await Task { await discardNow(digests) }.value
@@ -142,7 +144,7 @@ final class ResourceCollector: Service, Sendable {
 
     // MARK: Helpers
 
-    /// Bytes without a lease that the database does not name, with the lease ticket at that time.
+    /// Bytes without a lease that the database does not name, with the removal ticket at that time.
     private struct Candidate: Sendable {
         let digest: ResourceDigest
         let size: Int64
@@ -153,16 +155,18 @@ final class ResourceCollector: Service, Sendable {
         var isKept = false
     }
 
-    private func step(_ part: String) async throws {
+    private func collectPart(_ part: String) async throws {
         let now = clock.nowMicroseconds()
-        let found = try await withoutKept(try await unreferenced(in: part), in: part)
+        let candidates = try await excludeKept(try await findUnreferenced(in: part), in: part)
         let due = state.withLock { state in
-            let before = state.seen[part] ?? [:]
-            let capacity = Self.mostWaiting - state.waiting + before.count
+            let before = state.firstSeen[part] ?? [:]
+            let capacity = Self.maxWaiting - state.waiting + before.count
             var seen: [ResourceDigest: Int64] = [:]
-            for candidate in found.prefix(max(0, capacity)) { seen[candidate.digest] = before[candidate.digest] ?? now }
-            state.seen[part] = seen.isEmpty ? nil : seen
-            return found.filter { seen[$0.digest].map { now - $0 >= after } ?? false }
+            for candidate in candidates.prefix(max(0, capacity)) {
+                seen[candidate.digest] = before[candidate.digest] ?? now
+            }
+            state.firstSeen[part] = seen.isEmpty ? nil : seen
+            return candidates.filter { seen[$0.digest].map { now - $0 >= after } ?? false }
         }
         guard !due.isEmpty else { return }
         let removed = try await remove(due)
@@ -177,7 +181,7 @@ final class ResourceCollector: Service, Sendable {
     /// afterwards were published again and have a new ticket.
     ///
     /// A file that was marked to be kept and has a reference now loses its mark.
-    private func unreferenced(in part: String) async throws -> [Candidate] {
+    private func findUnreferenced(in part: String) async throws -> [Candidate] {
         let resources = resources
         let stored = try await blockingIO.run {
             try resources.digests(in: part).compactMap { digest, file in
@@ -204,26 +208,26 @@ final class ResourceCollector: Service, Sendable {
     ///
     /// The round is recorded in the store, and not in the database, which several catalogs with stores of their own may
     /// share.
-    private func withoutKept(_ found: [Candidate], in part: String) async throws -> [Candidate] {
+    private func excludeKept(_ candidates: [Candidate], in part: String) async throws -> [Candidate] {
         let resources = resources
         let time = try await store.read { Int64(try $0.counter(Self.keptCounter)) }
         let loss = "\(store.historyID) \(time)"
         let notedLoss = try await blockingIO.run { resources.notedLoss() }
         guard time > 0, notedLoss != loss else {
-            return found.filter { !$0.isKept }
+            return candidates.filter { !$0.isKept }
         }
         let kept = try await blockingIO.run {
-            // A file with a time in the future was made while the clock was ahead.
+            // A file with a time in the future was stored while the clock was ahead.
             let now = WallClock.nowMicroseconds()
-            let kept = found.filter { file in
-                file.isKept || file.changedAt <= time || !resources.wasMade(file.digest, after: time, until: now)
+            let kept = candidates.filter { file in
+                file.isKept || file.changedAt <= time || !resources.wasCreated(file.digest, after: time, until: now)
             }
             for file in kept where !file.isKept { try resources.keep(file.digest) }
             return Set(kept.map(\.digest))
         }
         let count = state.withLock { state -> Int? in
-            state.kept[part] = kept.count
-            return state.kept.count == ResourceStore.parts.count ? state.kept.values.reduce(0, +) : nil
+            state.keptCounts[part] = kept.count
+            return state.keptCounts.count == ResourceStore.parts.count ? state.keptCounts.values.reduce(0, +) : nil
         }
         if let count {
             try await blockingIO.run { try resources.noteLoss(loss) }
@@ -234,7 +238,7 @@ final class ResourceCollector: Service, Sendable {
                 )
             }
         }
-        return found.filter { !kept.contains($0.digest) }
+        return candidates.filter { !kept.contains($0.digest) }
     }
 
     private func remove(_ candidates: [Candidate]) async throws -> (count: Int, bytes: Int64) {
@@ -251,7 +255,7 @@ final class ResourceCollector: Service, Sendable {
         }
         state.withLock { state in
             state.collected += removed.count
-            state.bytes += removed.bytes
+            state.collectedBytes += removed.bytes
         }
         return removed
     }

@@ -32,10 +32,10 @@ struct RestoreCommand: ParsableCommand {
             newHistoryID: CatalogEnvironment().makeName()
         )
         let clock = ContinuousClock()
-        var shown = clock.now
+        var lastPrinted = clock.now
         let result = try restore.run { done, total in
-            guard clock.now - shown >= .seconds(1) else { return }
-            shown = clock.now
+            guard clock.now - lastPrinted >= .seconds(1) else { return }
+            lastPrinted = clock.now
             let line = Array("\(done) of \(total) resources\n".utf8)
             _ = Glibc.write(2, line, line.count)
         }
@@ -71,7 +71,7 @@ struct RestoreCommand: ParsableCommand {
         return lines
     }
 
-    /// Returns a text as one word of a shell's command.
+    /// Returns a text, quoted if necessary, as one word of a shell command.
     private static func shellWord(_ text: String) -> String {
         let isPlain =
             !text.isEmpty

@@ -3,8 +3,8 @@ import Hosting
 import Storage
 import Synchronization
 
-/// Removes local files beyond the budget, the least recently used first. Before a local file is removed, the store is
-/// asked once more for its object.
+/// Removes local files beyond the budget, the least recently used first. Before a local file is removed, the object
+/// store is asked once more whether it has the bytes.
 final class LocalFileEvictor: Sendable {
     private let remote: RemoteStorage
     private let clock: MonotonicClock
@@ -13,18 +13,21 @@ final class LocalFileEvictor: Sendable {
     private struct State {
         /// True if local files exceed the budget because they may not be removed yet.
         var isOver = false
-        /// The earliest times of the next pass over all files: normally, and while imports wait for it.
+        /// The earliest time of the next pass over all files.
         var next: Int64 = .min
+        /// The earliest time of the next pass while imports wait for it.
         var nextIfBehind: Int64 = .min
-        /// True if a pass was left out because it was too early.
+        /// True if a pass was skipped because it was too early.
         var isDue = false
     }
 
     /// The number of files whose release is decided together.
     private static let batch = 64
 
-    /// The minimum time between two passes over all files: in microseconds, and as a multiple of the time of a listing.
-    private static let (shortestPause, share): (Int64, Int64) = (500_000, 20)
+    /// The minimum time between two passes over all files, in microseconds.
+    private static let shortestPause: Int64 = 500_000
+    /// The minimum time between two passes, as a multiple of the duration of a listing.
+    private static let pausePerListingTime: Int64 = 20
     /// The time between two passes that only count the files, in microseconds.
     private static let countingPause: Int64 = 60_000_000
 
@@ -34,7 +37,7 @@ final class LocalFileEvictor: Sendable {
     }
 
     /// The seconds until a pass is needed; nil if none is.
-    var pause: Double? {
+    var secondsUntilPass: Double? {
         let now = clock.nowMicroseconds()
         return state.withLock { state in
             guard state.isOver || state.isDue else { return nil }
@@ -49,12 +52,13 @@ final class LocalFileEvictor: Sendable {
             return state.isDue
         }
         guard !isEarly else { return }
-        // Listing takes a small share of the time. Removing is not counted, because the next pass would come late if
-        // much had to be removed.
-        var listing = Self.shortestPause / Self.share
+        // The pause is a multiple of the time of the listing, so that listing takes a small part of the time. The time
+        // of removals is not included: if there were many, the next pass would begin too late.
+        var listing = Self.shortestPause / Self.pausePerListingTime
         defer {
             let pause =
-                remote.options.policy == .all ? Self.countingPause : max(Self.shortestPause, Self.share * listing)
+                remote.options.policy == .all
+                ? Self.countingPause : max(Self.shortestPause, Self.pausePerListingTime * listing)
             let end = clock.nowMicroseconds()
             state.withLock { state in
                 state.next = end + pause
@@ -75,19 +79,19 @@ final class LocalFileEvictor: Sendable {
             return state.withLock { $0.isOver = false }
         }
         // Local files are kept while a backup is made.
-        guard !resources.isHeld else { return state.withLock { $0.isOver = true } }
+        guard !resources.areRemovalsSuspended else { return state.withLock { $0.isOver = true } }
         var rest = files.sorted { $0.lastUse < $1.lastUse }[...]
         while total > remote.options.localBytes, !rest.isEmpty, !Task.isCancelled {
-            let part = rest.prefix(Self.batch)
+            let batch = rest.prefix(Self.batch)
             rest = rest.dropFirst(Self.batch)
             let candidates = try await remote.store.read { reader in
-                try part.filter { try reader.remoteObjects.isReleasable($0.digest) }
+                try batch.filter { try reader.uploadStates.isReleasable($0.digest) }
             }
-            // As many as are needed, if all of them can be removed.
-            var left = total
+            // As many files as are needed, if all of them can be removed.
+            var remaining = total
             let chosen = candidates.prefix { file in
-                defer { left -= file.size }
-                return left > remote.options.localBytes
+                defer { remaining -= file.size }
+                return remaining > remote.options.localBytes
             }
             total -= try await remote.release(chosen.map(\.digest))
         }

@@ -12,10 +12,12 @@ struct ObjectStoreFlags: ParsableArguments {
     )
     var objectStore: String?
 
-    @Option(help: "Its address, as https://host:port. (SAFELIGHT_OBJECT_STORE_ENDPOINT, else Amazon's)")
+    @Option(
+        help: "The address of the object store, as https://host:port. (SAFELIGHT_OBJECT_STORE_ENDPOINT, else Amazon's)"
+    )
     var objectStoreEndpoint: String?
 
-    @Option(help: "Its region. (SAFELIGHT_OBJECT_STORE_REGION, else us-east-1)")
+    @Option(help: "The region of the object store. (SAFELIGHT_OBJECT_STORE_REGION, else us-east-1)")
     var objectStoreRegion: String?
 
     @Option(help: "How requests name the bucket: path or virtualHost. (SAFELIGHT_OBJECT_STORE_STYLE)")
@@ -24,7 +26,7 @@ struct ObjectStoreFlags: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "A file with aws_access_key_id and aws_secret_access_key. (SAFELIGHT_OBJECT_STORE_CREDENTIALS)",
-            discussion: "Only its user may be able to read it. Default: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            discussion: "Only its owner may have read permission. Default: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
         )
     )
     var objectStoreCredentials: String?
@@ -32,18 +34,18 @@ struct ObjectStoreFlags: ParsableArguments {
     @Option(help: "A file with the certificates that are trusted, in PEM. (SAFELIGHT_OBJECT_STORE_CA)")
     var objectStoreCa: String?
 
-    @Option(help: "The most bytes per second of one upload; 0: no limit. (SAFELIGHT_OBJECT_STORE_RATE, else 0)")
+    @Option(help: "The maximum bytes per second of an upload; 0 for no limit. (SAFELIGHT_OBJECT_STORE_RATE, else 0)")
     var objectStoreRate: Int64?
 
     @Option(
         help: ArgumentHelp(
             "The files that stay on this machine: all or optimize. (SAFELIGHT_OBJECT_STORE_POLICY, else all)",
-            discussion: "optimize keeps those used last, within --local-bytes."
+            discussion: "optimize keeps the most recently used files, within --local-bytes."
         )
     )
     var objectStorePolicy: String?
 
-    @Option(help: "The bytes that files on this machine may have. (SAFELIGHT_LOCAL_BYTES, else 10 GiB)")
+    @Option(help: "The maximum size of the files on this machine, in bytes. (SAFELIGHT_LOCAL_BYTES, else 10 GiB)")
     var localBytes: Int64?
 
     /// Returns the settings; nil without an object store.

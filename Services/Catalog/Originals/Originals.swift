@@ -2,7 +2,8 @@ import Hosting
 import Logging
 import Storage
 
-/// The parts that know where the bytes of the library are: on this machine, in remote storage, or both.
+/// The parts that open, download and upload the bytes of the library, which are on this machine, in remote storage, or
+/// both.
 struct Originals: Sendable {
     let opener: ResourceOpener
     /// Nil without remote storage.
@@ -22,7 +23,7 @@ struct Originals: Sendable {
         guard let options = configuration.remoteStorage else {
             (remote, downloads, uploader) = (nil, nil, nil)
             opener = ResourceOpener(resources: resources, blockingIO: blockingIO, downloads: nil)
-            if store.election?.refusal == nil { try await store.changeRemoteObjects { try $0.end() } }
+            if store.election?.refusal == nil { try await store.changeUploadStates { try $0.end() } }
             return
         }
         let remote = RemoteStorage(

@@ -4,8 +4,8 @@ import ObjectStorage
 import Storage
 import Synchronization
 
-/// Deletes objects at the store to which the library no longer refers, after the same time as the collector of local
-/// files. In a versioned bucket, the store keeps their earlier versions.
+/// Deletes objects to which the library no longer refers from the object store, after the same time as the collector of
+/// local files. In a versioned bucket, the object store keeps their earlier versions.
 final class RemoteCollector: Sendable {
     private let remote: RemoteStorage
     private let clock: MonotonicClock
@@ -14,13 +14,14 @@ final class RemoteCollector: Sendable {
     private let state = Mutex(State())
 
     private struct State {
+        /// The time of the next round.
         var next: Int64 = 0
         /// The times at which bytes were first seen unreferenced.
         var seen: [ResourceDigest: Int64] = [:]
     }
 
     /// The maximum number of objects of one round; others are found in a later one.
-    private static let most = 1000
+    private static let maxPerRound = 1000
     /// The maximum time between two rounds, in microseconds.
     private static let longestRound: Int64 = 900_000_000
 
@@ -30,11 +31,11 @@ final class RemoteCollector: Sendable {
         self.after = after
     }
 
-    /// The time between two rounds.
+    /// The time between two rounds, in microseconds.
     private var interval: Int64 { min(Self.longestRound, max(1_000_000, after / 2)) }
 
     /// The seconds until the next round is due.
-    var pause: Double {
+    var secondsUntilRound: Double {
         let now = clock.nowMicroseconds()
         return state.withLock { max(0.5, Double($0.next - now) / 1_000_000) }
     }
@@ -47,10 +48,10 @@ final class RemoteCollector: Sendable {
             state.next = now + interval
             return true
         }
-        guard isDue, !remote.resources.isHeld else { return }
-        // Only this task deletes, so none of these deletions is running.
-        if try await remote.store.changeRemoteObjects({ try $0.registerReferenced() }) > 0 { remote.wake() }
-        let found = try await remote.store.read { try $0.remoteObjects.unreferenced(limit: Self.most) }
+        guard isDue, !remote.resources.areRemovalsSuspended else { return }
+        // Only this task deletes objects, so no deletion of these objects is running.
+        if try await remote.store.changeUploadStates({ try $0.registerReferenced() }) > 0 { remote.wake() }
+        let found = try await remote.store.read { try $0.uploadStates.unreferenced(limit: Self.maxPerRound) }
         let due = state.withLock { state in
             let before = state.seen
             state.seen = Dictionary(uniqueKeysWithValues: found.map { ($0, before[$0] ?? now) })
@@ -64,12 +65,12 @@ final class RemoteCollector: Sendable {
     private func delete(_ digest: ResourceDigest) async throws {
         // A request that is about to refer to the bytes has a lease.
         guard remote.resources.removalTicket(digest) != nil else { return }
-        let isConfirmed = try await remote.store.read { try $0.remoteObjects.remoteSize(of: digest) != nil }
-        guard try await remote.store.changeRemoteObjects({ try $0.beginDeleting(digest) }) else { return }
-        // The store may have parts of an upload that a kill has interrupted.
+        let isConfirmed = try await remote.store.read { try $0.uploadStates.remoteSize(of: digest) != nil }
+        guard try await remote.store.changeUploadStates({ try $0.beginDeleting(digest) }) else { return }
+        // The object store may have parts of an upload that was interrupted when the catalog was killed.
         if !isConfirmed { try? await remote.client.abortUploads(of: RemoteStorage.key(digest)) }
         try await remote.client.delete(RemoteStorage.key(digest))
-        try await remote.store.changeRemoteObjects { try $0.endDeleting(digest) }
+        try await remote.store.changeUploadStates { try $0.endDeleting(digest) }
         state.withLock { $0.seen[digest] = nil }
     }
 }

@@ -6,7 +6,7 @@ import ObjectStorage
 import Storage
 import Synchronization
 
-/// The object store of a library: its client, what the library knows about it, and the present problem.
+/// The object store of a library: its client, the counters of its transfers, and its current problem.
 final class RemoteStorage: Sendable {
     let client: ObjectStoreClient
     let options: RemoteStorageOptions
@@ -17,13 +17,13 @@ final class RemoteStorage: Sendable {
     let now: @Sendable () -> Int64
     /// The progress of jobs.
     let jobChanges = UploadJobChanges()
-    /// Removing local files and deleting objects exclude each other.
+    /// Held while local files are removed, and while objects are deleted, so that the two exclude each other.
     let exclusive = FairSemaphore<Int>(permits: 1)
     let throttle: ImportThrottle
     private let state = Mutex(State())
     private let wakeups = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
-    /// A failure that concerns the store as a whole.
+    /// A failure that concerns the object store as a whole.
     struct Problem: Sendable, Equatable {
         let error: ObjectStoreError
         /// Microseconds since 1970.
@@ -61,14 +61,15 @@ final class RemoteStorage: Sendable {
         self.logger = logger
     }
 
-    /// The seconds by which the store's clock may differ before that is a problem.
-    private static let mostSkew = 300
+    /// The maximum difference in seconds to the clock of the object store that is not a problem.
+    private static let maxSkew = 300
 
-    /// Returns the key of some bytes, below the prefix.
+    /// Returns the key, below the prefix, of the object with the bytes of a digest.
     static func key(_ digest: ResourceDigest) -> String { "\(digest.text.prefix(2))/\(digest)" }
 
-    /// Asks the store for an object.
+    /// Checks an object in the object store.
     ///
+    /// - Parameter readsBytes: true to download and compare the bytes
     /// - Returns: nil if it does not exist, false if it has another size or other bytes
     /// - Throws: ``ObjectStoreError``
     func isStored(_ digest: ResourceDigest, size: Int64, readsBytes: Bool = false) async throws -> Bool? {
@@ -80,14 +81,14 @@ final class RemoteStorage: Sendable {
         return size > options.settings.partBytes || info.mayHave(digest: digest.text)
     }
 
-    /// Removes a local file if that is allowed and the store, which is asked once more, has its bytes.
+    /// Removes a local file if that is allowed and the object store, which is asked once more, has its bytes.
     ///
     /// - Returns: the size of the removed file; nil if the file stays
     func release(_ digest: ResourceDigest) async throws -> Int64? {
         try await exclusive.withPermit(for: 0) { try await self.releaseNow(digest) } ?? nil
     }
 
-    /// Removes several local files, four at a time: most of the time is spent waiting for the store.
+    /// Removes several local files, four at a time: most of the time is spent waiting for the object store.
     ///
     /// - Returns: the size of the removed files
     func release(_ digests: [ResourceDigest]) async throws -> Int64 {
@@ -113,9 +114,10 @@ final class RemoteStorage: Sendable {
     private static let concurrentReleases = 4
 
     private func releaseNow(_ digest: ResourceDigest) async throws -> Int64? {
-        // Bytes in use stay, and all bytes during a backup: the store need not be asked for them.
-        guard !resources.isHeld, resources.removalTicket(digest) != nil, let file = resources.localFile(of: digest),
-            try await store.read({ try $0.remoteObjects.isReleasable(digest) })
+        // Bytes in use stay, and all bytes during a backup: the object store need not be asked for them.
+        guard !resources.areRemovalsSuspended, resources.removalTicket(digest) != nil,
+            let file = resources.localFile(of: digest),
+            try await store.read({ try $0.uploadStates.isReleasable(digest) })
         else { return nil }
         guard try await isStored(digest, size: file.size) == true else {
             // Only the catalog that writes can register the upload: the file of a standby stays.
@@ -124,26 +126,26 @@ final class RemoteStorage: Sendable {
                 "the object store has lost or changed an object; it is uploaded again",
                 metadata: ["digest": "\(digest)"]
             )
-            try await store.changeRemoteObjects { try $0.registerLost(digest) }
+            try await store.changeUploadStates { try $0.registerLost(digest) }
             wake()
             return nil
         }
         let resources = resources
         // The rule is checked again: the file may be needed meanwhile.
-        guard try await store.read({ try $0.remoteObjects.isReleasable(digest) }) else { return nil }
+        guard try await store.read({ try $0.uploadStates.isReleasable(digest) }) else { return nil }
         let isRemoved = try await blockingIO.run { try resources.remove(digest) }
         guard isRemoved else { return nil }
-        throttle.left(file.size)
+        throttle.noteRemoved(file.size)
         state.withLock { $0.releasedBytes += file.size }
         return file.size
     }
 
     // MARK: Events
 
-    /// Begins the next round of the uploads now.
+    /// Begins the next round of the uploads.
     func wake() { wakeups.continuation.yield() }
 
-    /// The events that begin a round; one task may read them.
+    /// The events that begin a round; only one task may read them.
     var rounds: AsyncStream<Void> { wakeups.stream }
 
     // MARK: State
@@ -153,7 +155,7 @@ final class RemoteStorage: Sendable {
     /// The problem's message; nil if there is none.
     var problemMessage: String? { problem?.error.message }
 
-    /// Records a failure of the store as a whole, or with nil that it answers again.
+    /// Records a failure of the object store as a whole, or with nil that it answers again.
     func note(_ error: ObjectStoreError?) {
         let (before, after) = state.withLock { state in
             let before = state.problem
@@ -173,14 +175,14 @@ final class RemoteStorage: Sendable {
         }
     }
 
-    func uploaded(_ bytes: Int64, microseconds: Int64) {
+    func noteUploaded(_ bytes: Int64, microseconds: Int64) {
         state.withLock { state in
             state.uploadedBytes += bytes
             state.uploadRate = microseconds > 0 ? bytes * 1_000_000 / microseconds : 0
         }
     }
 
-    func downloaded(_ bytes: Int64) { state.withLock { $0.downloadedBytes += bytes } }
+    func noteDownloaded(_ bytes: Int64) { state.withLock { $0.downloadedBytes += bytes } }
 
     /// Sets the members of a status that are in memory.
     func describe(_ status: inout StorageStatus.Result) {
@@ -193,7 +195,7 @@ final class RemoteStorage: Sendable {
         status.downloadedBytes = state.downloadedBytes
         status.releasedBytes = state.releasedBytes
         let skew = client.clockSkewSeconds
-        if state.problem == nil, abs(skew) > Self.mostSkew {
+        if state.problem == nil, abs(skew) > Self.maxSkew {
             status.problem = ObjectStoreProblem.clockSkew.rawValue
             status.message =
                 "the clock of this machine differs from that of the object store by \(skew) s; requests are signed by the "
@@ -204,4 +206,28 @@ final class RemoteStorage: Sendable {
         status.message = state.problem?.error.message
         status.since = state.problem?.since
     }
+}
+
+// MARK: - Settings
+
+/// The settings of a library's object store.
+struct RemoteStorageOptions: Sendable {
+    /// The files that stay on this machine.
+    enum Policy: String, CaseIterable, Sendable {
+        /// All files; the object store has copies.
+        case all
+        /// As many files as fit into a number of bytes; the least recently used are removed.
+        case optimize
+    }
+
+    var location: ObjectStoreLocation
+    var credentials: ObjectStoreCredentials
+    /// The file of the credentials; nil if they are those of the environment.
+    var credentialsFile: String?
+    var settings = ObjectStoreSettings()
+    var policy = Policy.all
+    /// The maximum size of the local files under ``Policy/optimize``, in bytes.
+    var localBytes: Int64 = 10 << 30
+    /// The number of files that are uploaded at the same time.
+    var uploads = 3
 }

@@ -5,28 +5,30 @@ import ObjectStorage
 import Storage
 import Synchronization
 
-/// Downloads bytes from remote storage into the library's resource store. Requests for the same bytes share one transfer,
-/// which ends when no request waits for it. Bytes are stored under a digest only after their SHA-256 was compared.
+/// Downloads bytes from remote storage into the library's resource store. Requests for the same bytes share one
+/// transfer, which is cancelled when no request waits for it. Bytes are stored under a digest only after their SHA-256
+/// was compared.
 final class ResourceDownloads: Sendable {
     private let remote: RemoteStorage
-    private let transfers = FairSemaphore<BlockingIOExecutor.Source>(permits: ResourceDownloads.concurrent)
+    private let transfers = FairSemaphore<BlockingIOExecutor.Source>(permits: ResourceDownloads.maxTransfers)
     private let state = Mutex(State())
 
-    /// The number of transfers at the same time.
-    private static let concurrent = 6
+    /// The maximum number of transfers at the same time.
+    private static let maxTransfers = 6
     /// The time for which downloaded bytes are not removed, in microseconds.
-    private static let grace: Int64 = 10_000_000
+    private static let leaseTime: Int64 = 10_000_000
 
     private struct State {
+        /// The last number of a transfer or a waiter.
         var next = 0
-        var flights: [ResourceDigest: Flight] = [:]
-        /// Leases of the latest downloads and their ends.
+        var running: [ResourceDigest: RunningTransfer] = [:]
+        /// Leases of the latest downloads and their end times.
         var recent: [(digest: ResourceDigest, end: Int64, lease: ResourceLease)] = []
     }
 
     private typealias Waiter = AsyncThrowingStream<Double, any Error>.Continuation
 
-    private struct Flight {
+    private struct RunningTransfer {
         let number: Int
         var task: Task<Void, Never>?
         var waiters: [Int: Waiter] = [:]
@@ -35,13 +37,13 @@ final class ResourceDownloads: Sendable {
 
     init(_ remote: RemoteStorage) { self.remote = remote }
 
-    /// Returns the size of an object that can be read from the store; nil if the store never had it.
+    /// Returns the size of an object that can be read from the object store; nil if there is no such object.
     func remoteSize(of digest: ResourceDigest) async throws -> Int64? {
-        try await remote.store.read { try $0.remoteObjects.readableSize(of: digest) }
+        try await remote.store.read { try $0.uploadStates.readableSize(of: digest) }
     }
 
     /// The number of transfers.
-    var count: Int { state.withLock { $0.flights.count } }
+    var count: Int { state.withLock { $0.running.count } }
 
     /// Downloads bytes, or joins a running transfer of them.
     ///
@@ -57,9 +59,9 @@ final class ResourceDownloads: Sendable {
         let lease = remote.resources.lease(digest)
         let progress = join(digest, size, source)
         var last = -1.0
-        for try await part in progress where part > last && part < 1 {
-            last = part
-            try await report(part)
+        for try await fraction in progress where fraction > last && fraction < 1 {
+            last = fraction
+            try await report(fraction)
         }
         // The stream also ends if this task was cancelled.
         try Task.checkCancellation()
@@ -73,44 +75,44 @@ final class ResourceDownloads: Sendable {
         _ source: BlockingIOExecutor.Source
     ) -> AsyncThrowingStream<Double, any Error> {
         let (stream, waiter) = AsyncThrowingStream<Double, any Error>.makeStream(bufferingPolicy: .bufferingNewest(1))
-        let (number, flight, isNew) = state.withLock { state in
+        let (number, transferID, isNew) = state.withLock { state in
             state.next += 1
             let number = state.next
-            let isNew = state.flights[digest] == nil
-            if isNew { state.flights[digest] = Flight(number: number) }
-            state.flights[digest]?.waiters[number] = waiter
-            waiter.yield(state.flights[digest]?.progress ?? 0)
-            return (number, state.flights[digest]?.number ?? number, isNew)
+            let isNew = state.running[digest] == nil
+            if isNew { state.running[digest] = RunningTransfer(number: number) }
+            state.running[digest]?.waiters[number] = waiter
+            waiter.yield(state.running[digest]?.progress ?? 0)
+            return (number, state.running[digest]?.number ?? number, isNew)
         }
         waiter.onTermination = { [weak self] reason in
-            if case .cancelled = reason { self?.leave(digest, flight, number) }
+            if case .cancelled = reason { self?.removeWaiter(number, of: digest, transferID) }
         }
         if isNew {
-            let task = Task { await self.run(digest, size, flight, source) }
+            let task = Task { await self.run(digest, size, transferID, source) }
             state.withLock { state in
-                if state.flights[digest]?.number == flight { state.flights[digest]?.task = task }
+                if state.running[digest]?.number == transferID { state.running[digest]?.task = task }
             }
-            // The only waiter may have left before the task was known.
-            cancelIfUnawaited(digest, flight)
+            // The only waiter may have been removed before the task was stored.
+            cancelIfUnawaited(digest, transferID)
         }
         return stream
     }
 
-    private func leave(_ digest: ResourceDigest, _ flight: Int, _ number: Int) {
+    private func removeWaiter(_ number: Int, of digest: ResourceDigest, _ transferID: Int) {
         state.withLock { state in
-            guard state.flights[digest]?.number == flight else { return }
-            state.flights[digest]?.waiters[number] = nil
+            guard state.running[digest]?.number == transferID else { return }
+            state.running[digest]?.waiters[number] = nil
         }
-        cancelIfUnawaited(digest, flight)
+        cancelIfUnawaited(digest, transferID)
     }
 
     /// Cancels a transfer for which no request waits. A later request begins a new one.
-    private func cancelIfUnawaited(_ digest: ResourceDigest, _ flight: Int) {
+    private func cancelIfUnawaited(_ digest: ResourceDigest, _ transferID: Int) {
         let task: Task<Void, Never>? = state.withLock { state in
-            guard let found = state.flights[digest], found.number == flight, found.waiters.isEmpty,
+            guard let found = state.running[digest], found.number == transferID, found.waiters.isEmpty,
                 let task = found.task
             else { return nil }
-            state.flights[digest] = nil
+            state.running[digest] = nil
             return task
         }
         task?.cancel()
@@ -119,21 +121,23 @@ final class ResourceDownloads: Sendable {
     private func run(
         _ digest: ResourceDigest,
         _ size: Int64,
-        _ flight: Int,
+        _ transferID: Int,
         _ source: BlockingIOExecutor.Source
     ) async {
         let result: Result<Void, any Error>
         do {
-            let lease = try await transfers.withPermit(for: source) { try await self.transfer(digest, size, flight) }
+            let lease = try await transfers.withPermit(for: source) {
+                try await self.transfer(digest, size, transferID)
+            }
             guard let lease else { throw CancellationError() }
-            keep(digest, lease)
+            keepLease(lease, of: digest)
             result = .success(())
         } catch {
             result = .failure(error)
         }
         let waiters = state.withLock { state in
-            guard let found = state.flights[digest], found.number == flight else { return [Waiter]() }
-            state.flights[digest] = nil
+            guard let found = state.running[digest], found.number == transferID else { return [Waiter]() }
+            state.running[digest] = nil
             return Array(found.waiters.values)
         }
         for waiter in waiters {
@@ -144,7 +148,7 @@ final class ResourceDownloads: Sendable {
         }
     }
 
-    private func transfer(_ digest: ResourceDigest, _ size: Int64, _ flight: Int) async throws -> ResourceLease {
+    private func transfer(_ digest: ResourceDigest, _ size: Int64, _ transferID: Int) async throws -> ResourceLease {
         let (resources, remote) = (remote.resources, remote)
         let writer = try await remote.blockingIO.run { try resources.writer(limit: size) }
         // Removes the file if it is not complete.
@@ -152,13 +156,13 @@ final class ResourceDownloads: Sendable {
         do {
             try await remote.client.download(RemoteStorage.key(digest), size: size) { [self] bytes in
                 try writer.append(Array(bytes))
-                advance(digest, flight, Double(writer.size) / Double(max(1, size)))
+                advance(digest, transferID, Double(writer.size) / Double(max(1, size)))
             }
             try Task.checkCancellation()
             let stored = try await remote.blockingIO.run(BlockingIOExecutor.lane(forBytes: size)) {
                 try writer.finish(expecting: digest)
             }
-            remote.downloaded(size)
+            remote.noteDownloaded(size)
             remote.note(nil)
             remote.wake()
             return stored.lease
@@ -166,7 +170,7 @@ final class ResourceDownloads: Sendable {
             if Task.isCancelled || error.problem == .cancelled { throw CancellationError() }
             if !error.problem.concernsObject {
                 remote.note(error)
-                // The rounds detect when the store answers again.
+                // The rounds of the uploads detect when the object store answers again.
                 remote.wake()
             }
             throw ResourceError.notDownloaded(digest, error)
@@ -177,29 +181,29 @@ final class ResourceDownloads: Sendable {
         }
     }
 
-    private func advance(_ digest: ResourceDigest, _ flight: Int, _ progress: Double) {
+    private func advance(_ digest: ResourceDigest, _ transferID: Int, _ progress: Double) {
         state.withLock { state in
-            guard let found = state.flights[digest], found.number == flight,
+            guard let found = state.running[digest], found.number == transferID,
                 progress - found.progress >= 0.01 || progress >= 1
             else { return }
-            state.flights[digest]?.progress = progress
+            state.running[digest]?.progress = progress
             for waiter in found.waiters.values { waiter.yield(progress) }
         }
     }
 
-    /// Keeps local bytes for a moment: they are about to be used.
-    private func keep(_ digest: ResourceDigest, _ lease: ResourceLease) {
+    /// Keeps the lease of downloaded bytes for some seconds: they are about to be used.
+    private func keepLease(_ lease: ResourceLease, of digest: ResourceDigest) {
         let now = MonotonicClock.system.nowMicroseconds()
         state.withLock { state in
             state.recent.removeAll { $0.end <= now }
-            state.recent.append((digest, now + Self.grace, lease))
+            state.recent.append((digest, now + Self.leaseTime, lease))
         }
     }
 
     /// Ends the lease of a recent download, because its bytes are to be removed.
     func endLease(of digest: ResourceDigest) { state.withLock { $0.recent.removeAll { $0.digest == digest } } }
 
-    /// Ends the leases of downloads that are no longer new.
+    /// Ends the leases whose time has passed.
     func endOldLeases() {
         let now = MonotonicClock.system.nowMicroseconds()
         state.withLock { $0.recent.removeAll { $0.end <= now } }

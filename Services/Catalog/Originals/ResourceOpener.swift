@@ -19,6 +19,8 @@ struct ResourceOpener: Sendable {
         var isDownloaded = false
     }
 
+    /// Opens bytes, after a download if they are only in remote storage.
+    ///
     /// - Throws: ``StorageError/notFound(_:)`` for bytes that are neither local nor in remote storage;
     ///   ``ResourceError`` for bytes in remote storage that may not, or cannot, be downloaded
     func open(

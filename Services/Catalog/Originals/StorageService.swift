@@ -27,10 +27,10 @@ struct StorageService: Sendable {
             try view?.contains(request.asset, reader) == false ? nil : reader.assets.asset(request.asset)
         }
         guard let asset else { throw ResourceError.noAsset(request.asset) }
-        let wanted = request.digest?.lowercased()
-        let named = wanted.map { digest in asset.resources.first { $0.digest == digest } }
+        let requestedDigest = request.digest?.lowercased()
+        let named = requestedDigest.map { digest in asset.resources.first { $0.digest == digest } }
         guard let resource = named ?? asset.resource(request.type), let digest = ResourceDigest(resource.digest) else {
-            if wanted != nil { throw ResourceError.unknownDigest(asset.id) }
+            if requestedDigest != nil { throw ResourceError.unknownDigest(asset.id) }
             throw ResourceError.noResource(asset.id, request.type, available: asset.resources.map(\.type))
         }
         let opened = try await originals.opener.open(
@@ -56,7 +56,7 @@ struct StorageService: Sendable {
         }
         (status.localCount, status.localBytes) = files
         guard let remote = originals.remote else { return status }
-        let (counts, jobs) = try await store.read { (try $0.remoteObjects.counts(), try $0.uploadJobs.openCounts()) }
+        let (counts, jobs) = try await store.read { (try $0.uploadStates.counts(), try $0.uploadJobs.openCounts()) }
         (status.waitingJobCount, status.runningJobCount) = jobs
         (status.remoteCount, status.remoteBytes) = (counts.remote, counts.remoteBytes)
         status.waitingCount = counts.waiting
@@ -65,7 +65,7 @@ struct StorageService: Sendable {
         status.deletingCount = counts.deleting
         remote.describe(&status)
         if status.problem == nil, counts.failed > 0,
-            let failure = try await store.read({ try $0.remoteObjects.latestFailure() })
+            let failure = try await store.read({ try $0.uploadStates.latestFailure() })
         {
             (status.problem, status.message, status.since) = (failure.problem, failure.message, failure.date)
         }
@@ -73,13 +73,13 @@ struct StorageService: Sendable {
     }
 
     func retry(_ request: RetryStorage) async throws -> RetryStorage.Result {
-        let remote = try self.required()
-        let count = try await store.changeRemoteObjects { try $0.retryFailed() }
+        let remote = try requireRemoteStorage()
+        let count = try await store.changeUploadStates { try $0.retryFailed() }
         remote.wake()
         return RetryStorage.Result(count: count)
     }
 
-    private func required() throws -> RemoteStorage {
+    private func requireRemoteStorage() throws -> RemoteStorage {
         guard let remote = originals.remote else { throw ResourceError.noRemoteStorage }
         return remote
     }
@@ -87,24 +87,24 @@ struct StorageService: Sendable {
     // MARK: Verification
 
     func verify(_ request: VerifyStorage, _ notifier: Notifier) async throws -> VerifyStorage.Result {
-        let remote = try self.required()
-        let all = try await store.read { try $0.remoteObjects.counts().remote }
-        let wanted = min(all, request.count ?? all)
+        let remote = try requireRemoteStorage()
+        let all = try await store.read { try $0.uploadStates.counts().remote }
+        let total = min(all, request.count ?? all)
         var result = VerifyStorage.Result()
         var last: ResourceDigest?
         var position = 0
-        while result.checked < wanted {
-            let page = try await store.read { [last] in try $0.remoteObjects.remote(after: last, limit: Self.page) }
+        while result.checked < total {
+            let page = try await store.read { [last] in try $0.uploadStates.remote(after: last, limit: Self.page) }
             guard let end = page.last else { break }
             last = end.digest
             for (digest, size) in page {
                 defer { position += 1 }
-                // Spread evenly over all.
-                guard result.checked < wanted, position * wanted / max(1, all) >= result.checked else { continue }
+                // The objects that are checked are spread evenly over all.
+                guard result.checked < total, position * total / max(1, all) >= result.checked else { continue }
                 try Task.checkCancellation()
                 try await verify(digest, size, request, remote, &result)
                 result.checked += 1
-                let progress: JSONObject = ["done": JSON(result.checked), "total": JSON(wanted)]
+                let progress: JSONObject = ["done": JSON(result.checked), "total": JSON(total)]
                 try await notifier.notify(BackupLibrary.notification, progress)
             }
         }
@@ -120,11 +120,11 @@ struct StorageService: Sendable {
         _ result: inout VerifyStorage.Result
     ) async throws {
         do {
-            let isGood = try await remote.isStored(digest, size: size, readsBytes: request.readsBytes)
-            guard isGood != true else { return }
-            if isGood == nil {
-                if result.missing.count < VerifyStorage.Result.mostDigests { result.missing.append(digest.text) }
-            } else if result.damaged.count < VerifyStorage.Result.mostDigests {
+            let isIntact = try await remote.isStored(digest, size: size, readsBytes: request.readsBytes)
+            guard isIntact != true else { return }
+            if isIntact == nil {
+                if result.missing.count < VerifyStorage.Result.maxDigests { result.missing.append(digest.text) }
+            } else if result.damaged.count < VerifyStorage.Result.maxDigests {
                 result.damaged.append(digest.text)
             }
         } catch let error as ObjectStoreError {
@@ -132,18 +132,18 @@ struct StorageService: Sendable {
             throw ResourceError.notDownloaded(digest, error)
         }
         guard resources.contains(digest) else { return }
-        try await store.changeRemoteObjects { try $0.registerLost(digest) }
+        try await store.changeUploadStates { try $0.registerLost(digest) }
         result.repaired += 1
     }
 
     // MARK: Keeping and releasing
 
-    /// The number of assets whose files are downloaded at the same time. Several keep the connections
-    /// busy while one waits for the store or for a sync of the disk; the other downloads are for interactive requests.
+    /// The number of assets whose files are downloaded at the same time. Several keep the connections busy while one
+    /// waits for the object store or for a sync of the disk. More would delay the downloads of interactive requests.
     private static let concurrentDownloads = 4
 
     func keep(_ request: KeepInStorage, _ context: RequestContext) async throws -> KeepInStorage.Result {
-        let remote = try self.required()
+        let remote = try requireRemoteStorage()
         var result = KeepInStorage.Result()
         var page = FetchAssets(fetch: request.fetch, count: FetchAssets.maxPage)
         while true {
@@ -152,20 +152,20 @@ struct StorageService: Sendable {
             page.from += found.assets.count
             let digests = Set(found.assets.flatMap(\.resources).compactMap { ResourceDigest($0.digest) })
             let isKept = request.isKept
-            try await store.changeRemoteObjects { try $0.keep(isKept, Array(digests)) }
-            let move = { @Sendable (digest: ResourceDigest) in
-                if isKept { return try await fetch(digest, context) }
+            try await store.changeUploadStates { try $0.setKept(isKept, Array(digests)) }
+            let transfer = { @Sendable (digest: ResourceDigest) in
+                if isKept { return try await downloadIfRemote(digest, context) }
                 originals.downloads?.endLease(of: digest)
                 return try await remote.release(digest)
             }
-            let width = isKept ? Self.concurrentDownloads : 1
+            let concurrency = isKept ? Self.concurrentDownloads : 1
             try await withThrowingTaskGroup(of: (count: Int, bytes: Int64).self) { group in
                 var rest = found.assets[...]
                 func begin() {
                     guard let asset = rest.popFirst() else { return }
-                    group.addTask { try await Self.move(asset, move) }
+                    group.addTask { try await Self.transferFiles(of: asset, transfer) }
                 }
-                for _ in 0..<width { begin() }
+                for _ in 0..<concurrency { begin() }
                 while let (count, bytes) = try await group.next() {
                     begin()
                     result.count += count
@@ -179,17 +179,17 @@ struct StorageService: Sendable {
         }
     }
 
-    /// Moves the files of an asset.
+    /// Downloads or removes the local files of an asset.
     ///
-    /// - Parameter move: returns the number of bytes that it has moved; nil if the file did not have to be moved
-    private static func move(
-        _ asset: Asset,
-        _ move: @Sendable (ResourceDigest) async throws -> Int64?
+    /// - Parameter transfer: returns the bytes that it has downloaded or removed; nil if there was nothing to do
+    private static func transferFiles(
+        of asset: Asset,
+        _ transfer: @Sendable (ResourceDigest) async throws -> Int64?
     ) async throws -> (count: Int, bytes: Int64) {
         var (count, total) = (0, Int64(0))
         for digest in Set(asset.resources.compactMap { ResourceDigest($0.digest) }) {
             try Task.checkCancellation()
-            guard let bytes = try await move(digest) else { continue }
+            guard let bytes = try await transfer(digest) else { continue }
             count += 1
             total += bytes
         }
@@ -198,8 +198,8 @@ struct StorageService: Sendable {
 
     /// Downloads bytes that are not on this machine.
     ///
-    /// - Returns: their number; nil if they were local already
-    private func fetch(_ digest: ResourceDigest, _ context: RequestContext) async throws -> Int64? {
+    /// - Returns: their number; nil if they were already local or are not in remote storage
+    private func downloadIfRemote(_ digest: ResourceDigest, _ context: RequestContext) async throws -> Int64? {
         guard let downloads = originals.downloads, !resources.contains(digest),
             let size = try await downloads.remoteSize(of: digest)
         else {

@@ -1,6 +1,4 @@
 import Basics
-import Contracts
-import JSONValue
 import Storage
 import Synchronization
 
@@ -13,7 +11,7 @@ final class UploadJobChanges: Sendable {
     }
 
     /// The maximum number of requests of one identity that wait for a change.
-    static let mostWaiters = 1000
+    static let maxWaiters = 1000
     /// The smallest progress that is reported.
     private static let step = 0.01
 
@@ -25,7 +23,7 @@ final class UploadJobChanges: Sendable {
     // MARK: Changes
 
     /// Records that the state of a job may have changed.
-    func changed() { wake { _ in true } }
+    func noteChange() { wake { _ in true } }
 
     /// Records that transfers have begun.
     func begin(_ digests: [ResourceDigest]) {
@@ -35,10 +33,10 @@ final class UploadJobChanges: Sendable {
     }
 
     /// Records the progress of a transfer.
-    func advance(_ digest: ResourceDigest, to part: Double) {
+    func advance(_ digest: ResourceDigest, to fraction: Double) {
         wake { state in
-            guard part - state.progress[digest, default: -1] >= Self.step else { return false }
-            state.progress[digest] = min(1, part)
+            guard fraction - state.progress[digest, default: -1] >= Self.step else { return false }
+            state.progress[digest] = min(1, fraction)
             return true
         }
     }
@@ -61,11 +59,12 @@ final class UploadJobChanges: Sendable {
 
     // MARK: Waiting
 
-    /// Reads until there is an answer, each time after another change.
+    /// Calls `read` until it returns an answer, each time after another change.
     ///
     /// - Parameters:
     ///   - interval: the maximum time between two reads, in microseconds
     ///   - read: returns nil to wait for a change; the flag is true at the last call, when the time has expired
+    /// - Returns: the answer; nil if the time has expired without one
     /// - Throws: `limit_exceeded` if too many requests of the identity wait
     func answer<Answer: Sendable>(
         for identity: String,
@@ -78,12 +77,9 @@ final class UploadJobChanges: Sendable {
         while true {
             // Registered before the state is read, so that no change in between is missed.
             let promise = Promise<Void>()
-            let number = try state.withLock { (state) throws(RPCError) -> UInt64 in
-                guard state.waiters.values.count(where: { $0.identity == identity }) < Self.mostWaiters else {
-                    throw ErrorCode.limitExceeded.error(
-                        "\(Self.mostWaiters) requests of yours wait; ask without changedAfter, or subscribe to jobs",
-                        ["limit": JSON(Self.mostWaiters)]
-                    )
+            let number = try state.withLock { (state) throws(CatalogError) -> UInt64 in
+                guard state.waiters.values.count(where: { $0.identity == identity }) < Self.maxWaiters else {
+                    throw .tooManyWaiting(limit: Self.maxWaiters, parameter: "changedAfter", topic: "jobs")
                 }
                 state.lastWaiter += 1
                 state.waiters[state.lastWaiter] = (identity: identity, promise: promise)

@@ -9,7 +9,7 @@ import Storage
 /// Implements the methods `jobs.*`: uploads and downloads that clients request, and that are kept until they are
 /// acknowledged (T-34).
 ///
-/// Each client has its own jobs; the owner sees those of all.
+/// Each client has its own jobs; the owner sees those of all clients.
 struct UploadJobService: Sendable {
     let store: LibraryStore
     let resources: ResourceStore
@@ -28,7 +28,7 @@ struct UploadJobService: Sendable {
         let seesAll: Bool
         /// The view of an identity with a limited grant; nil for the whole library.
         let view: LimitedView?
-        /// The client, if it may only add: its jobs are about the assets that it has added.
+        /// The client, if it may only add: its jobs are for the assets that it has added.
         let addOnly: AddOnlyClient?
 
         init(_ context: RequestContext, view: LimitedView?, addOnly: AddOnlyClient?) {
@@ -66,24 +66,26 @@ struct UploadJobService: Sendable {
         }
 
         /// Returns a job as the client sees it.
-        fileprivate func form(_ job: UploadJob, _ progress: [ResourceDigest: Double]? = nil) -> UploadJob {
+        fileprivate func visible(_ job: UploadJob, _ progress: [ResourceDigest: Double]? = nil) -> UploadJob {
             var job = progress.map(job.with) ?? job
-            // The message names the store, or a file of the library.
+            // The message names the object store, or a file of the library.
             if addOnly != nil { job.message = nil }
             return job
         }
     }
 
-    /// The maximum number of changed jobs in a response to `changedAfter`, and of jobs with only progress: a message of
-    /// the feed has at most 256 KiB.
+    /// The maximum number of changed jobs in a response to `changedAfter`: a message of the feed has at most 256 KiB.
     private static let maxChanged = 400
+    /// The maximum number of jobs in such a response of which only the progress has changed.
     private static let maxPending = 100
 
+    /// Creates a job for each asset.
+    ///
     /// - Throws: `limit_exceeded`, `identifier_not_found`, `missing_resource`, and `access_denied` for a download by an
     ///   add-only client; then no job is created
     func create(_ request: CreateUploadJobs, for client: Client) async throws -> UploadJobPage {
         if client.addOnly != nil, request.kind != .upload { throw GrantError.onlyAddsNoDownloads(client.identity) }
-        let remote = try required()
+        let remote = try requireRemoteStorage()
         let resources = resources
         let subjects = try await store.read { reader in
             try request.assets.map { id in
@@ -111,7 +113,7 @@ struct UploadJobService: Sendable {
             )
             guard var created else { throw ResourceError.tooManyJobs(limit: UploadJob.limit) }
             if request.kind == .upload {
-                // Read within the transaction: the outcome of an upload that runs now is written after it.
+                // Read within the transaction, which the outcomes of these uploads follow.
                 let running = changes.progress
                 try jobs.setUploading(true, subjects.map(\.digest).filter { running[$0] != nil }, date: date)
                 for index in created.indices where running[subjects[index].digest] != nil {
@@ -119,20 +121,22 @@ struct UploadJobService: Sendable {
                 }
             }
             return UploadJobPage(
-                jobs: created.map { client.form($0, changes.progress) },
+                jobs: created.map { client.visible($0, changes.progress) },
                 capacity: try jobs.capacity(of: client.identity),
                 version: try jobs.version(of: client.ownFilter)
             )
         }
-        changes.changed()
+        changes.noteChange()
         remote.wake()
         return page
     }
 
     // MARK: Lists
 
+    /// Returns a page of jobs; with `changedAfter`, those that have changed, as soon as there are any.
+    ///
     /// - Parameters:
-    ///   - client: returns the client with its present access, which may change while the request waits
+    ///   - client: returns the client with its current access, which may change while the request waits
     ///   - microseconds: the maximum time to wait for a change
     /// - Throws: `limit_exceeded` if too many requests wait; the refusal of a standby that does not know the version
     func list(
@@ -142,8 +146,8 @@ struct UploadJobService: Sendable {
     ) async throws -> UploadJobPage {
         guard let known = request.changedAfter else { return try await page(request, for: client()) }
         var version = known
-        let seen = changes.progress
-        // The jobs are not in the history, by which a standby learns of the writer's changes: it reads them again.
+        let knownProgress = changes.progress
+        // A standby learns of the writer's changes from the history, which has no jobs, so it reads them every second.
         let interval: Int64 = store.election?.refusal == nil ? .max : 1_000_000
         let answer: UploadJobPage? = try await changes.answer(
             for: client().identity,
@@ -151,7 +155,7 @@ struct UploadJobService: Sendable {
             clock,
             every: interval
         ) { isLast in
-            let page = try await changed(after: version, seen, request, for: client())
+            let page = try await changed(after: version, knownProgress, request, for: client())
             version = page.version
             return page.jobs.isEmpty && !isLast ? nil : page
         }
@@ -164,7 +168,7 @@ struct UploadJobService: Sendable {
             let all = try reader.uploadJobs.all(of: client.filter, after: request.after ?? 0)
             var jobs = try all.filter { try request.includes($0) && client.sees($0, reader) }
             let next = jobs.count > UploadJob.limit ? jobs[UploadJob.limit - 1].id : nil
-            jobs = jobs.prefix(UploadJob.limit).map { client.form($0, progress) }
+            jobs = jobs.prefix(UploadJob.limit).map { client.visible($0, progress) }
             return UploadJobPage(
                 jobs: jobs,
                 capacity: try reader.uploadJobs.capacity(of: client.identity),
@@ -182,7 +186,7 @@ struct UploadJobService: Sendable {
     /// - Throws: the refusal of a standby, which unlike the writer cannot know whether the version exists
     private func changed(
         after version: Int64,
-        _ seen: [ResourceDigest: Double],
+        _ knownProgress: [ResourceDigest: Double],
         _ request: ListUploadJobs,
         for client: Client
     ) async throws -> UploadJobPage {
@@ -194,14 +198,14 @@ struct UploadJobService: Sendable {
             let start = version > newest ? 0 : version
             let changed = try reader.uploadJobs.changed(after: start, limit: Self.maxChanged, of: client.ownFilter)
             let known = Set(changed?.jobs.map(\.id) ?? [])
-            let moved = try reader.uploadJobs.pending(of: client.ownFilter).filter { job in
+            let withProgress = try reader.uploadJobs.pending(of: client.ownFilter).filter { job in
                 guard !known.contains(job.id), let digest = ResourceDigest(job.digest) else { return false }
-                return progress[digest] != seen[digest]
+                return progress[digest] != knownProgress[digest]
             }
-            let jobs = try ((changed?.jobs ?? []) + moved.prefix(Self.maxPending))
+            let jobs = try ((changed?.jobs ?? []) + withProgress.prefix(Self.maxPending))
                 .filter { try request.includes($0) && client.sees($0, reader) }
             return UploadJobPage(
-                jobs: jobs.map { client.form($0, progress) },
+                jobs: jobs.map { client.visible($0, progress) },
                 capacity: try reader.uploadJobs.capacity(of: client.identity),
                 version: changed?.version ?? start
             )
@@ -210,38 +214,41 @@ struct UploadJobService: Sendable {
 
     // MARK: Changes
 
-    /// - Throws: `identifier_not_found`, `request_not_supported` if a job does not allow the action; then none is changed
+    /// Performs an action on jobs.
+    ///
+    /// - Throws: `identifier_not_found`, `request_not_supported` if a job does not allow the action; then none is
+    ///   changed
     func update(_ request: UpdateUploadJobs, for client: Client) async throws -> UploadJobPage {
-        let remote = try required()
+        let remote = try requireRemoteStorage()
         let date = remote.now()
-        let wanted = Set(request.jobs)
+        let ids = Set(request.jobs)
         let visible = try await store.read { reader in
             Set(
                 try reader.uploadJobs.all(of: client.filter)
-                    .filter { try wanted.contains($0.id) && client.sees($0, reader) }.map(\.id)
+                    .filter { try ids.contains($0.id) && client.sees($0, reader) }.map(\.id)
             )
         }
         let page = try await store.changeUploadJobs { store in
             // Read again: a job may have ended meanwhile.
             let known = Dictionary(uniqueKeysWithValues: try store.all(of: client.filter).map { ($0.id, $0) })
-            let jobs = try wanted.sorted().map { id in
+            let jobs = try ids.sorted().map { id in
                 guard visible.contains(id), let job = known[id] else { throw ResourceError.noJob(id) }
                 guard job.allows(request.action) else { throw ResourceError.jobRefused(job, request.action) }
                 return job
             }
             try store.update(jobs, request.action, date: date)
             return UploadJobPage(
-                jobs: try store.all(of: client.filter).filter { wanted.contains($0.id) }.map { client.form($0) },
+                jobs: try store.all(of: client.filter).filter { ids.contains($0.id) }.map { client.visible($0) },
                 capacity: try store.capacity(of: client.identity),
                 version: try store.version(of: client.ownFilter)
             )
         }
-        changes.changed()
+        changes.noteChange()
         remote.wake()
         return page
     }
 
-    private func required() throws -> RemoteStorage {
+    private func requireRemoteStorage() throws -> RemoteStorage {
         guard let remote else { throw ResourceError.noRemoteStorage }
         return remote
     }

@@ -8,12 +8,12 @@ import ServiceLifecycle
 import Storage
 import Synchronization
 
-/// Uploads new bytes to the object store, removes local files beyond the budget, and deletes unreferenced objects at
-/// the store. One task does all three, so that none of them acts on files or objects that another is about to change.
+/// Uploads new bytes to the object store, removes local files beyond the budget, and deletes unreferenced objects. One
+/// task does all three, so that none of them acts on files or objects that another is about to change.
 ///
 /// Of several catalogs, the one that writes does this. A standby removes its own local files, which it has downloaded,
-/// and sends those that were imported through it before another catalog took over: the writer finds them at the store
-/// and records that.
+/// and uploads those that were imported through it before another catalog took over. The writer then finds them in the
+/// object store and records that.
 final class UploadService: Service, Sendable {
     private let remote: RemoteStorage
     private let downloads: ResourceDownloads
@@ -23,16 +23,17 @@ final class UploadService: Service, Sendable {
     private let evictor: LocalFileEvictor
     private let logger: Logger
 
-    /// The number of uploads between two commits of their outcomes, and their bytes, so that large files do not delay
-    /// the removal of local files.
-    private static let (batch, batchBytes): (Int, Int64) = (32, 256 << 20)
+    /// The maximum number of uploads between two commits of their outcomes.
+    private static let batch = 32
+    /// The bytes after which outcomes are committed too, so that large files do not delay the removal of local files.
+    private static let batchBytes: Int64 = 256 << 20
     /// The number of attempts after which an upload has failed.
     private static let attempts = 5
     /// The maximum time between two rounds, in seconds.
-    private static let longestPause = 60.0
-    /// The time between two rounds of a standby, in seconds, and between two requests to the store for a file of
+    private static let longestDelay = 60.0
+    /// The time between two rounds of a standby, in seconds, and between two requests to the object store for a file of
     /// another catalog.
-    private static let standbyPause = 5.0
+    private static let standbyDelay = 5.0
 
     init(
         _ remote: RemoteStorage,
@@ -62,11 +63,11 @@ final class UploadService: Service, Sendable {
     /// Begins the uploads of this catalog, when it starts or takes over.
     private func begin() async throws {
         let location = remote.options.location.text
-        try await remote.store.changeRemoteObjects { try $0.begin(location) }
+        try await remote.store.changeUploadStates { try $0.begin(location) }
         do {
-            try await remote.store.changeUploadJobs { try $0.begin() }
+            try await remote.store.changeUploadJobs { try $0.registerInterrupted() }
         } catch StorageError.notEnoughSpace {
-            // The round first frees disk space, and then looks for a download.
+            // The round frees disk space before it begins a download.
         }
     }
 
@@ -74,7 +75,7 @@ final class UploadService: Service, Sendable {
     private func followChanges() async {
         var head = tail.head
         while !Task.isCancelled, await tail.wait(for: head + 1, isClient: false) {
-            // Once after an import, not for each of its files.
+            // An import begins one round, not one for each of its files.
             await TaskDelay.debounce(.milliseconds(100))
             head = tail.head
             remote.wake()
@@ -85,54 +86,54 @@ final class UploadService: Service, Sendable {
         remote.wake()
         var failures = 0
         var hasBegun = false
-        var sent: Set<ResourceDigest> = []
+        var uploaded: Set<ResourceDigest> = []
         for await _ in remote.rounds {
             if Task.isCancelled { return }
             do {
-                // A store that did not answer is asked again, even if there is no work for it.
+                // An object store that did not answer is asked again, even if there is no work for it.
                 if remote.problem != nil { _ = try await remote.client.head("availability") }
                 guard remote.store.election?.refusal == nil else {
                     hasBegun = false
                     downloads.endOldLeases()
                     try await evictor.run()
-                    try await sendUnrecorded(&sent)
+                    try await uploadUnrecorded(&uploaded)
                     failures = 0
                     remote.note(nil)
-                    scheduleRound(after: Self.standbyPause)
+                    scheduleRound(after: Self.standbyDelay)
                     continue
                 }
                 if !hasBegun {
                     try await begin()
-                    // As a standby it has counted failures that are not in the table.
-                    later.withLock { $0 = [:] }
+                    // As a standby it has counted failures that are not in the database.
+                    delayed.withLock { $0 = [:] }
                 }
-                (hasBegun, sent) = (true, [])
+                (hasBegun, uploaded) = (true, [])
                 remote.throttle.setWorking(true)
                 defer { remote.throttle.setWorking(false) }
                 let start = clock.nowMicroseconds()
-                // A store that only serves reads still serves the download jobs.
+                // An object store that only serves reads still serves the download jobs.
                 var refusal: (any Error)?
                 do { try await uploadAll() } catch { refusal = error }
                 if Task.isCancelled { return }
-                try await downloadJobs()
+                try await performDownloadJobs()
                 if let refusal { throw refusal }
                 downloads.endOldLeases()
                 try await evictor.run()
                 try await collector.run()
                 failures = 0
                 remote.note(nil)
-                let next = later.withLock { later in
+                let next = delayed.withLock { delayed in
                     // A file that was due and was not tried in this round is no longer registered.
-                    later = later.filter { $0.value.next > start }
-                    return later.values.map { $0.next }.min()
+                    delayed = delayed.filter { $0.value.next > start }
+                    return delayed.values.map { $0.next }.min()
                 }
                 let wait = next.map { max(0.1, Double($0 - clock.nowMicroseconds()) / 1_000_000) } ?? .infinity
-                scheduleRound(after: min(wait, evictor.pause ?? .infinity, collector.pause))
+                scheduleRound(after: min(wait, evictor.secondsUntilPass ?? .infinity, collector.secondsUntilRound))
             } catch {
                 if Task.isCancelled { return }
                 failures += 1
                 note(error)
-                scheduleRound(after: min(Self.longestPause, 0.5 * Double(1 << min(8, failures))))
+                scheduleRound(after: min(Self.longestDelay, 0.5 * Double(1 << min(8, failures))))
             }
         }
     }
@@ -145,7 +146,7 @@ final class UploadService: Service, Sendable {
         }
     }
 
-    /// Begins a round later, if none begins before.
+    /// Begins a round after a time, instead of the one that was scheduled before.
     private func scheduleRound(after seconds: Double) {
         let remote = remote
         let task = Task {
@@ -166,31 +167,31 @@ final class UploadService: Service, Sendable {
         var last: ResourceDigest?
         while !Task.isCancelled {
             let page = try await remote.store.read { [last] reader in
-                try reader.remoteObjects.registered(after: last, limit: Self.batch)
+                try reader.uploadStates.registered(after: last, limit: Self.batch)
             }
             guard let end = page.last else { return }
             // Local files are removed even if the queue is long, or if the disk is full so that no upload is recorded.
             try await evictor.run()
-            let due = page.filter { !isLater($0) }
+            let due = page.filter { !isDelayed($0) }
             last = due.isEmpty ? end : try await upload(due)
         }
     }
 
-    /// Sends the files of a standby that the store does not have yet.
+    /// Uploads the files of a standby that the object store does not have yet.
     ///
-    /// - Parameter sent: the files that the store has
-    private func sendUnrecorded(_ sent: inout Set<ResourceDigest>) async throws {
+    /// - Parameter uploaded: the files that the object store has
+    private func uploadUnrecorded(_ uploaded: inout Set<ResourceDigest>) async throws {
         var last: ResourceDigest?
         while !Task.isCancelled {
             let page = try await remote.store.read { [last] reader in
-                try reader.remoteObjects.registered(after: last, limit: Self.batch)
+                try reader.uploadStates.registered(after: last, limit: Self.batch)
             }
             guard let end = page.last else { return }
             for digest in page
-            where !sent.contains(digest) && !isLater(digest) && remote.resources.contains(digest) {
+            where !uploaded.contains(digest) && !isDelayed(digest) && remote.resources.contains(digest) {
                 defer { remote.jobChanges.end([digest]) }
                 switch await upload(digest, replaces: false) {
-                case .confirmed: sent.insert(digest)
+                case .confirmed: uploaded.insert(digest)
                 case .failed: delay(digest)
                 case .stopped(let error): throw error
                 case .elsewhere: break
@@ -200,44 +201,44 @@ final class UploadService: Service, Sendable {
         }
     }
 
-    /// The files whose uploads have failed, and those that neither this machine nor the store has, with the time of the
-    /// next attempt.
-    private let later = Mutex<[ResourceDigest: (failures: Int, next: Int64)]>([:])
+    /// The files whose uploads have failed, and those that neither this machine nor the object store has, with the time
+    /// of the next attempt.
+    private let delayed = Mutex<[ResourceDigest: (failures: Int, next: Int64)]>([:])
 
-    private func isLater(_ digest: ResourceDigest) -> Bool {
+    private func isDelayed(_ digest: ResourceDigest) -> Bool {
         let now = clock.nowMicroseconds()
-        return later.withLock { later in later[digest].map { $0.next > now } ?? false }
+        return delayed.withLock { delayed in delayed[digest].map { $0.next > now } ?? false }
     }
 
     /// Delays the next attempt after a failed upload, each time about twice as long, up to a minute.
     private func delay(_ digest: ResourceDigest) {
         let now = clock.nowMicroseconds()
-        later.withLock { later in
-            let failures = (later[digest]?.failures ?? 0) + 1
+        delayed.withLock { delayed in
+            let failures = (delayed[digest]?.failures ?? 0) + 1
             let next = now + Int64.random(in: 250_000...500_000) << min(failures, 7)
-            later[digest] = (failures: failures, next: next)
+            delayed[digest] = (failures: failures, next: next)
         }
     }
 
     private enum Outcome: Sendable {
         case confirmed(ResourceDigest, size: Int64)
         case failed(ResourceDigest, ObjectStoreError)
-        /// The file is on the machine of another catalog, which sends it when it runs.
+        /// The file is on the machine of another catalog, which uploads it when it runs.
         case elsewhere
-        /// The store as a whole failed.
+        /// The object store as a whole failed.
         case stopped(any Error)
     }
 
     /// Uploads several files at the same time and records their outcomes in one transaction.
     ///
-    /// - Returns: the last file; others are left for the next call
+    /// - Returns: the last file whose upload was tried; the rest is left for the next call
     private func upload(_ digests: [ResourceDigest]) async throws -> ResourceDigest? {
         var stop: (any Error)?
         var outcomes: [Outcome] = []
         let repeated: Set<ResourceDigest>
         do {
             try await beginJobs(digests)
-            repeated = try await remote.store.read { try $0.remoteObjects.repeated(digests) }
+            repeated = try await remote.store.read { try $0.uploadStates.repeated(digests) }
         } catch {
             remote.jobChanges.end(digests)
             throw error
@@ -254,7 +255,7 @@ final class UploadService: Service, Sendable {
                 if case .stopped(let error) = outcome { stop = error } else { outcomes.append(outcome) }
                 if case .confirmed(let digest, let size) = outcome {
                     bytes += size
-                    later.withLock { $0[digest] = nil }
+                    delayed.withLock { $0[digest] = nil }
                 }
                 if case .failed(let digest, _) = outcome { delay(digest) }
                 guard stop == nil, bytes < Self.batchBytes, let next = rest.popFirst() else { continue }
@@ -262,9 +263,9 @@ final class UploadService: Service, Sendable {
             }
         }
         remote.jobChanges.end(digests)
-        remote.uploaded(bytes, microseconds: clock.nowMicroseconds() - start)
+        remote.noteUploaded(bytes, microseconds: clock.nowMicroseconds() - start)
         let date = remote.now()
-        try await remote.store.changeRemoteObjects { [outcomes] objects in
+        try await remote.store.changeUploadStates { [outcomes] objects in
             for outcome in outcomes {
                 switch outcome {
                 case .confirmed(let digest, let size): try objects.confirm(digest, size: size, date: date)
@@ -274,7 +275,7 @@ final class UploadService: Service, Sendable {
                         problem: error.problem.rawValue,
                         message: error.message,
                         date: date,
-                        most: Self.attempts
+                        maxAttempts: Self.attempts
                     )
                 case .elsewhere, .stopped: break
                 }
@@ -282,21 +283,21 @@ final class UploadService: Service, Sendable {
             // Jobs whose uploads have neither succeeded nor failed wait again.
             try objects.jobs.setUploading(false, digests, date: date)
         }
-        remote.jobChanges.changed()
+        remote.jobChanges.noteChange()
         if let stop { throw stop }
         return digests[..<rest.startIndex].last
     }
 
-    /// Records that uploads run: jobs for them that are created from now on begin as pending.
+    /// Records that uploads are running: new jobs for them begin as pending.
     private func beginJobs(_ digests: [ResourceDigest]) async throws {
         remote.jobChanges.begin(digests)
         guard try await remote.store.read({ try $0.uploadJobs.areAwaited(digests) }) else { return }
         let date = remote.now()
         try await remote.store.changeUploadJobs { try $0.setUploading(true, digests, date: date) }
-        remote.jobChanges.changed()
+        remote.jobChanges.noteChange()
     }
 
-    /// - Parameter replaces: sends the bytes even if the store has them
+    /// - Parameter replaces: true to send the bytes even if the object store has them
     private func upload(_ digest: ResourceDigest, replaces: Bool) async -> Outcome {
         let (remote, key) = (remote, RemoteStorage.key(digest))
         do {
@@ -318,11 +319,11 @@ final class UploadService: Service, Sendable {
             )
             return .confirmed(digest, size: file.size)
         } catch let error as ObjectStoreError where error.problem.concernsObject && error.problem != .cancelled {
-            return failed(digest, error)
+            return logFailure(digest, error)
         } catch let error as ObjectStoreError where error.problem == .unexpectedReply {
-            // A store that takes others refuses this object, for example because it is too large.
+            // An object store that accepts other objects refuses this one, for example because it is too large.
             guard (try? await remote.client.checkWriting()) != nil else { return .stopped(error) }
-            return failed(digest, error)
+            return logFailure(digest, error)
         } catch let error as StorageError where error.isAbsence {
             return .stopped(error)
         } catch let error as StorageError {
@@ -332,7 +333,7 @@ final class UploadService: Service, Sendable {
         }
     }
 
-    private func failed(_ digest: ResourceDigest, _ error: ObjectStoreError) -> Outcome {
+    private func logFailure(_ digest: ResourceDigest, _ error: ObjectStoreError) -> Outcome {
         logger.warning(
             "a file could not be uploaded",
             metadata: ["digest": "\(digest)", "problem": "\(error.problem.rawValue)", "message": "\(error.message)"]
@@ -340,13 +341,13 @@ final class UploadService: Service, Sendable {
         return .failed(digest, error)
     }
 
-    /// Confirms bytes that are not on this machine: the store has them, or they are lost.
+    /// Confirms bytes that are not on this machine: the object store has them, or they are lost.
     private func confirm(_ digest: ResourceDigest) async throws -> Outcome {
         let key = RemoteStorage.key(digest)
         guard let info = try await remote.client.head(key) else {
             if remote.store.election != nil {
-                let next = clock.nowMicroseconds() + Int64(Self.standbyPause * 1_000_000)
-                later.withLock { $0[digest] = (failures: 0, next: next) }
+                let next = clock.nowMicroseconds() + Int64(Self.standbyDelay * 1_000_000)
+                delayed.withLock { $0[digest] = (failures: 0, next: next) }
                 return .elsewhere
             }
             return .failed(digest, ObjectStoreError(.noObject, "the file is neither on this machine nor at the store"))
@@ -359,34 +360,36 @@ final class UploadService: Service, Sendable {
 
     // MARK: Downloads that clients have registered
 
-    /// - Throws: the failure of the store as a whole; the job is then registered again
-    private func downloadJobs() async throws {
+    /// Performs the download jobs.
+    ///
+    /// - Throws: the failure of the object store as a whole; the job is then registered again
+    private func performDownloadJobs() async throws {
         let remote = remote
         while !Task.isCancelled {
-            // Before each one, so that many downloads do not fill the disk. On a full disk no job can be changed.
+            // Before each job, so that many downloads do not fill the disk. On a full disk no job can be changed.
             downloads.endOldLeases()
             try await evictor.run()
             let date = remote.now()
             let next = try await remote.store.changeUploadJobs { jobs in
-                // No transfer runs now: if one is recorded as running, its end could not be recorded.
-                try jobs.begin()
+                // No transfer is running: if one is recorded as running, its end could not be recorded.
+                try jobs.registerInterrupted()
                 return try jobs.nextDownload(date: date)
             }
             guard let job = next else { return }
-            remote.jobChanges.changed()
+            remote.jobChanges.noteChange()
             defer { if let digest = ResourceDigest(job.digest) { remote.jobChanges.end([digest]) } }
             do {
-                let failure = try await failureOfDownload(job)
+                let failure = try await tryDownload(job)
                 // If the commit fails, the job is run again, and may find the file on this machine.
                 let state = failure == nil ? UploadJob.State.succeeded : .failed
                 try await end(job, state, problem: failure?.problem, message: failure?.message)
             } catch {
-                try await remote.store.changeUploadJobs { try $0.begin() }
-                remote.jobChanges.changed()
+                try await remote.store.changeUploadJobs { try $0.registerInterrupted() }
+                remote.jobChanges.noteChange()
                 throw error
             }
             // New files are uploaded between two downloads.
-            guard try await remote.store.read({ try $0.remoteObjects.registered(after: nil, limit: 1).isEmpty }) else {
+            guard try await remote.store.read({ try $0.uploadStates.registered(after: nil, limit: 1).isEmpty }) else {
                 return remote.wake()
             }
         }
@@ -395,15 +398,16 @@ final class UploadService: Service, Sendable {
     /// Downloads the file of a job.
     ///
     /// - Returns: the reason why the job has failed; nil if the file is on this machine
-    /// - Throws: the failure of the store as a whole
-    private func failureOfDownload(_ job: UploadJob) async throws -> (problem: String, message: String)? {
+    /// - Throws: the failure of the object store as a whole
+    private func tryDownload(_ job: UploadJob) async throws -> (problem: String, message: String)? {
         do {
             try await download(job)
             return nil
         } catch let error as ObjectStoreError where error.problem.concernsObject && error.problem != .cancelled {
             return (error.problem.rawValue, error.message)
         } catch let error as ObjectStoreError where error.problem == .unexpectedReply {
-            // A store that answers otherwise does not serve this object, for example because it needs a range of it.
+            // An object store that answers other requests does not serve this object, for example because the download
+            // had to continue with a range of it.
             guard (try? await remote.client.checkBucket()) != nil else { throw error }
             return (error.problem.rawValue, error.message)
         } catch StorageError.notEnoughSpace {
@@ -435,6 +439,6 @@ final class UploadService: Service, Sendable {
         try await remote.store.changeUploadJobs {
             try $0.end(job.id, state, problem: problem, message: message, date: date)
         }
-        remote.jobChanges.changed()
+        remote.jobChanges.noteChange()
     }
 }

@@ -24,14 +24,15 @@ struct DamageScanner: Service {
     let logger: Logger
     private let counts = Counts()
 
-    /// The number of records that are read at a time, and of records without an image after which the position is
-    /// stored.
+    /// The number of records that are read at a time.
     private static let page = 64
-    private static let keptEvery: Int64 = 1024
+    /// The number of records without an image after which the position is stored.
+    private static let storedEvery: Int64 = 1024
+    /// The name of the counter with the position.
     private static let counter = "examined"
     private static let debounceInterval = Duration.milliseconds(500)
-    /// The number of intervals for which an import may delay the checks.
-    private static let longestPause = 20
+    /// The maximum number of debounce intervals for which an import may delay the checks.
+    private static let longestDelay = 20
 
     init(
         store: LibraryStore,
@@ -54,7 +55,7 @@ struct DamageScanner: Service {
     }
 
     private final class Counts: Sendable {
-        private let state = Mutex((position: Int64(0), images: 0, damaged: 0, absent: 0, toldAbsent: 0))
+        private let state = Mutex((position: Int64(0), images: 0, damaged: 0, absent: 0, loggedAbsent: 0))
 
         var metrics: JSONObject {
             let (position, images, damaged, absent, _) = state.withLock { $0 }
@@ -64,13 +65,13 @@ struct DamageScanner: Service {
             ]
         }
 
-        func miss() { state.withLock { $0.absent += 1 } }
+        func noteAbsent() { state.withLock { $0.absent += 1 } }
 
         /// Returns the number of missing files since the last log line.
         func absentToLog() -> Int {
             state.withLock { state in
-                defer { state.toldAbsent = state.absent }
-                return state.absent - state.toldAbsent
+                defer { state.loggedAbsent = state.absent }
+                return state.absent - state.loggedAbsent
             }
         }
 
@@ -114,39 +115,39 @@ struct DamageScanner: Service {
         await pool.stop()
     }
 
-    /// Reads all records after the stored position, waiting for new ones, until the service stops.
-    private func follow(_ look: (ResourceDigest) async throws -> String?) async throws {
+    /// Examines the images of all records after the stored position, and waits for new ones, until the service stops.
+    private func follow(_ findDamage: (ResourceDigest) async throws -> String?) async throws {
         var position = try await store.read { reader in
             let head = try reader.head()
             return min(head.sequence, max(head.oldest, Int64(try reader.counter(Self.counter))))
         }
-        var kept = position
+        var stored = position
         counts.advance(position)
         while !Task.isCancelled, await tail.wait(for: position + 1, isClient: false) {
             await pauseDuringImport()
             if Task.isCancelled { return }
             let page = try await page(after: position)
-            var hasPictures = false
+            var hasImages = false
             for record in page.records {
                 for image in try Self.images(JSON(parsing: record)) {
-                    hasPictures = true
-                    try await examine(image, look)
+                    hasImages = true
+                    try await examine(image, findDamage)
                     if Task.isCancelled { return }
                 }
             }
             position = page.last
             counts.advance(position)
             if position >= tail.head { logAbsent() }
-            guard hasPictures || position - kept >= Self.keptEvery else { continue }
+            guard hasImages || position - stored >= Self.storedEvery else { continue }
             try await store.remember(position, as: Self.counter)
-            kept = position
+            stored = position
         }
     }
 
-    /// Waits until no transaction was committed for a moment: new images come in bursts, and no client waits for this
-    /// work. After ten seconds the next page is checked in any case.
+    /// Waits until no transaction has been committed for half a second: an import commits many, and no client waits for
+    /// the checks. After ten seconds the next page is checked in any case.
     private func pauseDuringImport() async {
-        for _ in 0..<Self.longestPause {
+        for _ in 0..<Self.longestDelay {
             let head = tail.head
             await TaskDelay.debounce(Self.debounceInterval)
             if Task.isCancelled || tail.head == head { return }
@@ -163,12 +164,12 @@ struct DamageScanner: Service {
         )
     }
 
-    /// Returns the next records that may contain new assets, and the last sequence they cover. The newest records are
-    /// still in memory.
+    /// Returns the next records that insert assets, and the last sequence they cover. The newest records are still in
+    /// memory.
     private func page(after position: Int64) async throws -> (records: [[UInt8]], last: Int64) {
         let newest = tail.head
         if case .records(let records, let last) = tail.page(after: position, bytes: 1 << 20) {
-            return (records.filter(\.bringsAssets).map(\.bytes), last)
+            return (records.filter(\.insertsAssets).map(\.bytes), last)
         }
         let stored = try await store.read { reader in
             try reader.history.records(after: position, through: newest, count: Self.page, bytes: 1 << 20)
@@ -177,9 +178,9 @@ struct DamageScanner: Service {
         return (records, stored.records.last?.sequence ?? newest)
     }
 
-    /// Returns true if a record creates assets, without decoding it: most records only change some.
+    /// Returns true if a record inserts assets, without decoding it: most records only change some.
     private static func insertsAssets(_ record: [UInt8]) throws(JSONError) -> Bool {
-        try JSONCursor.reading(record) { (cursor: inout JSONCursor) throws(JSONError) in
+        try JSONCursor.read(record) { (cursor: inout JSONCursor) throws(JSONError) in
             try cursor.enterObject()
             while let name = try cursor.nextMember() {
                 guard name == "assets" else {
@@ -199,29 +200,30 @@ struct DamageScanner: Service {
         }
     }
 
-    private struct Picture {
+    /// A JPEG of a new asset.
+    private struct NewImage {
         let asset: ObjectID
         let digest: ResourceDigest
     }
 
-    /// Returns the JPEGs of the assets that a record creates. Changes of existing assets are skipped without decoding
+    /// Returns the JPEGs of the assets that a record inserts. Changes of existing assets are skipped without decoding
     /// them.
-    private static func images(_ record: JSON) throws -> [Picture] {
+    private static func images(_ record: JSON) throws -> [NewImage] {
         guard case .array(let changes) = record["assets"] else { return [] }
         let new = changes.filter { $0["before"]?.isNull ?? true }.compactMap { $0["after"] }
         return try new.map { try Asset(json: $0) }.flatMap { asset in
             asset.resources.filter { $0.contentType == "public.jpeg" && $0.damage == nil }.compactMap { resource in
-                ResourceDigest(resource.digest).map { Picture(asset: asset.id, digest: $0) }
+                ResourceDigest(resource.digest).map { NewImage(asset: asset.id, digest: $0) }
             }
         }
     }
 
-    private func examine(_ image: Picture, _ look: (ResourceDigest) async throws -> String?) async throws {
+    private func examine(_ image: NewImage, _ findDamage: (ResourceDigest) async throws -> String?) async throws {
         let damage: String?
         do {
-            damage = try await look(image.digest)
+            damage = try await findDamage(image.digest)
         } catch StorageError.notFound {
-            return counts.miss()
+            return counts.noteAbsent()
         } catch {
             switch error {
             // The disk, the database or the worker is not available: the same record is read again later.
@@ -257,14 +259,14 @@ extension ChangeTransaction {
     /// Sets the damage of the resources that still have these bytes.
     mutating func mark(_ found: DamageReport) throws {
         guard var asset = try asset(found.asset) else { return }
-        var isNew = false
+        var hasChanged = false
         for index in asset.resources.indices
         where asset.resources[index].digest == found.digest && asset.resources[index].offset == nil
             && asset.resources[index].damage != found.damage
         {
             asset.resources[index].damage = found.damage
-            isNew = true
+            hasChanged = true
         }
-        if isNew { try set(asset) }
+        if hasChanged { try set(asset) }
     }
 }

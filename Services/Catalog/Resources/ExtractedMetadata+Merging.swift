@@ -1,15 +1,15 @@
 import Metadata
 import PhotoModel
 
-/// The values of the other files of an asset.
+/// Merges the metadata of an image with that of the other files of its asset.
 extension ExtractedMetadata {
     /// Applies a sidecar: its values replace the image's, because it was written later.
     ///
     /// The date of another program's sidecar counts only if the image has none, or only that of its last change: it is
-    /// often a copy that is less exact. A sidecar that Safelight exported with this image has all that the library
-    /// knew: its date counts, and a caption, keywords, a location or a date that it does not have were removed.
+    /// often a copy that is less exact. A sidecar that Safelight exported with this image has all values of the
+    /// library: its date counts, and a caption, keywords, a location or a date that it does not have were removed.
     ///
-    /// - Parameter digest: that of the image
+    /// - Parameter digest: the digest of the image
     mutating func merge(_ sidecar: SidecarMetadata, of digest: String? = nil) {
         let isComplete = sidecar.original != nil && sidecar.original == digest
         if isComplete { (caption, keywords, location) = (nil, [], nil) }
@@ -19,18 +19,18 @@ extension ExtractedMetadata {
         cameraMake = Self.text(sidecar.cameraMake, 1024) ?? cameraMake
         cameraModel = Self.text(sidecar.cameraModel, 1024) ?? cameraModel
         lensModel = Self.text(sidecar.lensModel, 1024) ?? lensModel
-        if let place = sidecar.location { location = Self.location(place) }
+        if let coordinates = sidecar.location { location = Self.location(coordinates) }
         if isComplete {
-            takeDate(exportedIn: sidecar)
+            setDate(exportedIn: sidecar)
         } else {
-            takeMissingDate(of: sidecar)
+            setMissingDate(from: sidecar)
             if sidecar.location != nil || sidecar.captureDate != nil { deriveOffset() }
         }
         if let more = sidecar.metadata?.stored { metadata = metadata?.replacing(with: more) ?? more }
     }
 
-    /// Adds what the raw file beside the image says and the image does not, which may have been made of it without
-    /// metadata.
+    /// Adds the values of the raw file beside the image that the image does not have: it may have been made from the
+    /// raw file without its metadata.
     mutating func fill(from raw: ExtractedMetadata) {
         if rating == 0 { rating = raw.rating }
         caption = caption ?? raw.caption
@@ -41,15 +41,15 @@ extension ExtractedMetadata {
         if creationDate == nil || isModificationDate && !raw.isModificationDate, raw.creationDate != nil {
             (creationDate, creationOffset) = (raw.creationDate, raw.creationOffset)
             (isModificationDate, isOffsetDerived) = (raw.isModificationDate, raw.isOffsetDerived)
-            isMoment = raw.isMoment
+            isInstant = raw.isInstant
         }
         location = location ?? raw.location
         deriveOffset()
         if let more = raw.metadata { metadata = metadata.map { more.replacing(with: $0) } ?? more }
     }
 
-    /// Takes the date of a sidecar if there is none, or only that of the last change.
-    private mutating func takeMissingDate(of sidecar: SidecarMetadata) {
+    /// Sets the date to that of a sidecar if the image has none, or only that of its last change.
+    private mutating func setMissingDate(from sidecar: SidecarMetadata) {
         guard creationDate == nil || isModificationDate, let date = sidecar.captureDate,
             AssetPatch.dates.contains(date)
         else { return }
@@ -57,49 +57,50 @@ extension ExtractedMetadata {
         isModificationDate = false
         creationOffset = sidecar.captureOffset
         isOffsetDerived = sidecar.isOffsetDerived
-        isMoment = sidecar.isCaptureMoment
+        isInstant = sidecar.isCaptureMoment
     }
 
-    /// Takes the date of a sidecar that was exported with the image, as the library had it.
-    private mutating func takeDate(exportedIn sidecar: SidecarMetadata) {
+    /// Sets the date to that of a sidecar that was exported with the image, as the library had it.
+    private mutating func setDate(exportedIn sidecar: SidecarMetadata) {
         guard var date = sidecar.captureDate else {
-            // The time of the file's last change is not a date of capture, and may be missing for that.
+            // The time of the file's last change is not exported, so it was not necessarily removed.
             guard !isModificationDate else { return }
-            (creationDate, creationOffset, isOffsetDerived, isMoment) = (nil, nil, false, false)
+            (creationDate, creationOffset, isOffsetDerived, isInstant) = (nil, nil, false, false)
             return
         }
         var offset = sidecar.captureOffset
         if sidecar.isOffsetDerived, let derived = offset {
-            // The library had none, although it knew the location.
+            // The library had no offset, although it had the location.
             (date, offset) = (date + Int64(derived) * 1_000_000, nil)
         }
-        // An image with the same date also says if that is the time of the last change, and if the offset is that of
-        // the location. Times by the clock are compared, because an offset in a sidecar has no seconds.
+        // If the dates are equal, that of the image stays with its flags, which the sidecar does not have. Local times
+        // are compared, because an offset in a sidecar has no seconds.
         let known = creationDate.map { $0 + Int64(creationOffset ?? 0) * 1_000_000 }
         let isSameClock = known == date + Int64(offset ?? 0) * 1_000_000
         let isSameOffset = creationOffset.map { $0 / 60 } == offset.map { $0 / 60 }
         guard !isSameClock || !isSameOffset, AssetPatch.dates.contains(date) else { return }
-        (creationDate, creationOffset, isMoment) = (date, offset, sidecar.isCaptureMoment)
+        (creationDate, creationOffset, isInstant) = (date, offset, sidecar.isCaptureMoment)
         (isModificationDate, isOffsetDerived) = (false, false)
     }
 
-    /// Gives a date without an offset of its own that of the time zone of the location, which may be from another file.
+    /// Sets the offset of a date that has none of its own to that of the time zone of the location, which may be from
+    /// another file.
     private mutating func deriveOffset() {
-        guard let place = location, let date = creationDate, creationOffset == nil || isOffsetDerived else { return }
-        let known = PhotoMetadata.Coordinates(latitude: place.latitude, longitude: place.longitude)
-        let clock = isMoment ? date : date + Int64(creationOffset ?? 0) * 1_000_000
-        guard let offset = known.timeZoneOffset(at: clock, isMoment: isMoment) else { return }
-        let moment = isMoment ? date : clock - Int64(offset) * 1_000_000
-        guard AssetPatch.dates.contains(moment) else { return }
-        (creationDate, creationOffset, isOffsetDerived) = (moment, offset, true)
+        guard let location, let date = creationDate, creationOffset == nil || isOffsetDerived else { return }
+        let coordinates = PhotoMetadata.Coordinates(latitude: location.latitude, longitude: location.longitude)
+        let time = isInstant ? date : date + Int64(creationOffset ?? 0) * 1_000_000
+        guard let offset = coordinates.timeZoneOffset(at: time, isMoment: isInstant) else { return }
+        let instant = isInstant ? date : time - Int64(offset) * 1_000_000
+        guard AssetPatch.dates.contains(instant) else { return }
+        (creationDate, creationOffset, isOffsetDerived) = (instant, offset, true)
     }
 
     /// Returns a location as it is stored, without an impossible altitude.
-    static func location(_ place: PhotoMetadata.Coordinates) -> Location {
+    static func location(_ coordinates: PhotoMetadata.Coordinates) -> Location {
         Location(
-            latitude: place.latitude,
-            longitude: place.longitude,
-            altitude: place.altitude.flatMap { (-20_000...100_000).contains($0) ? $0 : nil }
+            latitude: coordinates.latitude,
+            longitude: coordinates.longitude,
+            altitude: coordinates.altitude.flatMap { (-20_000...100_000).contains($0) ? $0 : nil }
         )
     }
 }

@@ -13,16 +13,19 @@ struct ExtractedMetadata: Sendable, Hashable {
     var damage: String?
     /// The EXIF orientation of the stored pixels; 1 is upright.
     var orientation = 1
+    /// Microseconds.
     var duration: Int64 = 0
+    /// Microseconds since 1970.
     var creationDate: Int64?
+    /// The offset from UTC in seconds.
     var creationOffset: Int?
     /// True if `creationDate` is the time of the file's last change, because the file has no date of capture.
     var isModificationDate = false
-    /// True if `creationOffset` is that of the time zone of the place.
+    /// True if `creationOffset` is that of the time zone of the location.
     var isOffsetDerived = false
     /// True if `creationDate` is an instant, independent of the time zone; false if it is local time, stored as UTC if
     /// there is no offset.
-    var isMoment = false
+    var isInstant = false
     var location: Location?
     var burstIdentifier: String?
     /// The sharpness of a frame of a burst; nil if it was not measured.
@@ -43,8 +46,9 @@ struct ExtractedMetadata: Sendable, Hashable {
 
     /// A part of a photo's file that is a video.
     struct MotionPhotoVideo: Sendable, Hashable {
-        /// Its bytes in the file.
+        /// The offset of its bytes in the file.
         let offset: Int64
+        /// The number of its bytes.
         let size: Int64
         let contentType: String
         let pixelWidth: Int

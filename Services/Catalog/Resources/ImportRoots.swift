@@ -7,7 +7,7 @@ import Storage
 /// Without configured folders every file that the service's user can read is allowed, for that user alone.
 struct ImportRoots: Sendable {
     private let allowlist: PathAllowlist
-    /// Nil if every identity that connects over ipc may name files below the folders.
+    /// The only identity that may name files; nil if every identity that connects over ipc may.
     private let onlyIdentity: String?
     private let ownIdentity: String
 
@@ -22,7 +22,7 @@ struct ImportRoots: Sendable {
         onlyIdentity = folders.isEmpty ? ownIdentity : nil
     }
 
-    /// Refuses to reference files unless the import folders were configured.
+    /// Checks that import folders are configured: only files in these may be referenced.
     func requireConfigured() throws(MaintenanceError) {
         if onlyIdentity != nil { throw .noImportFolder }
     }

@@ -11,7 +11,7 @@ import Video
 /// Extracts the metadata of stored files, in worker processes.
 struct MetadataExtractor: Sendable {
     static let method = "facts"
-    /// The largest image, in bytes; a worker reads it into memory.
+    /// The maximum size of an image in bytes; a worker reads it into memory.
     static let maxBytes = 512 << 20
 
     let work: ResourceJobRunner
@@ -39,7 +39,7 @@ struct MetadataExtractor: Sendable {
         do throws(WorkerFailure) {
             var params: JSONObject = [:]
             if isBurstFrame { params["isBurstFrame"] = true }
-            if type == .alternatePhoto { params["ending"] = .string(FileGrouping.parts(name).ending) }
+            if type == .alternatePhoto { params["ending"] = .string(FileGrouping.parts(name).fileExtension) }
             if isBackground { params["isBackground"] = true }
             let job = WorkerJob(method: Self.method, params: .object(params), files: [file.descriptor])
             let result = try await work.run(job, over: digest.text)
@@ -55,10 +55,10 @@ struct MetadataExtractor: Sendable {
     // MARK: Groups
 
     static let groupMethod = "group"
-    /// The maximum number of files that one job reads: that of the descriptors of a job.
+    /// The maximum number of files that one job reads: a job has at most as many descriptors.
     static let maxGroupFiles = 16
-    /// The time limit of a job that reads a group, in seconds. If it ends, the remaining time of the request is used for
-    /// reading the files one by one.
+    /// The time limit of a job that reads a group, in seconds. After it, the files are read one by one in the remaining
+    /// time of the request.
     private static let groupSeconds = 3
 
     /// A stored file of a group.
@@ -133,7 +133,7 @@ struct MetadataExtractor: Sendable {
         return all
     }
 
-    /// Handles a job with several files in the worker process. An error of a file is its result.
+    /// Handles a job with several files in the worker process. The result of a file may be an error.
     private static func handleGroup(_ job: WorkerJob) -> WorkerResult {
         let params = job.params["files"]?.arrayValue ?? []
         let results = zip(job.files, params).map { file, params -> JSON in
@@ -290,14 +290,14 @@ struct MetadataExtractor: Sendable {
 }
 
 extension ExtractedMetadata {
-    /// Creates metadata as it is stored: text in normal form C and bounded in length, impossible values removed.
+    /// Creates metadata as it is stored: texts in normal form C and limited in length, without impossible values.
     init(_ facts: PhotoMetadata) {
         self.init()
         contentType = Self.text(facts.contentType, 128) ?? ""
         pixelWidth = facts.pixelWidth
         pixelHeight = facts.pixelHeight
         damage = Self.text(facts.damage, AssetResource.maxDamageBytes)
-        orientation = facts.turnsItself ? 1 : facts.orientation
+        orientation = facts.isOrientedByDecoder ? 1 : facts.orientation
         mediaSubtypes = MediaSubtypes(rawValue: facts.mediaSubtypes & MediaSubtypes.names.reduce(0) { $0 | $1.bit })
         playbackStyle = facts.isVideo ? .video : facts.isAnimated ? .imageAnimated : .image
         mediaType = facts.isVideo ? .video : .image
@@ -320,7 +320,7 @@ extension ExtractedMetadata {
         creationOffset = creationDate == nil ? nil : facts.captureOffset
         isModificationDate = creationDate != nil && facts.captureDateSource?.isModification == true
         isOffsetDerived = creationOffset != nil && facts.isOffsetDerived
-        isMoment = facts.isCaptureMoment
+        isInstant = facts.isCaptureMoment
         location = facts.location.map(Self.location)
         rating = facts.rating
         caption = Self.text(facts.caption, 65_536)
@@ -346,7 +346,7 @@ extension ExtractedMetadata {
 }
 
 extension AssetMetadata {
-    /// The metadata as they are stored: texts in normal form C.
+    /// The metadata as it is stored: texts in normal form C and limited in length.
     var stored: AssetMetadata {
         func text(_ text: String?) -> String? { ExtractedMetadata.text(text, Self.maxTextBytes) }
         var result = self

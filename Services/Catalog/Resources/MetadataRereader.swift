@@ -9,8 +9,8 @@ import ServiceLifecycle
 import Storage
 import Synchronization
 
-/// Reads the metadata of files again that were imported by a version that read less metadata, one after the other, at
-/// the lowest priority. New metadata is added by transactions of origin `examiner`.
+/// Reads the metadata of files again, if a version imported them that read less of it: one file after the other, at the
+/// lowest priority. New metadata is added by transactions of origin `examiner`.
 ///
 /// The position is stored after each transaction, so a restart continues there. Properties that a client can set are
 /// not changed; a file that is missing or cannot be read is left out.
@@ -33,6 +33,7 @@ final class MetadataRereader: Service, Sendable {
 
     /// The number of files that are read for one transaction.
     static let batch = 25
+    /// The name of the counter with the row number up to which files have been read again.
     static let position = "reread.position"
     private static let logInterval = Duration.seconds(60)
 
@@ -83,13 +84,13 @@ final class MetadataRereader: Service, Sendable {
     private func readAll() async throws {
         var (position, done, total) = try await store.read { reader in
             let position = Int64(try reader.counter(Self.position))
-            let range = try reader.metadata.unread(after: position)
+            let range = try reader.metadata.rereadProgress(through: position)
             return (position, range.done, range.total)
         }
         state.withLock { ($0.done, $0.total) = (done, total) }
         guard done < total else { return }
         logger.notice(
-            "reading the metadata of files again, because this version reads more of them",
+            "reading the metadata of files again, because this version reads more of it",
             metadata: ["files": "\(total - done)", "perSecond": "\(rate)"]
         )
         let clock = ContinuousClock()
@@ -97,7 +98,9 @@ final class MetadataRereader: Service, Sendable {
         let extractor = extractor
         while !Task.isCancelled {
             let start = clock.now
-            let rows = try await store.read { [position] in try $0.metadata.rows(after: position, count: Self.batch) }
+            let rows = try await store.read { [position] in
+                try $0.metadata.rowsToReread(after: position, count: Self.batch)
+            }
             guard let last = rows.last else { break }
             let assets = try await store.read { try $0.assets.assets(rows) }
             try await pool.start()
@@ -106,7 +109,7 @@ final class MetadataRereader: Service, Sendable {
                 guard !Task.isCancelled, let asset = assets[row] else { continue }
                 if let metadata = try await read(asset, extractor) { found.append(metadata) }
             }
-            // A cut batch would move the position past files that were not read.
+            // The position must not move past files that were not read.
             if Task.isCancelled { return }
             if !found.isEmpty { try await record(found) }
             try await store.remember(last, as: Self.position)
@@ -125,13 +128,13 @@ final class MetadataRereader: Service, Sendable {
         await pool.stop()
     }
 
-    /// Records what was read in one transaction; if that is too large, in one for each asset.
+    /// Records the metadata that was read in one transaction; if that is too large, in one for each asset.
     private func record(_ found: [RereadMetadata]) async throws {
         do throws(WriteFailure) {
             _ = try await writer.perform(.rereading(found))
         } catch {
             guard error.isTooLarge, found.count > 1 else { throw error }
-            for one in found { _ = try await writer.perform(.rereading([one])) }
+            for metadata in found { _ = try await writer.perform(.rereading([metadata])) }
         }
     }
 
@@ -145,7 +148,7 @@ final class MetadataRereader: Service, Sendable {
 
     /// Returns the metadata of an asset's original; nil if it cannot be read.
     ///
-    /// - Throws: an error if no file can be read now
+    /// - Throws: an error if files cannot be read for some time, for example because the disk is not available
     private func read(_ asset: Asset, _ extractor: MetadataExtractor) async throws -> RereadMetadata? {
         guard let original = asset.originalResource, let digest = ResourceDigest(original.digest) else { return nil }
         do {
@@ -173,11 +176,12 @@ struct RereadMetadata: Sendable {
 }
 
 extension ChangeTransaction {
-    /// Adds metadata that the asset does not have. Members that a client can set, such as the date, are never changed.
+    /// Adds metadata that the asset does not have. Properties that a client can set, such as the date, are never
+    /// changed.
     mutating func add(_ found: RereadMetadata) throws {
         guard let before = try asset(found.asset), before.originalResource?.digest == found.digest else { return }
         var asset = before
-        // Values that it has already may come from a sidecar, which was written later.
+        // Values that the asset already has may come from a sidecar, which was written later.
         if let read = found.facts.metadata { asset.metadata = before.metadata.map(read.replacing) ?? read }
         asset.cameraMake = before.cameraMake ?? found.facts.cameraMake
         asset.cameraModel = before.cameraModel ?? found.facts.cameraModel

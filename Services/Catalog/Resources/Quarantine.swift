@@ -11,7 +11,7 @@ final class Quarantine: Sendable {
     /// memory.
     static let failures = 2
     /// The maximum number of entries. Beyond it the oldest is deleted, and its bytes have to fail again.
-    static let most = 10_000
+    static let maxCount = 10_000
 
     private let store: LibraryStore
     private let services: ServiceIdentities
@@ -63,17 +63,17 @@ final class Quarantine: Sendable {
         return try await report(fault)
     }
 
-    /// Counts a failure, and quarantines the bytes when there were enough.
+    /// Counts a failure, and quarantines the bytes after ``failures`` of them.
     func report(_ fault: ReportWorkerFault) async throws -> ReportWorkerFault.Result {
         guard ResourceDigest(fault.digest) != nil else {
             throw ResourceError.malformedDigest
         }
         let date = now()
         return try await store.changeQuarantine { [self] quarantine in
-            let entry = try quarantine.add(fault, date: date, most: Self.most)
-            let isSetAside = entry.failures >= Self.failures
+            let entry = try quarantine.add(fault, date: date, maxEntries: Self.maxCount)
+            let isQuarantined = entry.failures >= Self.failures
             try load(quarantine)
-            return ReportWorkerFault.Result(failures: entry.failures, isSetAside: isSetAside)
+            return ReportWorkerFault.Result(failures: entry.failures, isQuarantined: isQuarantined)
         }
     }
 
@@ -100,7 +100,7 @@ final class Quarantine: Sendable {
         }
     }
 
-    /// Reloads the cache on the writer's thread, which orders it with the changes.
+    /// Reloads the cache; called on the writer's thread, so that the cache changes in the order of the transactions.
     private func load(_ quarantine: QuarantineStore) throws {
         let entries = try quarantine.entries(atLeast: Self.failures)
         cache.withLock { cache in
@@ -113,15 +113,15 @@ final class Quarantine: Sendable {
 
     /// Reads the entries again, once a second while another catalog writes the library: no change record mentions them.
     func follow(_ election: WriterElection) async {
-        // The epoch of this writer in which the entries were read last.
-        var read: Int64?
+        // The epoch of this catalog as the writer in which the entries were last read.
+        var readEpoch: Int64?
         for await _ in TaskDelay.ticks(every: .seconds(1)) {
             let (isStandby, epoch) = (election.refusal != nil, election.epoch)
-            // Once more after each takeover, for the last changes of the catalog before: another one may have written
-            // between two looks at the role.
-            guard isStandby || read != epoch else { continue }
+            // They are read once more after each takeover, because the previous writer may have changed them after the
+            // last read.
+            guard isStandby || readEpoch != epoch else { continue }
             // A database that does not answer is reported elsewhere.
-            if (try? await refresh()) != nil { read = isStandby ? nil : epoch }
+            if (try? await refresh()) != nil { readEpoch = isStandby ? nil : epoch }
         }
     }
 
@@ -129,7 +129,7 @@ final class Quarantine: Sendable {
     func refresh() async throws {
         let changes = cache.withLock { $0.changes }
         let entries = try await store.read { try $0.quarantine.entries(atLeast: Self.failures) }
-        // A change that this catalog has made meanwhile has read them later.
+        // If this catalog has made a change meanwhile, that has loaded newer entries.
         cache.withLock { cache in
             if cache.changes == changes { cache.entries = Cache.byDigest(entries) }
         }

@@ -1,6 +1,6 @@
-import JSONValue
 import Contracts
 import Hosting
+import JSONValue
 import Messaging
 import PhotoModel
 import Storage
@@ -13,15 +13,18 @@ extension AssetResource {
     }
 
     /// The range of the file that the resource consists of; nil for the whole file.
-    var part: Range<Int64>? { offset.map { $0..<$0 + size } }
+    var range: Range<Int64>? { offset.map { $0..<$0 + size } }
 }
 
-/// Implements `resource.read`: sends stored bytes in chunks with byte credits, or in a single response that is never cut.
+/// Implements `resource.read`: sends stored bytes in chunks with byte credits, or in a single response that is never
+/// cut.
 struct ResourceDelivery: Sendable {
     let store: LibraryStore
     let blockingIO: BlockingIOExecutor
     let opener: ResourceOpener
 
+    /// Sends the bytes of a resource.
+    ///
     /// - Parameter isService: true for a client that may read files of earlier versions of an asset by their digest
     func read(
         _ request: ReadResource,
@@ -39,7 +42,7 @@ struct ResourceDelivery: Sendable {
         var named = asset.resource(request.type)
         if let digest = request.digest?.lowercased() {
             named = asset.resources.first { $0.digest == digest && $0.offset == nil }
-            if named == nil, isService { named = await earlier(digest, request.type, context) }
+            if named == nil, isService { named = await earlierResource(digest, request.type, context) }
         }
         guard let resource = named, let digest = ResourceDigest(resource.digest) else {
             if request.digest != nil { throw ResourceError.unknownDigest(asset.id) }
@@ -65,11 +68,11 @@ struct ResourceDelivery: Sendable {
         if isStreamed {
             return try await stream(file, resource, request.offset, length, source, context.notifier)
         }
-        return try await single(file, resource, request, length, source)
+        return try await singleResponse(file, resource, request, length, source)
     }
 
-    /// Describes a file that an asset had before; nil if it is no longer stored.
-    private func earlier(
+    /// Returns a resource that an asset had before; nil if its file is no longer stored.
+    private func earlierResource(
         _ text: String,
         _ type: ResourceType,
         _ context: RequestContext
@@ -82,7 +85,7 @@ struct ResourceDelivery: Sendable {
         return file.map { AssetResource(type: type, digest: text, size: $0.size, contentType: "public.data") }
     }
 
-    private func single(
+    private func singleResponse(
         _ file: ResourceFile,
         _ resource: AssetResource,
         _ request: ReadResource,

@@ -24,15 +24,15 @@ enum ResourceError: RefusedRequest, Equatable {
     case moveWithoutCopy
     /// `reference` was set for bytes that are not at a path.
     case referenceWithoutPath
-    /// The file is not imported.
+    /// The file cannot be read, or its bytes cannot be imported.
     case unreadable(file: String, reason: String)
-    /// The worker failed with the file.
+    /// The worker failed to read the file.
     case notRead(WorkerFailure, file: String, isSidecar: Bool = false)
     /// The file crashed or hung workers before.
     case quarantined(QuarantinedResource, file: String)
-    /// The digest of stored bytes is not one.
+    /// The digest of stored bytes is malformed.
     case badDigest
-    /// A digest that a client sent is not one.
+    /// A digest that a client sent is malformed.
     case malformedDigest
 
     // MARK: Renders, adjustment data and sidecars
@@ -45,7 +45,7 @@ enum ResourceError: RefusedRequest, Equatable {
     case adjustmentDataTooLarge(bytes: Int, limit: Int)
     /// A sidecar names neither an attachment nor a path.
     case noSidecarSource
-    /// The metadata of files that waits for the commit of their transactions has the maximum size.
+    /// The memory for the metadata of uncommitted files is full.
     case tooMuchMetadata(limit: Int)
     /// The sidecar is too large.
     case sidecarTooLarge(bytes: Int, limit: Int64)
@@ -54,7 +54,7 @@ enum ResourceError: RefusedRequest, Equatable {
 
     /// An import folder of the configuration cannot be opened.
     case importFolderNotOpened(StorageError)
-    /// The identity may not have files moved.
+    /// The identity may not move files into the library.
     case moveDenied(identity: String)
     /// The file has other hard links.
     case hasOtherLinks(path: String)
@@ -75,7 +75,7 @@ enum ResourceError: RefusedRequest, Equatable {
     case uploadsFull(open: Int, limit: Int)
     /// The upload is larger than the remaining bytes of the identity.
     case uploadTooLarge(remaining: Int64)
-    /// `upload.append` needs one attachment.
+    /// `upload.append` does not have exactly one attachment.
     case noChunk
     /// The chunk is too large.
     case chunkTooLarge(limit: Int)
@@ -87,7 +87,7 @@ enum ResourceError: RefusedRequest, Equatable {
     case chunkOutOfRange(offset: Int64, size: Int64)
     /// The upload has other bytes at the offset.
     case otherChunk(offset: Int64)
-    /// The upload has more or fewer bytes than `upload.begin` has announced.
+    /// The upload has more or fewer bytes than `upload.begin` announced.
     case announcedSizeDiffers(received: Int64, announced: Int64)
     /// The uploads of the identity have too many bytes.
     case tooManyUploadedBytes(identity: String, limit: Int64)
@@ -110,15 +110,15 @@ enum ResourceError: RefusedRequest, Equatable {
     case offsetOutOfRange(offset: Int64, size: Int64)
     /// The range does not fit into one response, which is never cut.
     case rangeTooLong(bytes: Int64, size: Int64)
-    /// The stored file is not the one that was stored.
+    /// The stored file has another size than the resource needs.
     case damaged
-    /// The stored file is shorter than it was.
+    /// The stored file ended before the resource did.
     case truncated
     /// The resource does not fit into one response.
     case exportTooLarge(ObjectID, ResourceType, bytes: Int64)
-    /// The bytes are in remote storage only, and the request does not allow network access.
+    /// The bytes are only in remote storage, and the request does not allow network access.
     case networkAccessRequired(ResourceDigest)
-    /// The bytes are in remote storage only, and could not be downloaded.
+    /// The bytes are only in remote storage, and could not be downloaded.
     case notDownloaded(ResourceDigest, ObjectStoreError)
     /// The library has no remote storage.
     case noRemoteStorage
@@ -135,7 +135,7 @@ enum ResourceError: RefusedRequest, Equatable {
     /// The file of an export was not written.
     case exportFailed(StorageError, path: String)
 
-    /// True if the worker was not free to read the bytes, so that a later attempt may succeed.
+    /// True if no worker was free to read the bytes, so that a later attempt may succeed.
     var isTemporary: Bool {
         guard case .notRead(let failure, _, _) = self else { return false }
         return switch failure {

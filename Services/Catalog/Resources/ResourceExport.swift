@@ -1,17 +1,19 @@
 import Basics
-import JSONValue
 import Contracts
 import Hosting
+import JSONValue
 import Messaging
 import PhotoModel
 import Storage
 
-/// Implements `resource.export`: a whole resource or nothing, in a file or as an attachment.
+/// Implements `resource.export`: writes a resource, whole or not at all, to a file or to an attachment.
 struct ResourceExport: Sendable {
     let store: LibraryStore
     let blockingIO: BlockingIOExecutor
     let opener: ResourceOpener
 
+    /// Exports a resource.
+    ///
     /// - Parameter view: the view of an identity with a limited grant; nil for the whole library
     func export(
         _ request: ExportResource,
@@ -31,7 +33,7 @@ struct ResourceExport: Sendable {
             guard resource.size <= Int64(ReadResource.maxReplyBytes) else {
                 throw ResourceError.exportTooLarge(request.asset, resource.type, bytes: resource.size)
             }
-            // Verified against its digest.
+            // The bytes are verified against the digest.
             let bytes: Bytes
             if let offset = resource.offset {
                 try await blockingIO.verify(file, for: source)
@@ -44,14 +46,14 @@ struct ResourceExport: Sendable {
             return Reply(ExportResource.Result(resource: resource).json, attachments: [bytes])
         }
         do {
-            try await write(file, resource.part, to: path, replaces: request.replaces, source)
+            try await write(file, resource.range, to: path, replaces: request.replaces, source)
         } catch let error as StorageError {
             throw ResourceError.exportFailed(error, path: path)
         }
         return Reply(ExportResource.Result(resource: resource, path: path).json)
     }
 
-    /// Only the user who owns the service may choose where it writes.
+    /// Checks a path. Only the user who owns the service may choose where it writes.
     private func check(_ path: String, _ identity: String) throws {
         try ServiceIdentities.checkOwner(identity, to: "export to a path")
         let parts = path.split(separator: "/")
@@ -81,13 +83,13 @@ struct ResourceExport: Sendable {
 
     private func write(
         _ file: ResourceFile,
-        _ part: Range<Int64>?,
+        _ range: Range<Int64>?,
         to path: String,
         replaces: Bool,
         _ source: BlockingIOExecutor.Source
     ) async throws {
         try await blockingIO.job(BlockingIOExecutor.lane(forBytes: file.size), for: source) { steps in
-            let export = try await steps.run { try FileExport(of: file, part, to: path, replaces: replaces) }
+            let export = try await steps.run { try FileExport(of: file, range, to: path, replaces: replaces) }
             do {
                 while try await steps.run({ try export.next() }) { try Task.checkCancellation() }
                 try await steps.run { try export.finish() }

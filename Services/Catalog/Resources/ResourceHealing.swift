@@ -3,9 +3,9 @@ import Logging
 import PhotoModel
 import Storage
 
-/// The follow-up after intact bytes replaced a stored file that was or may have been damaged: quarantine entries and
-/// damage marks that the damaged bytes caused are removed. If that fails, or the catalog is killed before, the next
-/// import of the same bytes removes them.
+/// Removes the quarantine entries and damage marks of a stored file that intact bytes have replaced.
+///
+/// If that fails, or the catalog is killed before, the next import of the same bytes removes them.
 struct ResourceHealing: Sendable {
     let store: LibraryStore
     let writer: TransactionWriter
@@ -13,12 +13,12 @@ struct ResourceHealing: Sendable {
     let extractor: MetadataExtractor
     let logger: Logger
 
-    func healed(_ digests: [ResourceDigest]) async {
+    func removeMarks(of digests: [ResourceDigest]) async {
         for digest in digests {
             logger.notice("intact bytes replaced a stored file", metadata: ["digest": "\(digest)"])
             do {
                 _ = try await quarantine.lift(LiftQuarantine(digest: digest.text))
-                try await lookAgain(digest)
+                try await updateDamage(of: digest)
                 extractor.resources.endHealing(of: digest)
             } catch {
                 logger.warning(
@@ -29,8 +29,8 @@ struct ResourceHealing: Sendable {
         }
     }
 
-    /// Checks the assets again that are marked because of the damaged bytes, and updates or removes their marks.
-    private func lookAgain(_ digest: ResourceDigest) async throws {
+    /// Checks the bytes again, and updates or removes the damage marks of the assets that have them.
+    private func updateDamage(of digest: ResourceDigest) async throws {
         let assets = try await store.read { try $0.assets.damaged(by: digest) }
         guard !assets.isEmpty else { return }
         let damage = try await extractor.damage(of: digest)

@@ -5,8 +5,8 @@ import Metadata
 import PhotoModel
 import Storage
 
-/// The import of small files in groups: the files of a group share one step on the disk's threads, one query and one job of
-/// a worker.
+/// The import of small files in groups: the files of a group share one step on the disk's threads, one query and one
+/// job of a worker.
 extension ResourceIngestor {
     /// The maximum number of files in a group.
     static let maxGroupFiles = MetadataExtractor.maxGroupFiles
@@ -54,7 +54,7 @@ extension ResourceIngestor {
             guard case .createAsset(let create) = requests[index], let resource = create.resources.first else {
                 continue
             }
-            try about(index) { try check(create.resources) }
+            try addingIndex(index) { try check(create.resources) }
             files.append(GroupFile(request: index, create: create, resource: resource))
         }
         let staged = try await stage(files, context, uncommitted)
@@ -63,7 +63,7 @@ extension ResourceIngestor {
         var unread: [(file: GroupFile, resource: PreparedResource)] = []
         for (file, resource) in zip(files, staged) {
             guard let resource else {
-                // It is too large for a group.
+                // The file is too large for a group.
                 let change = try await prepare(
                     alone: file.request,
                     of: requests,
@@ -83,10 +83,10 @@ extension ResourceIngestor {
         let facts = try await read(unread.map { ($0.file.request, $0.resource, $0.file.create.burst != nil) })
         for (member, facts) in zip(unread, facts) {
             let request = member.file.request
-            try about(request) { try uncommitted.reserve(facts.textBytes) }
+            try addingIndex(request) { try uncommitted.reserve(facts.textBytes) }
             var resources = [member.resource]
             resources[0].facts = facts
-            try about(request) { try ResourceRules.resolve(&resources) }
+            try addingIndex(request) { try ResourceRules.resolve(&resources) }
             prepared.append((request, PreparedChange(requests[request], resources: resources)))
         }
         return prepared
@@ -103,20 +103,20 @@ extension ResourceIngestor {
             let rest = files[staged.count...]
             staged += try await blockingIO.run(for: WorkSource(of: context)) {
                 var bytes: Int64 = 0
-                var part: [PreparedResource?] = []
+                var step: [PreparedResource?] = []
                 for file in rest {
-                    let resource = try about(file.request) { try stage(file.resource, context, uncommitted) }
-                    part.append(resource)
+                    let resource = try addingIndex(file.request) { try stage(file.resource, context, uncommitted) }
+                    step.append(resource)
                     bytes += resource?.size ?? 0
                     if bytes >= Self.groupStepBytes { break }
                 }
-                return part
+                return step
             }
         }
         return staged
     }
 
-    /// Stages a file; returns nil if it is too large. Blocks.
+    /// Stages a file; returns nil if it is too large. Blocks the thread.
     private func stage(
         _ resource: NewResource,
         _ context: RequestContext,
@@ -142,10 +142,10 @@ extension ResourceIngestor {
         guard size <= Self.maxGroupedFileBytes else { return nil }
         try check(bytes.prefix(MetadataReader.beginningBytes), size, resource, resource.path ?? name ?? "the bytes")
         let staged = try resources.stage(bytes: bytes, hidesPresence: context.hidesStoredBytes)
-        return prepared(resource, staged, name: name, uncommitted)
+        return recordStaged(resource, staged, name: name, uncommitted)
     }
 
-    /// Returns the digests of resources that are the original of an asset already.
+    /// Returns the digests of the resources that are already the original of an asset.
     private func originals(of files: [(ChangeRequest.CreateAsset, PreparedResource?)]) async throws -> Set<String> {
         let present = files.compactMap { create, resource in
             create.ifDuplicate == .useExisting && resource?.wasPresent == true ? resource?.digest : nil
@@ -171,8 +171,8 @@ extension ResourceIngestor {
         }
     }
 
-    /// Returns the result of a body; adds the index of the request to its error.
-    private func about<Value>(_ request: Int, _ body: () throws -> Value) throws -> Value {
+    /// Returns the result of a body, or throws its error with the index of the request.
+    private func addingIndex<Value>(_ request: Int, _ body: () throws -> Value) throws -> Value {
         do {
             return try body()
         } catch {

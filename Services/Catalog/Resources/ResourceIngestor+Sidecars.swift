@@ -9,7 +9,7 @@ import Storage
 
 /// The metadata of sidecars and of raw files beside a photo.
 extension ResourceIngestor {
-    /// Adds to the metadata of a photo what only the raw file beside it says.
+    /// Adds to the metadata of a photo the values that only the raw file beside it has.
     func addFactsOfRawFile(to resources: inout [PreparedResource], _ uncommitted: UncommittedResources) throws {
         guard let index = resources.firstIndex(where: \.type.isOriginal), let before = resources[index].facts,
             let raw = resources.first(where: { $0.type == .alternatePhoto })?.facts
@@ -18,8 +18,8 @@ extension ResourceIngestor {
         try uncommitted.reserve(max(0, (resources[index].facts?.textBytes ?? 0) - before.textBytes))
     }
 
-    /// Returns the metadata of a sidecar; its bytes are not stored. Errors of the sidecar are marked as
-    /// such, for clients that then import the other files without it.
+    /// Returns the metadata of a sidecar; its bytes are not stored. Errors of the sidecar are marked as such, for
+    /// clients that then import the other files without it.
     ///
     /// - Parameter image: the metadata of the image beside it
     func read(
@@ -68,8 +68,8 @@ extension ResourceIngestor {
 }
 
 extension RPCError {
-    /// The error, marked as one of the sidecar if another attempt with the same file would fail too, but one without
-    /// the file need not.
+    /// The error, marked as one of the sidecar if the import would fail again with the sidecar, but may succeed without
+    /// it.
     fileprivate var ofSidecar: RPCError {
         var error = self
         switch errorCode {

@@ -8,9 +8,9 @@ import Metadata
 import PhotoModel
 import Storage
 
-/// The import of a transaction's bytes into the resource store, before the transaction commits: bytes that the database
-/// refers to are already durable on disk, after ``makeDurable(_:)``. Bytes that no transaction refers to in the end are
-/// removed.
+/// Imports the bytes of a transaction into the resource store, before the transaction is committed:
+/// ``makeDurable(_:)`` syncs them to disk before the database refers to them. Bytes that no transaction refers to in
+/// the end are removed.
 struct ResourceIngestor: Sendable {
     let resources: ResourceStore
     let syncs: ResourceSyncQueue
@@ -21,20 +21,20 @@ struct ResourceIngestor: Sendable {
     let store: LibraryStore
     /// Nil without remote storage.
     let throttle: ImportThrottle?
-    /// The largest file, in bytes.
+    /// The maximum size of a file in bytes.
     let maxBytes: Int64
     /// Receives a failure of the disk, and returns the error of its cause if that concerns the library as a whole.
     let onDiskFailure: @Sendable (StorageError) -> RPCError?
     let logger: Logger
     /// The number of requests, or groups of them, of one transaction that are prepared concurrently.
-    let width = 4
-    let metadataMemory = FactMemory()
+    let concurrency = 4
+    let metadataMemory = MetadataMemory()
 
     /// Prepares all requests of a transaction, some of which have bytes. An error names the index of its request.
     ///
     /// - Parameters:
     ///   - uncommitted: collects everything that is stored for them
-    ///   - alwaysReads: extracts the metadata also of bytes that an asset has already
+    ///   - alwaysReads: true to extract the metadata also of bytes that an asset already has
     func prepare(
         _ requests: [ChangeRequest],
         _ context: RequestContext,
@@ -42,20 +42,20 @@ struct ResourceIngestor: Sendable {
         alwaysReads: Bool
     ) async throws -> [PreparedChange] {
         var prepared = requests.map { PreparedChange($0) }
-        uncommitted.count(in: metadataMemory.reservation(of: context.identity))
+        uncommitted.countMetadata(in: metadataMemory.reservation(of: context.identity))
         let latest = ContinuousClock.now + ImportThrottle.longestDelay
         let groups = Self.divide(requests)
         try await withThrowingTaskGroup(of: [(Int, PreparedChange)].self) { group in
             var next = groups.startIndex
             var running = 0
             while true {
-                while running < width, next < groups.endIndex {
+                while running < concurrency, next < groups.endIndex {
                     let indices = groups[next]
                     next += 1
                     running += 1
                     group.addTask {
-                        // No local file is removed during a backup.
-                        if !resources.isHeld { await throttle?.wait(until: latest) }
+                        // No local file is removed during a backup, so a delay would have no effect.
+                        if !resources.areRemovalsSuspended { await throttle?.wait(until: latest) }
                         guard indices.count == 1 else {
                             return try await prepare(
                                 group: indices,
@@ -83,7 +83,7 @@ struct ResourceIngestor: Sendable {
         return prepared
     }
 
-    /// Makes everything durable that was stored for a transaction, together with what others store at the same time.
+    /// Makes the bytes durable that were stored for a transaction, together with those of other transactions.
     func makeDurable(_ uncommitted: UncommittedResources) async throws {
         try await syncs.makeDurable(uncommitted.staged())
     }
@@ -178,7 +178,7 @@ struct ResourceIngestor: Sendable {
         return render
     }
 
-    /// Accepts only the types that `editing.begin` lists (T-23).
+    /// Checks that a render has one of the types that `editing.begin` lists (T-23).
     private static func check(_ render: PreparedResource) throws {
         let type = render.facts?.contentType ?? ""
         let supported = RenderType.supported(for: render.facts?.mediaType ?? .image)
@@ -200,7 +200,7 @@ struct ResourceIngestor: Sendable {
     }
 
     /// Removes the source files that a committed transaction moved in, after the stored bytes were read back from disk
-    /// and verified. A file that is not the one that was read stays, and so does one whose bytes no asset has.
+    /// and verified. A file that has been changed or replaced since stays, and so does one whose bytes no asset has.
     func removeMoved(_ requests: [ChangeRequest], _ prepared: [PreparedChange], _ context: RequestContext) async {
         for index in requests.indices {
             guard case .createAsset(let create) = requests[index] else { continue }
@@ -211,7 +211,7 @@ struct ResourceIngestor: Sendable {
                 do {
                     try await removeMoved(path, identity, digest, context)
                 } catch {
-                    // A file that cannot be removed exists twice; no bytes are lost.
+                    // If the file cannot be removed, its bytes exist twice; none are lost.
                     logger.error(
                         "the source of a moved file could not be removed",
                         metadata: ["file": "\(path)", "digest": "\(digest)", "error": "\(error)"]
@@ -227,14 +227,15 @@ struct ResourceIngestor: Sendable {
         _ digest: ResourceDigest,
         _ context: RequestContext
     ) async throws {
-        // The collector would remove the only stored copy of bytes that an existing asset could not be given.
+        // If no asset has the bytes, because an existing asset could not use them, the collector removes the stored
+        // copy, and the source is the only one.
         guard try await store.read({ try $0.references.contains(digest) }) else { return }
         let (resources, roots, source) = (resources, roots, WorkSource(of: context))
         let open = { @Sendable in try resources.open(digest) }
         do {
             try await blockingIO.verify(try await blockingIO.run(for: source, open), fromDisk: true, for: source)
         } catch is StorageError {
-            // The disk did not keep the written bytes: store them again while the source exists.
+            // The disk has lost the written bytes: store them again while the source exists.
             let file = try roots.open(path, for: context.identity)
             _ = try await blockingIO.copy(file, into: resources, limit: maxBytes, verifies: true, for: source)
             try await blockingIO.verify(try await blockingIO.run(for: source, open), fromDisk: true, for: source)
@@ -255,9 +256,9 @@ struct ResourceIngestor: Sendable {
         guard !resource.isReferenced || resource.path != nil else {
             throw ResourceError.referenceWithoutPath
         }
-        // The source of a move is removed, so the stored bytes must be verified first. For a client that must not find
-        // out which bytes are stored, they are otherwise not compared, because the time would reveal it: its bytes
-        // replace them.
+        // The source of a move is removed, so the stored bytes must be verified first. Otherwise they are not compared
+        // for a client that must not find out which bytes are stored, because the time would reveal it: the bytes of
+        // the client replace them.
         let compares = resource.verifies && !context.hidesStoredBytes || resource.isMoved
         var name = try resource.originalFilename.map {
             try storable($0, "originalFilename", maxBytes: TextLimit.filename)
@@ -316,7 +317,7 @@ struct ResourceIngestor: Sendable {
         case nil:
             throw ResourceError.noSource
         }
-        return prepared(resource, staged, name: name, identity: identity, uncommitted)
+        return recordStaged(resource, staged, name: name, identity: identity, uncommitted)
     }
 
     /// Returns the file name in a path, as it is stored.
@@ -324,8 +325,8 @@ struct ResourceIngestor: Sendable {
         ExtractedMetadata.text(path.split(separator: "/").last.map(String.init), 1024)
     }
 
-    /// Records staged bytes of a resource.
-    func prepared(
+    /// Records the staged bytes of a resource as uncommitted, and returns them as a prepared resource.
+    func recordStaged(
         _ resource: NewResource,
         _ staged: StagedResource,
         name: String?,
@@ -333,7 +334,7 @@ struct ResourceIngestor: Sendable {
         _ uncommitted: UncommittedResources
     ) -> PreparedResource {
         uncommitted.add(staged, upload: resource.upload)
-        if !staged.stored.wasPresent { throttle?.arrived(staged.stored.size) }
+        if !staged.stored.wasPresent { throttle?.noteStored(staged.stored.size) }
         return PreparedResource(
             type: resource.type,
             digest: staged.stored.digest.text,
@@ -345,7 +346,7 @@ struct ResourceIngestor: Sendable {
         )
     }
 
-    /// Checks the size and the first bytes, to refuse early a file that would be refused after copying.
+    /// Checks the size and the first bytes, so that a file that is not accepted is refused before it is copied.
     func check(
         _ beginning: ArraySlice<UInt8>,
         _ size: Int64,
@@ -355,7 +356,7 @@ struct ResourceIngestor: Sendable {
         func unreadable(_ reason: String) -> ResourceError {
             .unreadable(file: name, reason: reason)
         }
-        let ending = resource.type == .alternatePhoto ? FileGrouping.parts(resource.path ?? name).ending : nil
+        let ending = resource.type == .alternatePhoto ? FileGrouping.parts(resource.path ?? name).fileExtension : nil
         let isVideo: Bool
         do throws(MetadataError) {
             isVideo = try MetadataReader.isVideo(Array(beginning), rawEnding: ending)
@@ -415,23 +416,4 @@ extension RequestContext {
 extension PreparedResource {
     /// The name of the resource in error messages.
     var name: String { path ?? originalFilename ?? "the \(type.rawValue)" }
-}
-
-extension ChangeRequest {
-    /// True if the request names members by index in an earlier result.
-    var hasSnapshot: Bool {
-        switch self {
-        case .updateCollection(let request): request.snapshot != nil
-        case .updateList(let request): request.snapshot != nil
-        default: false
-        }
-    }
-
-    /// True if bytes must be imported for the request.
-    var hasBytes: Bool {
-        switch self {
-        case .createAsset, .editAsset: true
-        default: false
-        }
-    }
 }

@@ -67,22 +67,22 @@ enum ResourceRules {
     /// the local times. Often only one of the files has a time zone, or the location from which it is derived.
     private static func isSameShot(_ photo: ExtractedMetadata, _ raw: ExtractedMetadata) -> Bool {
         func isAbsolute(_ facts: ExtractedMetadata) -> Bool {
-            facts.isMoment || (facts.creationOffset != nil && !facts.isOffsetDerived)
+            facts.isInstant || (facts.creationOffset != nil && !facts.isOffsetDerived)
         }
-        let areMoments = isAbsolute(photo) && isAbsolute(raw)
+        let areInstants = isAbsolute(photo) && isAbsolute(raw)
         func time(_ facts: ExtractedMetadata) -> Int64? {
             guard let date = facts.creationDate, !facts.isModificationDate else { return nil }
-            if areMoments { return date }
+            if areInstants { return date }
             // The local time of an instant without an offset is unknown.
-            if facts.isMoment, facts.creationOffset == nil { return nil }
+            if facts.isInstant, facts.creationOffset == nil { return nil }
             return date + Int64(facts.creationOffset ?? 0) * 1_000_000
         }
         return FileGrouping.isSameShot(time(photo), time(raw))
     }
 
-    private static func disagreement(_ one: PreparedResource, _ other: PreparedResource, _ reason: String)
+    private static func disagreement(_ original: PreparedResource, _ other: PreparedResource, _ reason: String)
         -> ResourceError
     {
-        .disagreement(original: one.name, file: other.name, reason: reason)
+        .disagreement(original: original.name, file: other.name, reason: reason)
     }
 }

@@ -21,7 +21,7 @@ final class ResourceSyncQueue: Sendable {
 
     init(_ resources: ResourceStore) { self.resources = resources }
 
-    /// Returns when the resources are durable.
+    /// Waits until the resources are durable.
     ///
     /// - Throws: ``StorageError`` of the whole group; nothing may refer to the resources then
     func makeDurable(_ staged: [StagedResource]) async throws(StorageError) {

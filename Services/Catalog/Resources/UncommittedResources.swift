@@ -2,24 +2,26 @@ import Storage
 import Synchronization
 
 /// The bytes that were stored for a transaction that is not committed yet, and the memory of the metadata that was read
-/// from them. The bytes are not collected as long as this object is alive.
+/// from them. The bytes are not collected as long as this object exists.
 final class UncommittedResources: Sendable {
     private let stored = Mutex<[StoredResource]>([])
     private let unsynced = Mutex<[StagedResource]>([])
     private let restored = Mutex<Set<ResourceDigest>>([])
     private let uploadNames = Mutex<[String]>([])
     private let maybeCommitted = Mutex(false)
-    private let metadata = Mutex<FactMemory.Reservation?>(nil)
+    private let metadata = Mutex<MetadataMemory.Reservation?>(nil)
 
-    /// - Parameter upload: the upload that delivered the bytes
+    /// Adds stored bytes.
+    ///
+    /// - Parameter upload: the upload that delivered the bytes; nil if none did
     func add(_ resource: StagedResource, upload: String? = nil) {
         stored.withLock { $0.append(resource.stored) }
         unsynced.withLock { $0.append(resource) }
         if let upload { uploadNames.withLock { $0.append(upload) } }
     }
 
-    /// Counts the metadata in a reservation from now on, as long as this object is alive.
-    func count(in reservation: FactMemory.Reservation) { metadata.withLock { $0 = reservation } }
+    /// Sets the reservation in which metadata is counted, which this object keeps as long as it exists.
+    func countMetadata(in reservation: MetadataMemory.Reservation) { metadata.withLock { $0 = reservation } }
 
     /// Reserves memory for the metadata of a file.
     ///
@@ -40,8 +42,8 @@ final class UncommittedResources: Sendable {
     /// The uploads that delivered some of the bytes.
     var uploads: [String] { uploadNames.withLock { $0 } }
 
-    /// The digests whose stored file was replaced because it was or may have been damaged, also by an earlier request
-    /// whose follow-up is still open, or because it was lost.
+    /// The digests whose stored file was replaced because it was or may have been damaged, or because it was lost. A
+    /// file that an earlier request has replaced is included until its damage marks are removed.
     var healed: [ResourceDigest] {
         let replaced = stored.withLock { stored in Set(stored.filter(\.isHealingOpen).map(\.digest)) }
         return restored.withLock { replaced.union($0) }.sorted()

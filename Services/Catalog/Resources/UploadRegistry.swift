@@ -42,11 +42,11 @@ actor UploadRegistry {
     private let limits: Limits
     private let makeName: @Sendable () -> String
     private var uploads: [String: Upload] = [:]
-    /// The uploads of each identity whose files are being created.
+    /// The number of uploads of each identity whose files are being created.
     private var beginning: [String: Int] = [:]
     /// Removes bytes that no asset uses.
     private var discard: @Sendable ([ResourceDigest]) async -> Void = { _ in }
-    /// Follows up on intact bytes that replaced a damaged stored file.
+    /// Removes the damage marks of stored files that intact bytes have replaced.
     private var heal: @Sendable ([ResourceDigest]) async -> Void = { _ in }
 
     init(
@@ -65,8 +65,8 @@ actor UploadRegistry {
 
     var count: Int { uploads.count }
 
-    /// Sets the function that removes the bytes of finished uploads that no asset uses, and the one that follows up on
-    /// bytes that replaced a damaged stored file.
+    /// Sets the functions that remove the bytes of finished uploads that no asset uses, and the damage marks of stored
+    /// files that intact bytes have replaced.
     func connect(
         discard: @escaping @Sendable ([ResourceDigest]) async -> Void,
         heal: @escaping @Sendable ([ResourceDigest]) async -> Void
@@ -92,7 +92,7 @@ actor UploadRegistry {
             throw ResourceError.uploadTooLarge(remaining: remainingBytes)
         }
         let resources = resources
-        // Other requests are received while the file is created.
+        // The actor handles other requests while the file is created.
         beginning[identity, default: 0] += 1
         defer { endBeginning(identity) }
         let writer = try await blockingIO.run(for: .identity(identity)) { try resources.writer(limit: remainingBytes) }
@@ -120,7 +120,7 @@ actor UploadRegistry {
         }
         let (end, overflow) = request.offset.addingReportingOverflow(Int64(bytes.count))
         let writer = upload.writer
-        // Received before; the response was lost.
+        // The chunk was received before, and its response was lost.
         if !overflow, end <= upload.size {
             let isSame = try await blockingIO.run(for: .identity(identity)) {
                 try writer.holds(bytes, at: request.offset)
@@ -152,14 +152,16 @@ actor UploadRegistry {
         return AppendUpload.Result(size: end)
     }
 
-    /// - Parameter hidesPresence: true if the client must not find out whether the library has the bytes already: it
-    ///   does not wait for the follow-up of a repair
+    /// Ends an upload and stores its bytes.
+    ///
+    /// - Parameter hidesPresence: true if the client must not find out whether the library already has the bytes: the
+    ///   reply then does not wait until damage marks are removed
     func finish(
         _ request: FinishUpload,
         identity: String,
         hidesPresence: Bool = false
     ) async throws -> FinishUpload.Result {
-        // A malformed digest is refused before the upload is touched, whose bytes may be right.
+        // A malformed digest must not end the upload, whose bytes may be right.
         let announcedDigest = try request.digest.map { text in
             guard let digest = ResourceDigest(text.lowercased()) else { throw ResourceError.malformedDigest }
             return digest
@@ -201,8 +203,10 @@ actor UploadRegistry {
         )
     }
 
-    /// - Parameter hidesPresence: true if the client must not find out whether the library has the bytes otherwise: it
-    ///   does not wait until they are removed
+    /// Removes an upload with its bytes.
+    ///
+    /// - Parameter hidesPresence: true if the client must not find out whether the library has the bytes otherwise: the
+    ///   reply then does not wait until they are removed
     func cancel(
         _ request: CancelUpload,
         identity: String,
@@ -237,7 +241,7 @@ actor UploadRegistry {
         for name in names where uploads[name]?.identity == identity { uploads[name]?.isCommitted = true }
     }
 
-    /// Removes all uploads of an identity that may no longer add.
+    /// Removes all uploads of an identity that may no longer add assets.
     func removeAll(of identity: String) async {
         await remove(uploads.filter { !$0.value.isBusy && $0.value.identity == identity }.map(\.key))
     }
@@ -251,8 +255,8 @@ actor UploadRegistry {
     // MARK: Helpers
 
     private func endBeginning(_ identity: String) {
-        let left = beginning[identity, default: 0] - 1
-        beginning[identity] = left > 0 ? left : nil
+        let remaining = beginning[identity, default: 0] - 1
+        beginning[identity] = remaining > 0 ? remaining : nil
     }
 
     private func open(_ name: String, _ identity: String) async throws -> Upload {

@@ -15,8 +15,8 @@ struct AddOnlyClient: Sendable, Hashable {
 
 /// Reads and writes which resources an add-only client has added, within one transaction.
 ///
-/// The history has this too, but only for as long as records are kept, and reading a record takes longer than finding out
-/// that there is none. Here an asset of another client is looked up in the same time as one that does not exist.
+/// The history contains this too, but only as long as records are kept, and there an existing asset takes longer to
+/// look up than an unknown one. Here both take the same time for an asset that the client has not added.
 struct AddedResourceStore {
     let database: SQLConnection
 
@@ -34,7 +34,7 @@ struct AddedResourceStore {
         END;
         """
 
-    /// Records that a client has added an asset with its present resources.
+    /// Records that a client has added an asset with its current resources.
     func add(_ asset: Asset, by client: AddOnlyClient) throws {
         for resource in asset.resources {
             guard let digest = [UInt8](hexadecimal: resource.digest) else { continue }
@@ -48,8 +48,8 @@ struct AddedResourceStore {
         }
     }
 
-    /// Returns the digests of the resources with which a client has added an asset; empty if it has not, or if the asset
-    /// was deleted.
+    /// Returns the digests of the resources with which a client has added an asset; empty if it has not, or if the
+    /// asset was deleted.
     func digests(of asset: ObjectID, addedBy client: AddOnlyClient) throws -> Set<String> {
         let found = try database.all(
             "SELECT digest FROM added_resource WHERE identity = ? AND public_key = ? AND asset = ?",

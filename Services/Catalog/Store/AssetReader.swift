@@ -2,11 +2,11 @@ import PhotoModel
 
 /// Reads many assets at once, in a given order, within one read of the database.
 ///
-/// An asset is a row of `asset` and rows of three other tables. A cursor on each table walks over the same list of row
-/// numbers, and the four meet at each position of the list; nothing is collected on the way.
+/// An asset is a row of `asset` and rows of three other tables. A cursor on each table follows the same list of row
+/// numbers, so all four are at the same position of the list, and no rows are collected in memory.
 struct AssetReader {
     let database: SQLConnection
-    /// The members that are wanted; tables that none of them needs are not read.
+    /// The members to read; tables that none of them needs are not read.
     var projection = AssetProjection.full
 
     /// The statement of each table.
@@ -41,7 +41,7 @@ struct AssetReader {
     private static let statements = PerDialect(Statements.init)
     private static let keyColumn = Int32(AssetRowMapping.columns.count + 1)
 
-    /// The number of assets that are read at a time from PostgreSQL, whose results are in memory as a whole: the texts
+    /// The number of assets that are read together from PostgreSQL, whose results are in memory as a whole: the texts
     /// of one asset may have a megabyte.
     private static let serverBatch = 100
 
@@ -134,8 +134,8 @@ private struct Parts {
     private mutating func advance() throws { position = try cursor.next() ? cursor.currentRow.int64(0) : nil }
 
     /// Calls a closure with each row of the asset at a position.
-    mutating func each(at wanted: Int64, _ visit: (SQLRow) throws -> Void) throws {
-        while position == wanted {
+    mutating func each(at asset: Int64, _ visit: (SQLRow) throws -> Void) throws {
+        while position == asset {
             try visit(cursor.currentRow)
             try advance()
         }

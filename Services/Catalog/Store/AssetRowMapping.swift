@@ -2,7 +2,8 @@ import PhotoModel
 
 /// A mapping between ``Asset`` values and rows of the table `asset`.
 enum AssetRowMapping {
-    /// Every column except the row number, in the order in which rows are read. A folded copy of a text follows it.
+    /// Every column except the row number, in the order in which rows are read. The folded copy of a text follows the
+    /// text.
     static let columns: [AssetColumn] = [
         AssetColumn("id", text: { $0.id.text }),
         AssetColumn("visible", flag: { $0.isVisible }),
@@ -69,7 +70,7 @@ enum AssetRowMapping {
 
     /// Returns the statement that sets some columns, as bits by their positions in ``columns``, of the row with a
     /// number.
-    static func update(of bits: UInt64) -> String {
+    static func updateStatement(of bits: UInt64) -> String {
         var sql = "UPDATE asset SET "
         for index in columns.indices where bits & (1 << UInt64(index)) != 0 {
             sql += columns[index].name
@@ -81,6 +82,7 @@ enum AssetRowMapping {
 
     /// Reads an asset without the parts that other tables hold: resources, keywords, memberships and metadata.
     ///
+    /// - Parameter row: a row of ``selection``
     /// - Throws: ``DamagedRow`` if a stored value is not valid
     static func asset(_ row: SQLRow) throws -> Asset {
         var asset = Asset(
@@ -121,7 +123,7 @@ enum AssetRowMapping {
         asset.adjustmentFormatVersion = row.optionalText(40)
         asset.adjustmentDate = row.optionalInt64(41)
         asset.sharpness = row.optionalDouble(44)
-        asset.isRecentlyAdded = row.int(42) & SmartAlbum.recentlyAdded.bit != 0
+        asset.isRecentlyAdded = row.int(smartIndex) & SmartAlbum.recentlyAdded.bit != 0
         let marks = marks(row)
         asset.hasOnlyModificationDate = marks.contains(.hasOnlyModificationDate)
         asset.isCreationOffsetDerived = marks.contains(.isCreationOffsetDerived)
@@ -137,11 +139,15 @@ enum AssetRowMapping {
         /// The table `metadata` has a row of the asset.
         static let hasMetadata = Marks(rawValue: 4)
 
-        /// Returns the expression that is 1 if an asset `a` has a mark, else 0.
+        /// The expression that is 1 if the asset `a` has the mark, else 0.
         var condition: String { "CAST(((a.marks & \(rawValue)) <> 0) AS integer)" }
     }
 
-    static func marks(_ row: SQLRow) -> Marks { Marks(rawValue: row.int(45)) }
+    /// The indexes of the columns `smart` and `marks` in ``selection``.
+    private static let smartIndex: Int32 = 42
+    private static let marksIndex: Int32 = 45
+
+    static func marks(_ row: SQLRow) -> Marks { Marks(rawValue: row.int(marksIndex)) }
 
     static func identifier(_ text: String) throws -> ObjectID {
         guard let id = ObjectID(text) else { throw DamagedRow("\(text.prefix(64)) is not an identifier") }
@@ -220,7 +226,7 @@ struct AssetColumn: Sendable {
         case integer(@Sendable (Asset) -> Int64?)
         case number(@Sendable (Asset) -> Double?)
         case text(@Sendable (Asset) -> String?)
-        /// A folded copy of a text. Folding is expensive, and done only if the text is written.
+        /// A folded copy of a text. Folding is expensive, so it is done only if the text is written.
         case folded(@Sendable (Asset) -> String?)
     }
 
@@ -245,11 +251,11 @@ struct AssetColumn: Sendable {
     }
 
     /// Returns true if two states of an asset may have different values in the column.
-    func differs(_ one: Asset, _ other: Asset) -> Bool {
+    func differs(_ before: Asset, _ after: Asset) -> Bool {
         switch value {
-        case .integer(let property): property(one) != property(other)
-        case .number(let property): property(one) != property(other)
-        case .text(let property), .folded(let property): property(one) != property(other)
+        case .integer(let property): property(before) != property(after)
+        case .number(let property): property(before) != property(after)
+        case .text(let property), .folded(let property): property(before) != property(after)
         }
     }
 

@@ -8,6 +8,7 @@ struct AssetStore {
 
     // MARK: Reading
 
+    /// Returns a whole asset by identifier; nil if there is none.
     func asset(_ id: ObjectID) throws -> Asset? { try stored(id)?.asset }
 
     func rowNumber(of id: ObjectID) throws -> Int64? {
@@ -22,7 +23,7 @@ struct AssetStore {
         return assets
     }
 
-    /// Returns the identifiers of rows in the given order; deleted assets are found while the history is kept.
+    /// Returns the identifiers of rows in the given order, also of deleted assets while the kept history mentions them.
     ///
     /// - Throws: ``DamagedRow`` if a row has no identifier
     func identifiers(_ rows: [Int64]) throws -> [ObjectID] {
@@ -33,8 +34,8 @@ struct AssetStore {
         }
     }
 
-    /// Returns the identifiers of rows in the given order as JSON text, `{"id":"…"},{"id":"…"}`: without a value for
-    /// each, because a page may have a hundred thousand.
+    /// Returns the identifiers of rows in the given order as JSON text, `{"id":"…"},{"id":"…"}`. No value is created
+    /// for each identifier, because a page may have a hundred thousand.
     ///
     /// - Throws: ``DamagedRow`` if a row has no identifier
     func encodedIdentifiers(_ rows: ArraySlice<Int64>) throws -> Bytes {
@@ -85,7 +86,7 @@ struct AssetStore {
     }
 
     /// Returns the assets whose original has these bytes: first those that are not in the trash, then the others, each
-    /// in the order of import. The photo of a pair is an original also while its RAW file is the one that is presented.
+    /// in the order of import. The photo of a pair is an original even while the RAW file of the pair is presented.
     func assets(withOriginal digest: String, limit: Int) throws -> [ObjectID] {
         guard let bytes = [UInt8](hexadecimal: digest) else { return [] }
         return try database.all(
@@ -119,18 +120,18 @@ struct AssetStore {
         return found.prefix { $0.isPrimary == found[0].isPrimary }.map(\.id)
     }
 
-    /// Returns the same for several digests, by digest, among the assets on the list of a limited grant.
+    /// Returns the assets whose primary original has some bytes, by digest, among those on the list of a limited grant.
     ///
-    /// It reads the whole list: the time of a look-up by digest would reveal whether other assets have the bytes.
+    /// It reads the whole list, because the duration of a look-up by digest would reveal other assets with the bytes.
     func assets(
         withPrimaryOriginals digests: [String],
         listedFor identity: String,
         limit: Int
     ) throws -> [String: [ObjectID]] {
-        let wanted = Dictionary(digests.map { ([UInt8](hexadecimal: $0) ?? [], $0) }) { first, _ in first }
+        let byBytes = Dictionary(digests.map { ([UInt8](hexadecimal: $0) ?? [], $0) }) { first, _ in first }
         var (primary, others): ([String: [ObjectID]], [String: [ObjectID]]) = ([:], [:])
         func add(_ row: SQLRow, to found: inout [String: [ObjectID]]) throws {
-            guard let digest = wanted[row.bytes(0)], found[digest, default: []].count < limit else { return }
+            guard let digest = byBytes[row.bytes(0)], found[digest, default: []].count < limit else { return }
             found[digest, default: []].append(try AssetRowMapping.identifier(row.text(1)))
         }
         try database.each(
@@ -195,12 +196,12 @@ struct AssetStore {
     /// Writes a transaction's insertions, changes and deletions of assets.
     ///
     /// - Parameters:
-    ///   - row: returns the row number of an asset; nil to look it up
+    ///   - knownRow: returns the row number of an asset; nil to look it up
     ///   - counters: collects the resulting differences in the library's counts
     func save(
         _ changes: [EntityChange<Asset>],
         sequence: Int64,
-        row known: (ObjectID) -> Int64? = { _ in nil },
+        knownRow: (ObjectID) -> Int64? = { _ in nil },
         _ counters: inout CounterChanges
     ) throws {
         try deleteMemberships(changes)
@@ -208,7 +209,7 @@ struct AssetStore {
         for index in changes.indices {
             counters.count(changes[index])
             if let before = changes[index].before, let after = changes[index].after {
-                guard let row = try known(after.id) ?? rowNumber(of: after.id) else { throw missing(after) }
+                guard let row = try knownRow(after.id) ?? rowNumber(of: after.id) else { throw missingRow(after) }
                 try columns.update(before, after, row)
                 try updateOtherTables(before, after, row)
             } else if let after = changes[index].after {
@@ -234,7 +235,7 @@ struct AssetStore {
         if let metadata = asset.metadata { try MetadataStore(database: database).save(metadata, of: row) }
     }
 
-    private func missing(_ asset: Asset) -> DamagedRow { DamagedRow("\(asset.id) has no row in the database") }
+    private func missingRow(_ asset: Asset) -> DamagedRow { DamagedRow("\(asset.id) has no row in the database") }
 
     private func updateOtherTables(_ before: Asset, _ after: Asset, _ row: Int64) throws {
         guard isRecordedElsewhere(before, after) else { return }
@@ -293,8 +294,8 @@ struct AssetStore {
     /// same order keys.
     private func deleteMemberships(_ changes: [EntityChange<Asset>]) throws {
         for index in changes.indices {
-            let staying = changes[index].after?.memberships ?? []
-            for membership in changes[index].before?.memberships ?? [] where !staying.contains(membership) {
+            let remaining = changes[index].after?.memberships ?? []
+            for membership in changes[index].before?.memberships ?? [] where !remaining.contains(membership) {
                 try database.run(
                     """
                     DELETE FROM membership
@@ -366,7 +367,7 @@ struct AssetStore {
     }
 }
 
-/// Updates the columns of the table `asset`, for one asset after the other.
+/// Updates the columns of the table `asset`, one asset at a time.
 ///
 /// Only the columns that differ are set, since SQLite writes an index only if one of its columns is set. The assets of
 /// one transaction usually change in the same columns, so the last statement is used again.
@@ -386,13 +387,13 @@ struct ColumnUpdate: ~Copyable {
         if let last = statement.take(), bits == differing {
             current = last
         } else {
-            current = try SQLStatement(AssetRowMapping.update(of: differing), database)
+            current = try SQLStatement(AssetRowMapping.updateStatement(of: differing), database)
             bits = differing
         }
-        var left = differing
-        while left != 0 {
-            AssetRowMapping.columns[left.trailingZeroBitCount].bind(after, to: &current)
-            left &= left - 1
+        var remaining = differing
+        while remaining != 0 {
+            AssetRowMapping.columns[remaining.trailingZeroBitCount].bind(after, to: &current)
+            remaining &= remaining - 1
         }
         current.bind(row)
         let count = try current.runCounting()

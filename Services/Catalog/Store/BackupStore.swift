@@ -61,7 +61,7 @@ struct BackupStore: Sendable {
     func isRemote(_ digest: ResourceDigest) throws -> Bool {
         try queue.read { database in
             guard try database.tableExists("remote_object") else { return false }
-            return try RemoteObjectStore(database: SQLConnection(database)).readableSize(of: digest) != nil
+            return try UploadStateStore(database: SQLConnection(database)).readableSize(of: digest) != nil
         }
     }
 
@@ -78,7 +78,7 @@ struct BackupStore: Sendable {
         }
     }
 
-    func names(_ digest: ResourceDigest) throws -> Bool {
+    func isReferenced(_ digest: ResourceDigest) throws -> Bool {
         try queue.read { database in
             let bytes = [UInt8](hexadecimal: digest.text).map { Data($0) }
             let sql = "SELECT EXISTS (SELECT 1 FROM resource WHERE digest = ?)"
@@ -98,10 +98,10 @@ struct BackupStore: Sendable {
             let store = HistoryStore(database: SQLConnection(database))
             guard let head = try store.head() else { throw DamagedRow("the database has no library row") }
             try store.startNewHistory(library: history, sequence: head.sequence + gap)
-            try RemoteObjectStore(database: store.database).confirmAgain()
+            try UploadStateStore(database: store.database).confirmAgain()
             return LibraryHead(library: history, sequence: head.sequence + gap, oldest: head.sequence + gap)
         }
-        // The file is renamed without its log.
+        // The file is renamed without its log, so the log is written into it first.
         try file.checkpoint()
         try file.close()
         return head

@@ -3,9 +3,9 @@ import PhotoModel
 
 /// The tables of the catalog, as migrations.
 ///
-/// Every fact that a predicate, a sort key or a membership rule reads has its own column. Constraints are part of the
-/// schema, not of the code. Enumerations are stored as PhotoKit's numbers, dates as microseconds since 1970, text in
-/// Unicode normalization form C.
+/// Every property that a predicate, a sort key or a membership rule reads has its own column. Constraints are part of
+/// the schema, not of the code. Enumerations are stored as PhotoKit's numbers, dates as microseconds since 1970, text
+/// in Unicode normalization form C.
 enum CatalogSchema {
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -69,7 +69,7 @@ enum CatalogSchema {
             try database.execute(sql: GrantStore.schema)
         }
         migrator.registerMigration("15 remote objects") { database in
-            try database.execute(sql: RemoteObjectStore.schema)
+            try database.execute(sql: UploadStateStore.schema)
         }
         migrator.registerMigration("17 image digests") { database in
             try database.execute(sql: ImageDigestStore.schema)
@@ -86,7 +86,7 @@ enum CatalogSchema {
         }
         migrator.registerMigration("21 jobs of add-only clients") { database in
             try database.execute(sql: AddedResourceStore.schema)
-            try database.execute(sql: RemoteObjectStore.addAgainColumn)
+            try database.execute(sql: UploadStateStore.addAgainColumn)
             try database.execute(sql: UploadJobStore.addOnlyKeys)
         }
         migrator.registerMigration("22 outcomes of records") { database in
@@ -302,8 +302,8 @@ enum CatalogSchema {
         CREATE INDEX outcome_date ON outcome (date);
         """
 
-    /// An outcome is deleted with the record that has its sequence. Without a record the sequence is 0 and the date counts;
-    /// which outcomes of earlier versions have one is not looked up.
+    /// An outcome is deleted with the record that has its sequence. Without a record, the sequence is 0 and the outcome
+    /// is deleted by its date; so are all outcomes of earlier versions.
     static let recordedOutcomes = """
         DROP INDEX outcome_date;
         UPDATE outcome SET sequence = 0;

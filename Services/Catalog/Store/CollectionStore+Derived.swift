@@ -77,7 +77,7 @@ extension CollectionStore {
             var end = try first(latest, list.key, excluded)
         else { return nil }
         // The moment that starts last need not end last. A moment is a local day, and the offsets of its assets are
-        // between -24 and 24 hours, so it is at most three days long: one that ends later starts after this.
+        // between -24 and 24 hours, so it is at most three days long: a moment that ends later starts after this time.
         var rows = try SQLStatement(
             "SELECT end_date, id FROM collection WHERE \(column) = ? AND start_date >= ?",
             database
@@ -113,7 +113,7 @@ extension CollectionStore {
 
     /// Returns assets that count as recently added and were added before a date, oldest first.
     func recentlyAdded(before date: Int64, limit: Int) throws -> [ObjectID] {
-        // Hidden and trashed assets are included: one index, read in two ranges.
+        // Hidden and trashed assets are included, so two ranges of one index are read.
         try [1, 0].flatMap { visible in
             try database.all(
                 """
@@ -138,7 +138,7 @@ extension CollectionStore {
     // MARK: Smart albums
 
     /// Creates the missing rows of the smart albums, which no transaction changes.
-    func beginSmartAlbums(date: Int64) throws {
+    func createMissingSmartAlbums(date: Int64) throws {
         for smart in SmartAlbum.allCases {
             guard try rowNumber(of: smart.id) == nil else { continue }
             var album = AssetCollection(smart)

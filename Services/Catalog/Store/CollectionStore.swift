@@ -21,11 +21,11 @@ struct CollectionStore {
         var collection = AssetCollection(id: try AssetRowMapping.identifier(row[1]), revision: Revision(row[2]))
         collection.type = try AssetRowMapping.named(row[3])
         collection.subtype = try AssetRowMapping.named(row[4])
-        try collection.readShared(row)
+        try collection.readCommonColumns(row)
         collection.estimatedAssetCount = row[12]
         collection.keyAsset = try (row[13] as String?).map(AssetRowMapping.identifier)
         if collection.type == .moment, case .moment(let moment) = DerivedCollection(collection.id) {
-            collection.approximateLocation = moment.cell?.middle
+            collection.approximateLocation = moment.cell?.centre
             collection.localizedLocationNames = moment.placeNames
         }
         return collection
@@ -57,7 +57,7 @@ struct CollectionStore {
         var list = CollectionList(id: try AssetRowMapping.identifier(row[1]), revision: Revision(row[2]))
         list.type = try AssetRowMapping.named(row[3])
         list.subtype = try AssetRowMapping.named(row[4])
-        try list.readShared(row)
+        try list.readCommonColumns(row)
         list.childCount = row[12]
         return list
     }
@@ -164,14 +164,14 @@ struct CollectionStore {
 
     /// Clears the order keys that albums and folders lose, before others of the same transaction are written with
     /// the same keys.
-    func deleteMemberships(_ collections: [EntityChange<AssetCollection>], _ lists: [EntityChange<CollectionList>])
+    func clearLostOrderKeys(_ collections: [EntityChange<AssetCollection>], _ lists: [EntityChange<CollectionList>])
         throws
     {
-        try clearOrderKeys(collections, "collection")
-        try clearOrderKeys(lists, "list")
+        try clearLostOrderKeys(collections, in: "collection")
+        try clearLostOrderKeys(lists, in: "list")
     }
 
-    private func clearOrderKeys(_ changes: [EntityChange<some TreeNode>], _ table: String) throws {
+    private func clearLostOrderKeys(_ changes: [EntityChange<some TreeNode>], in table: String) throws {
         for change in changes {
             guard let before = change.before, before.parentKey != nil else { continue }
             guard before.parent != change.after?.parent || before.parentKey != change.after?.parentKey else { continue }
@@ -315,7 +315,7 @@ extension CollectionList: TreeNode {}
 
 extension TreeNode {
     /// Reads the columns that both tables have at the same positions.
-    fileprivate mutating func readShared(_ row: SQLRow) throws {
+    fileprivate mutating func readCommonColumns(_ row: SQLRow) throws {
         title = row[5]
         parent = try (row[6] as String?).map(AssetRowMapping.identifier)
         parentKey = try (row[7] as String?).map(AssetRowMapping.orderKey)

@@ -5,8 +5,8 @@ import PhotoModel
 import PostgreSQL
 import Storage
 
-/// A read-only view of a library's database for consistency checks, beside a catalog that may be running. It never
-/// writes and never checkpoints.
+/// A reader of a library's database for consistency checks, while a catalog may be running. It never writes and never
+/// checkpoints.
 struct ConsistencyCheckStore {
     private enum Source {
         case file(DatabaseQueue)
@@ -41,12 +41,13 @@ struct ConsistencyCheckStore {
         }
     }
 
-    /// A library that this version has not opened yet lacks tables. On PostgreSQL all of them are made at once.
-    private static func has(_ table: String, _ database: SQLConnection) throws -> Bool {
+    /// Returns true if the database has a table. A library that this version has not opened yet may lack tables; on
+    /// PostgreSQL all of them are created together.
+    private static func hasTable(_ table: String, _ database: SQLConnection) throws -> Bool {
         try database.sqlite?.tableExists(table) ?? true
     }
 
-    /// The engine with its version, and what acknowledged changes survive on PostgreSQL.
+    /// Returns the engine with its version, and on PostgreSQL the settings that decide the durability of changes.
     func engine() throws -> JSONObject {
         switch source {
         case .file:
@@ -63,20 +64,20 @@ struct ConsistencyCheckStore {
     // MARK: The database
 
     /// The maximum number of problems that are reported.
-    private static let mostProblems = 5
+    private static let maxProblems = 5
 
     /// Returns the problems of the database, a few at most; empty if there are none.
     ///
-    /// - Parameter isDeep: also decodes every asset, on PostgreSQL
+    /// - Parameter isDeep: true to decode every asset too, on PostgreSQL
     func problems(isDeep: Bool) throws -> [String] {
         guard case .server(let session, _, _) = source else {
             return try read { database in
-                let lines = try database.all("PRAGMA quick_check(\(Self.mostProblems))") { $0.text(0) }
+                let lines = try database.all("PRAGMA quick_check(\(Self.maxProblems))") { $0.text(0) }
                 return lines == ["ok"] ? [] : lines
             }
         }
         var problems: [String] = []
-        for table in LibraryMigration.names where problems.count < Self.mostProblems {
+        for table in LibraryMigration.names where problems.count < Self.maxProblems {
             do {
                 try check(table, session)
             } catch let error as PostgreSQLError where error.kind != .disconnected {
@@ -135,9 +136,9 @@ struct ConsistencyCheckStore {
         }
     }
 
-    func quarantined(atLeast failures: Int) throws -> Int {
+    func quarantinedCount(atLeast failures: Int) throws -> Int {
         try read { database in
-            guard try Self.has("quarantine", database) else { return 0 }
+            guard try Self.hasTable("quarantine", database) else { return 0 }
             return try database.first("SELECT count(*) FROM quarantine WHERE failures >= ?", failures) { $0.int(0) }
                 ?? 0
         }
@@ -153,7 +154,8 @@ struct ConsistencyCheckStore {
     /// can be read from the object store.
     func forEachResource(_ visit: (ResourceDigest, _ size: Int64, _ isRemote: Bool) throws -> Void) throws {
         try read { database in
-            let isRemote = try Self.has("remote_object", database) ? RemoteObjectStore.isResourceReadable : "0"
+            let isRemote =
+                try Self.hasTable("remote_object", database) ? UploadStateStore.resourceReadableCondition : "0"
             let sql = "SELECT digest, max(size), \(isRemote) FROM resource GROUP BY digest ORDER BY digest"
             try database.stream(SQLFragment(sql)) { row in
                 guard let digest = ResourceDigest(row.hexadecimal(0)) else { return }
@@ -164,7 +166,7 @@ struct ConsistencyCheckStore {
 
     func isReferenced(_ digest: ResourceDigest) throws -> Bool {
         try read { database in
-            guard try Self.has("kept_adjustment", database) else {
+            guard try Self.hasTable("kept_adjustment", database) else {
                 let sql = "SELECT EXISTS (SELECT 1 FROM resource WHERE digest = ?)"
                 return try database.first(sql, digest.bytes) { $0.flag(0) } ?? false
             }

@@ -64,8 +64,8 @@ struct CounterChanges {
 
     mutating func add(_ others: CounterChanges) { changes.merge(others.changes, uniquingKeysWith: +) }
 
-    /// Returns the counters of the smart albums that contain an asset; each counts the result of a fetch without
-    /// options.
+    /// Returns the names of the counters of the smart albums that contain an asset; each counts the result of a fetch
+    /// without options.
     static func derivedNames(of asset: Asset) -> [String] {
         SmartAlbum.albums(inMask: albumMask(of: asset)).map(name)
     }
@@ -87,7 +87,7 @@ struct CounterChanges {
     func save(_ database: SQLConnection) throws {
         for (name, change) in changes where change != 0 {
             try Self.add(change, to: name, database)
-            // There are as many of these counters as keywords. One that does not exist counts as 0.
+            // Without this there would be a counter for every keyword that was ever used. A missing counter means 0.
             if change < 0, KeywordSearch.isCounter(name) {
                 try database.run("DELETE FROM counter WHERE name = ? AND value = 0", name)
             }

@@ -1,8 +1,8 @@
 import JSONValue
 import PhotoModel
 
-/// The records that one read of the database undoes, object by object. A record may have a thousand objects and is
-/// decoded once for all of them.
+/// A cache of the records that one read of the database undoes object by object. A record may have a thousand objects
+/// and is decoded once for all of them.
 ///
 /// It is used only on the thread of the read.
 final class DecodedRecords {
@@ -13,7 +13,7 @@ final class DecodedRecords {
     }
 
     /// The maximum size of the records that stay decoded, in bytes; others are decoded again when they are needed.
-    static let keptBytes = 32 << 20
+    static let maxBytes = 32 << 20
 
     private let history: HistoryStore
     private var records: [Int64: [String: Change]] = [:]
@@ -25,12 +25,12 @@ final class DecodedRecords {
 
     /// Returns an object as it was before the transaction with a sequence; nil if the transaction created it.
     func before(_ id: ObjectID, in sequence: Int64) throws -> JSON? {
-        let record = try records[sequence] ?? decoded(sequence)
+        let record = try records[sequence] ?? decode(sequence)
         guard let change = record[id.text] else { throw DamagedRow("record \(sequence) does not name \(id)") }
         return change.before
     }
 
-    private func decoded(_ sequence: Int64) throws -> [String: Change] {
+    private func decode(_ sequence: Int64) throws -> [String: Change] {
         try history.database.checkCancellation()
         guard let encoded = try history.record(sequence) else { throw DamagedRow("record \(sequence) is missing") }
         let json = try JSON(parsing: encoded)
@@ -42,7 +42,7 @@ final class DecodedRecords {
                 record[id] = Change(before: before)
             }
         }
-        if bytes + encoded.count > Self.keptBytes { (records, bytes) = ([:], 0) }
+        if bytes + encoded.count > Self.maxBytes { (records, bytes) = ([:], 0) }
         records[sequence] = record
         decodedCount += 1
         bytes += encoded.count

@@ -3,25 +3,27 @@ import PhotoModel
 /// Adds smart albums and moments to a library of an earlier version, or recomputes the members of smart albums whose
 /// rules have changed since.
 ///
-/// No change record mentions them, so the library begins a new history afterwards and its clients fetch again.
+/// No change record contains these changes, so the library begins a new history afterwards and its clients fetch again.
 struct DerivedBackfillStore {
     let database: SQLConnection
 
-    /// Returns true if the library was written by a version without derived collections, with fewer smart albums or with
-    /// other rules.
-    func isNeeded() throws -> Bool { try !missing().isEmpty || hasOtherRules() }
+    /// Returns true if the library was written by a version without derived collections, with fewer smart albums or
+    /// with other rules.
+    func isNeeded() throws -> Bool { try !missingAlbums().isEmpty || hasOtherRules() }
 
     private func hasOtherRules() throws -> Bool {
-        try CounterChanges.value(of: Self.rules, database) != SmartAlbum.rulesVersion
+        try CounterChanges.value(of: Self.rulesCounter, database) != SmartAlbum.rulesVersion
     }
 
-    /// The name under which the version of the rules is stored.
-    private static let rules = "smart.rules"
+    /// The counter in which the version of the rules is stored.
+    private static let rulesCounter = "smart.rules"
 
     /// Records that the members of smart albums follow the rules of this version.
-    func noteRules() throws { try CounterChanges.set(Int64(SmartAlbum.rulesVersion), as: Self.rules, database) }
+    func recordRules() throws {
+        try CounterChanges.set(Int64(SmartAlbum.rulesVersion), as: Self.rulesCounter, database)
+    }
 
-    private func missing() throws -> [SmartAlbum] {
+    private func missingAlbums() throws -> [SmartAlbum] {
         let store = CollectionStore(database: database)
         return try SmartAlbum.every.filter { try store.rowNumber(of: $0.id) == nil }
     }
@@ -33,10 +35,10 @@ struct DerivedBackfillStore {
     ///   - sequence: the revision of the collections
     func run(date: Int64, sequence: Int64) throws {
         let store = CollectionStore(database: database)
-        let missing = try missing()
-        try store.beginSmartAlbums(date: date)
-        try noteRules()
-        guard missing.contains(.favorites) else { return try fill() }
+        let missing = try missingAlbums()
+        try store.createMissingSmartAlbums(date: date)
+        try recordRules()
+        guard missing.contains(.favorites) else { return try updateSmartAlbums() }
         var moments: [Moment: (count: Int, first: Int64, last: Int64)] = [:]
         var counts: [String: Int] = [:]
         var last: Int64 = 0
@@ -65,7 +67,7 @@ struct DerivedBackfillStore {
     }
 
     /// Computes the members and counters of all smart albums.
-    private func fill() throws {
+    private func updateSmartAlbums() throws {
         var counts = Dictionary(uniqueKeysWithValues: SmartAlbum.every.map { (CounterChanges.name($0), 0) })
         var last: Int64 = 0
         while true {

@@ -3,8 +3,8 @@ import PhotoModel
 /// The columns and indexes of derived collections: for each asset its smart albums and its moment, for each moment the
 /// lists that contain it, and an index for each order by date.
 enum DerivedSchema {
-    // `smart` holds the bits of `SmartAlbum.mask(of:)` except that of the favorites, `moment` the key of `Asset.moment`;
-    // both are written with the asset.
+    // `smart` holds the bits of `SmartAlbum.mask(of:)` except that of the favorites, `moment` the key of
+    // `Asset.moment`; both are written with the asset.
     static let columns = """
         ALTER TABLE asset ADD COLUMN smart INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE asset ADD COLUMN moment INTEGER;
@@ -35,7 +35,7 @@ enum DerivedSchema {
         [("added", "added_date"), ("created", "creation_date DESC")].map { name, column in
             """
             CREATE INDEX IF NOT EXISTS asset_smart_\(album.rawValue)_\(name) ON asset (visible, \(column), id)
-            WHERE \(condition(album, "smart"));
+            WHERE \(condition(album, prefix: ""));
             """
         }.joined(separator: "\n")
     }
@@ -69,19 +69,21 @@ enum DerivedSchema {
     /// so that SQLite does not choose the album's own index.
     ///
     /// Favorites are looked up in their part of an index, which is small; the row itself is then not read.
-    static func isInside(_ album: SmartAlbum) -> String {
-        guard album == .favorites else { return condition(album, "+a.smart") }
+    static func scanCondition(_ album: SmartAlbum) -> String {
+        guard album == .favorites else { return condition(album, prefix: "+a.") }
         return """
             EXISTS (SELECT 1 FROM asset f INDEXED BY asset_is_favorite
                 WHERE f.visible = 1 AND f.is_favorite = 1 AND f.id = a.id)
             """
     }
 
-    /// Returns the condition of a smart album. Queries and partial indexes must use identical text: only then does
-    /// SQLite recognize that the index applies.
+    /// Returns the condition that an asset belongs to a smart album. Queries and partial indexes must use identical
+    /// text: only then does SQLite recognize that the index applies.
     ///
-    /// - Parameter column: the column of all albums; the name of the column of favorites begins with it
-    static func condition(_ album: SmartAlbum, _ column: String = "a.smart") -> String {
-        "(\(column)\(album == .favorites ? "_favorites" : "") & \(album.bit)) <> 0"
+    /// - Parameter prefix: the text before the name of the column: the alias of the table in a query, with a plus if
+    ///   SQLite must not choose the album's own index; empty in the definition of an index
+    static func condition(_ album: SmartAlbum, prefix: String = "a.") -> String {
+        let column = album == .favorites ? "smart_favorites" : "smart"
+        return "(\(prefix)\(column) & \(album.bit)) <> 0"
     }
 }

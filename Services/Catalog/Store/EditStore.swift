@@ -84,24 +84,60 @@ struct EditStore {
     /// - Returns: true if there may be more to delete
     func trim(before date: Int64, keep: Int, count: Int) throws -> Bool {
         let excess = min(count, max(0, try finished() - keep))
-        var forgotten: [(String, String)] = []
+        var deleted: [(String, String)] = []
         try database.each(
             "SELECT publisher, id, date FROM published_edit WHERE state <> 'accepted' ORDER BY date LIMIT ?",
             count
         ) { row in
-            if row.int64(2) < date || forgotten.count < excess { forgotten.append((row[0], row[1])) }
+            if row.int64(2) < date || deleted.count < excess { deleted.append((row[0], row[1])) }
         }
-        for (publisher, id) in forgotten {
+        for (publisher, id) in deleted {
             try database.run("DELETE FROM published_edit WHERE publisher = ? AND id = ?", publisher, id)
         }
-        if !forgotten.isEmpty { try CounterChanges.add(-forgotten.count, to: Self.finishedCounter, database) }
-        return forgotten.count == count
+        if !deleted.isEmpty { try CounterChanges.add(-deleted.count, to: Self.finishedCounter, database) }
+        return deleted.count == count
     }
 
     private func count(_ edit: StoredEdit?, by step: Int) throws {
         guard let edit else { return }
         let counter = edit.state == .accepted ? Self.pendingCounter : Self.finishedCounter
         try CounterChanges.add(step, to: counter, database)
+    }
+}
+
+// MARK: - Stored edits
+
+/// A published edit as the catalog stores it.
+///
+/// Publishers do not see each other: an edit is identified by its publisher's identity and the publisher's own id for
+/// it. Topics of the feed contain only the id; the publisher is the record's `onBehalfOf`.
+struct StoredEdit: Sendable, Equatable {
+    var publisher: String
+    var id: String
+    var asset: ObjectID
+    var state: PublishedEditState
+    var predecessor: String?
+    var digest: String
+    /// The published content; empty once the edit is finished.
+    var content: [UInt8]
+    var errorName: String?
+    var errorMessage: String?
+    /// The sequence of the transaction that accepted the edit, or that ended it if it was never accepted.
+    var accepted: Int64
+    /// The sequence of the transaction that set the current state, and its time in microseconds since 1970.
+    var sequence: Int64
+    var date: Int64
+
+    /// The form that records and replies contain.
+    var published: PublishedEdit {
+        PublishedEdit(
+            id: id,
+            asset: asset,
+            state: state,
+            predecessor: predecessor,
+            errorName: errorName,
+            errorMessage: errorMessage
+        )
     }
 }
 

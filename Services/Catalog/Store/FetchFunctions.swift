@@ -32,7 +32,8 @@ enum FetchFunctions {
         }
     }()
 
-    /// `safelight_is_local(digest)`: 1 if the bytes of a digest are on this machine. Without remote storage they all are.
+    /// `safelight_is_local(digest)`: 1 if the bytes of a digest are on this machine. Without remote storage they all
+    /// are.
     ///
     /// - Parameter files: the files of a library with remote storage; nil without
     static func isLocal(_ files: @escaping @Sendable () -> ResourceStore?) -> DatabaseFunction {

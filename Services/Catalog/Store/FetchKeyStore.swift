@@ -1,7 +1,7 @@
 import PhotoModel
 
-/// The result keys of a complete fetch, within one read of the database. They equal ``Fetch/resultKey(of:)``, but whole
-/// entities are read only if the sort order needs more than columns.
+/// Reads the result keys of a complete fetch, within one read of the database. They equal ``Fetch/resultKey(of:)``, but
+/// whole entities are read only if the sort order needs more than columns.
 struct FetchKeyStore {
     let database: SQLConnection
 
@@ -86,8 +86,8 @@ struct FetchKeyStore {
                 """
             return try keys(sql, [.integer(collection), .text(list)], fetch)
         default:
-            // A text column may not return its text unchanged, so these keys come from the assets; no order is by
-            // files, keywords or albums.
+            // A text column may not return its text unchanged, so these keys come from the assets. No sort key needs
+            // resources, keywords or memberships.
             var keys: [Int64: ResultKey] = [:]
             keys.reserveCapacity(rows.count)
             try AssetReader(database: database, projection: Self.sortable).each(rows) {

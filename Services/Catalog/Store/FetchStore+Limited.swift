@@ -1,7 +1,7 @@
 import JSONValue
 import PhotoModel
 
-/// Fetches of limited views, whose time must not reveal what else the library has.
+/// Fetches of limited views, whose duration must not reveal which other assets the library has.
 extension FetchStore {
     /// Returns the row numbers of the assets on a list, as JSON.
     func listedRows(_ granted: GrantedAssets) throws -> String {
@@ -13,17 +13,17 @@ extension FetchStore {
     }
 
     /// Returns the condition that a listed asset is in a moment of a list of moments. Only the moments of listed
-    /// assets are looked at.
-    func isIn(_ list: MomentList, _ rows: String) throws -> SQLFragment {
+    /// assets are read.
+    func momentCondition(_ list: MomentList, _ rows: String) throws -> SQLFragment {
         let sql = "SELECT DISTINCT a.moment FROM json_each(?) g CROSS JOIN asset a ON a.row = g.atom"
         let moments = try database.all(sql + " WHERE a.moment IS NOT NULL", rows) { $0.int64(0) }
             .filter { Moment(key: $0)?.lists.contains(list) == true }
         return SQLFragment("a.moment IN (SELECT atom FROM json_each(?))", [SQLValue(jsonList(moments))])
     }
 
-    /// Returns the table of assets of a limited grant. All conditions are tested for these alone, and no index is used
-    /// that has others too, so that the time of a fetch reveals nothing about assets that are not on the list.
-    func listed(_ rows: String) -> SQLFragment {
+    /// Returns the table of the assets of a limited grant. All conditions are tested for these assets only, without
+    /// indexes of the whole library, so that the duration of a fetch reveals nothing about other assets.
+    func listedTable(_ rows: String) -> SQLFragment {
         let tables =
             switch database.dialect {
             case .sqlite: "json_each(?) g CROSS JOIN asset a ON a.row = g.atom"

@@ -1,7 +1,7 @@
 import PhotoModel
 
-/// Predicates that PostgreSQL cannot evaluate as a whole: it finds candidates, for which they are evaluated in memory.
-/// For SQLite the catalog defines the functions that they need.
+/// Predicates that PostgreSQL cannot evaluate completely: it finds candidates, for which the predicates are evaluated
+/// in memory. For SQLite the catalog defines the functions that these predicates need.
 extension FetchStore {
     /// Returns the predicate of a fetch if it is evaluated in memory with PostgreSQL; nil if the database evaluates it.
     func predicateInMemory(of fetch: Fetch) -> Predicate? {
@@ -17,7 +17,7 @@ extension FetchStore {
     /// Calls a closure with each asset of the result, without its offset and limit.
     ///
     /// - Returns: false if the collection that the fetch refers to does not exist
-    private func eachFiltered(
+    private func forEachFiltered(
         _ fetch: Fetch,
         _ predicate: Predicate,
         _ visit: (Int64, Asset) -> Void
@@ -25,13 +25,13 @@ extension FetchStore {
         guard let query = try pageQuery(fetch.whole, .init()) else { return false }
         let candidates = try database.all(query) { $0.int64(0) }
         let reader = AssetReader(database: database)
-        let looksAtFiles = fetch.dependsOnLocalFiles
+        let dependsOnLocalFiles = fetch.dependsOnLocalFiles
         for start in stride(from: 0, to: candidates.count, by: Self.batch) {
             try reader.each(candidates[start..<min(start + Self.batch, candidates.count)]) { row, asset in
                 // The predicate may take long with long texts.
                 try database.checkCancellation()
                 var asset = asset
-                if looksAtFiles {
+                if dependsOnLocalFiles {
                     for index in asset.resources.indices where !database.isLocal(asset.resources[index].digest) {
                         asset.resources[index].isLocallyAvailable = false
                     }
@@ -44,12 +44,12 @@ extension FetchStore {
 
     func filteredRows(_ fetch: Fetch, _ predicate: Predicate) throws -> [Int64]? {
         var rows: [Int64] = []
-        return try eachFiltered(fetch, predicate) { row, _ in rows.append(row) } ? rows : nil
+        return try forEachFiltered(fetch, predicate) { row, _ in rows.append(row) } ? rows : nil
     }
 
     func filteredMediaCounts(_ fetch: Fetch, _ predicate: Predicate) throws -> [MediaType: Int]? {
         var types: [MediaType] = []
-        guard try eachFiltered(fetch, predicate, { types.append($1.mediaType) }) else { return nil }
+        guard try forEachFiltered(fetch, predicate, { types.append($1.mediaType) }) else { return nil }
         return types.dropFirst(fetch.offset).prefix(fetch.limit > 0 ? fetch.limit : .max)
             .reduce(into: [:]) { $0[$1, default: 0] += 1 }
     }

@@ -13,14 +13,14 @@ struct FetchStore {
         if database.dialect == .postgresql, let predicate = predicateInMemory(of: fetch) {
             return try filteredRows(fetch, predicate)?.page(fetch, range)
         }
-        let approach = try QueryStrategy(fetch, range, database)
-        if approach == .bySortOrder, let query = try assetQuery(fetch, approach),
+        let strategy = try QueryStrategy(fetch, range, database)
+        if strategy == .bySortOrder, let query = try assetQuery(fetch, strategy),
             let rows = try LibraryOrderStore(database: database).rows(fetch, range, query.conditions)
         {
             return rows
         }
-        guard let piece = try pageQuery(fetch, range, approach) else { return nil }
-        return try database.all(piece) { $0.int64(0) }
+        guard let query = try pageQuery(fetch, range, strategy) else { return nil }
+        return try database.all(query) { $0.int64(0) }
     }
 
     /// Returns the number of assets after offset and limit; nil if the collection does not exist.
@@ -33,8 +33,8 @@ struct FetchStore {
         if let name = fetch.counter {
             all = try CounterChanges.value(of: name, database)
         } else {
-            let piece = "SELECT count(*) FROM " + query.counted
-            all = try database.first(piece) { $0.int(0) } ?? 0
+            let count = "SELECT count(*) FROM " + query.counted
+            all = try database.first(count) { $0.int(0) } ?? 0
         }
         return fetch.applyingOffsetAndLimit(to: all)
     }
@@ -49,9 +49,9 @@ struct FetchStore {
         let inner =
             "SELECT a.media_type AS kind FROM " + query.source
             + (hasOffsetOrLimit ? query.order + Self.limit(fetch, PageRange()) : SQLFragment(""))
-        let piece = "SELECT kind, count(*) FROM (" + inner + ") found GROUP BY kind"
+        let grouped = "SELECT kind, count(*) FROM (" + inner + ") found GROUP BY kind"
         var counts: [MediaType: Int] = [:]
-        try database.each(piece) { counts[try AssetRowMapping.named($0.int(0))] = $0.int(1) }
+        try database.each(grouped) { counts[try AssetRowMapping.named($0.int(0))] = $0.int(1) }
         return counts
     }
 
@@ -59,9 +59,9 @@ struct FetchStore {
     func pageQuery(
         _ fetch: Fetch,
         _ range: PageRange,
-        _ approach: QueryStrategy = .byCondition
+        _ strategy: QueryStrategy = .byCondition
     ) throws -> SQLFragment? {
-        guard let query = try assetQuery(fetch, approach) else { return nil }
+        guard let query = try assetQuery(fetch, strategy) else { return nil }
         return "SELECT a.row FROM " + query.source + query.order + Self.limit(fetch, range)
     }
 
@@ -76,49 +76,52 @@ struct FetchStore {
         var counted: SQLFragment { (fewerTables ?? tables) + " WHERE " + conditions }
     }
 
-    private func assetQuery(_ fetch: Fetch, _ approach: QueryStrategy) throws -> Query? {
-        guard case .assets(let kind) = fetch.kind else { return nil }
-        // Rows are never renumbered, and are found without the index of identifiers.
+    private func assetQuery(_ fetch: Fetch, _ strategy: QueryStrategy) throws -> Query? {
+        guard case .assets(let source) = fetch.kind else { return nil }
+        // Row numbers never change, and rows are found by them without the index of identifiers.
         let rows = try fetch.granted.map { granted in try granted.storeForm { try listedRows(granted) } }
-        var source = rows.map(listed) ?? SQLFragment("asset a")
+        var tables = rows.map(listedTable) ?? SQLFragment("asset a")
         var fewerTables: SQLFragment?
         var conditions: [SQLFragment] = []
         var order = "a.added_date, a.id"
-        var isShown: String?
+        var shownCondition: String?
         // Set if the keyword table is the outer table of the join; it has copies of the dates and of the flag
         // `visible`.
         var leading: KeywordSearch?
         var predicate = fetch.predicate?.root
-        switch kind {
+        switch source {
         case .library:
-            guard approach == .byCondition, fetch.countsAsVisible, let split = predicate?.splitKeywordSearch else {
-                if approach == .byCondition, fetch.countsAsVisible, !fetch.sortsByDate,
+            guard strategy == .byCondition, fetch.selectsVisible, let split = predicate?.splitKeywordSearch else {
+                // A predicate that is the rule of a smart album, such as `isFavorite == TRUE`, is lowered to the
+                // condition of that album (`PredicateLowering`), so that the album's indexes apply. For an order by
+                // date SQLite chooses one itself. The count is the album's counter (`Fetch.counter`).
+                if strategy == .byCondition, fetch.selectsVisible, !fetch.sortsByDate,
                     let album = predicate?.smartAlbum
                 {
-                    source = SQLFragment("asset a " + DerivedSchema.hint(album, fetch))
+                    tables = SQLFragment("asset a " + DerivedSchema.hint(album, fetch))
                 }
                 break
             }
             (leading, predicate) = (split.search, split.rest)
-            source = SQLFragment("keyword k CROSS JOIN asset a ON a.row = k.asset")
+            tables = SQLFragment("keyword k CROSS JOIN asset a ON a.row = k.asset")
             if split.rest == nil, fetch.mediaType == nil { fewerTables = SQLFragment("keyword k") }
             conditions = [
                 "k.\(split.search.column) = " + .bound(split.search.word),
-                SQLFragment("k.visible = 1 AND " + split.search.onlyFirst),
+                SQLFragment("k.visible = 1 AND " + split.search.distinctCondition),
             ]
             order = "k.added_date, a.id"
         case .ids(let list):
             // An identifier that is not on the list of a limited grant is not looked up.
             let ids = fetch.granted.map { granted in list.ids.filter(granted.contains) } ?? list.ids
-            source = SQLFragment(
+            tables = SQLFragment(
                 "json_each(?) e CROSS JOIN asset a ON a.id = e.value",
                 [SQLValue(jsonList(ids))]
             )
             order = "e.key"
         case .collection(let id):
             guard let row = try CollectionStore(database: database).rowNumber(of: id) else { return nil }
-            source = SQLFragment("membership m JOIN asset a ON a.row = m.asset")
-            if fetch.countsAsShown, fetch.mediaType == nil, predicate == nil {
+            tables = SQLFragment("membership m JOIN asset a ON a.row = m.asset")
+            if fetch.selectsShown, fetch.mediaType == nil, predicate == nil {
                 fewerTables = SQLFragment("membership m")
             }
             conditions.append(SQLFragment("m.collection = ?", [SQLValue(row)]))
@@ -127,17 +130,18 @@ struct FetchStore {
                 fewerTables = nil
             }
             order = "m.order_key"
-            isShown = "m.shown = 1"
+            shownCondition = "m.shown = 1"
         case .smartAlbum(let album):
             // A visible asset always belongs to the user's own library, and a hidden asset is never visible.
-            if album != .userLibrary || !fetch.countsAsVisible {
-                let isInside = approach == .bySortOrder ? DerivedSchema.isInside(album) : DerivedSchema.condition(album)
-                conditions.append(SQLFragment(isInside))
+            if album != .userLibrary || !fetch.selectsVisible {
+                let condition =
+                    strategy == .bySortOrder ? DerivedSchema.scanCondition(album) : DerivedSchema.condition(album)
+                conditions.append(SQLFragment(condition))
                 // With further conditions SQLite may prefer another index, and it then rejects the INDEXED BY clause.
-                if approach == .byCondition, fetch.countsAsVisible, !fetch.sortsByDate, DerivedSchema.hasIndexes(album),
+                if strategy == .byCondition, fetch.selectsVisible, !fetch.sortsByDate, DerivedSchema.hasIndexes(album),
                     predicate == nil
                 {
-                    source = SQLFragment("asset a " + DerivedSchema.hint(album, fetch))
+                    tables = SQLFragment("asset a " + DerivedSchema.hint(album, fetch))
                 }
             }
             if album == .allHidden { conditions.append(SQLFragment("a.visible = 0")) }
@@ -152,7 +156,7 @@ struct FetchStore {
             if let scope = fetch.scope {
                 conditions.append(Self.members(of: scope))
             } else if let rows, let moments = MomentList(list) {
-                conditions.append(try isIn(moments, rows))
+                conditions.append(try momentCondition(moments, rows))
             } else {
                 guard try CollectionStore(database: database).list(list) != nil else { return nil }
                 conditions.append(Self.below(list))
@@ -162,10 +166,10 @@ struct FetchStore {
         }
         if leading != nil {
             // The condition on `k.visible` covers it.
-        } else if fetch.countsAsVisible {
+        } else if fetch.selectsVisible {
             conditions.append(SQLFragment("a.visible = 1"))
-        } else if let isShown, fetch.countsAsShown {
-            conditions.append(SQLFragment(isShown))
+        } else if let shownCondition, fetch.selectsShown {
+            conditions.append(SQLFragment(shownCondition))
         } else {
             conditions.append(SQLFragment("a.trashed_date IS \(fetch.inTrash ? "NOT " : "")NULL"))
             if !fetch.includeHidden { conditions.append(SQLFragment("a.is_hidden = 0")) }
@@ -184,17 +188,17 @@ struct FetchStore {
             }
         }
         if let type = fetch.mediaType {
-            if type == .video, approach == .byCondition {
+            if type == .video, strategy == .byCondition {
                 // The text must be identical to that of the partial index that has the orders of videos.
                 conditions.append(SQLFragment(DerivedSchema.condition(.videos)))
             } else {
-                let column = approach == .bySortOrder ? "+a.media_type" : "a.media_type"
+                let column = strategy == .bySortOrder ? "+a.media_type" : "a.media_type"
                 conditions.append(SQLFragment("\(column) = ?", [SQLValue(type.number)]))
             }
         }
         if let predicate {
-            var lowering = PredicateLowering(table: .asset, isRowByRow: approach == .bySortOrder || leading != nil)
-            lowering.isBySortOrder = approach == .bySortOrder
+            var lowering = PredicateLowering(table: .asset, isRowByRow: strategy == .bySortOrder || leading != nil)
+            lowering.isBySortOrder = strategy == .bySortOrder
             lowering.isListed = rows != nil
             lowering.dialect = database.dialect
             conditions.append(
@@ -203,7 +207,7 @@ struct FetchStore {
         }
         let dates = leading == nil ? nil : "k"
         return Query(
-            tables: source,
+            tables: tables,
             conditions: .joined(conditions, " AND "),
             order: SQLFragment(
                 " ORDER BY "
@@ -245,7 +249,9 @@ struct FetchStore {
         )
     }
 
-    /// - Parameter dates: the alias of a table with copies of capture and added dates, used in place of the asset's own
+    /// Returns the list of the `ORDER BY` clause of a sort; nil for the default order.
+    ///
+    /// - Parameter dates: the alias of a table with copies of capture and added dates, used instead of the asset's own
     static func order(
         _ sort: [SortDescriptor],
         _ table: PredicateTable,
@@ -276,23 +282,23 @@ struct FetchStore {
 }
 
 extension Fetch {
-    /// True if the stored flag `visible` of assets decides which assets are left out. Its indexes and counters are of the
-    /// whole library.
-    var countsAsVisible: Bool {
+    /// True if the fetch, apart from its other conditions, selects the assets with the stored flag `visible`, whose
+    /// indexes and counters are those of the whole library.
+    var selectsVisible: Bool {
         granted == nil && !includeHidden && !includeAllBurstAssets && sourceTypes == .userLibrary && !inTrash
     }
 
-    /// True if the stored flag `shown` of memberships decides which assets are left out.
-    var countsAsShown: Bool {
+    /// True if the fetch, apart from its other conditions, selects the memberships with the stored flag `shown`.
+    var selectsShown: Bool {
         granted == nil && !includeHidden && !includeAllBurstAssets && sourceTypes == .all && !inTrash
     }
 
-    /// The counter that has the number of assets before offset and limit; nil if there is none.
+    /// The name of the counter of the assets before offset and limit; nil if there is none.
     var counter: String? {
         guard granted == nil, case .assets(let source) = kind else { return nil }
         switch (source, predicate?.root) {
-        case (.library, nil) where countsAsVisible: return mediaType.map { "visible.\($0.rawValue)" } ?? "visible"
-        case (.library, let condition?) where countsAsVisible && mediaType == nil:
+        case (.library, nil) where selectsVisible: return mediaType.map { "visible.\($0.rawValue)" } ?? "visible"
+        case (.library, let condition?) where selectsVisible && mediaType == nil:
             if case .comparison(.mediaType, .equal, .integer(let number)) = condition,
                 let type = MediaType(number: Int(number))
             {
@@ -303,7 +309,7 @@ extension Fetch {
         where includeHidden && !includeAllBurstAssets && sourceTypes == .userLibrary && !inTrash && mediaType == nil:
             return CounterChanges.name(.allHidden)
         // The counter of the hidden album counts hidden assets, which this fetch leaves out, so it cannot answer here.
-        case (.smartAlbum(let album), nil) where countsAsVisible && mediaType == nil && album != .allHidden:
+        case (.smartAlbum(let album), nil) where selectsVisible && mediaType == nil && album != .allHidden:
             return CounterChanges.name(album)
         default: return nil
         }
@@ -338,8 +344,8 @@ extension FetchStore {
 extension Fetch {
     /// Returns a count after applying offset and limit.
     func applyingOffsetAndLimit(to all: Int) -> Int {
-        let left = max(0, all - min(offset, all))
-        return limit > 0 ? min(limit, left) : left
+        let remaining = max(0, all - min(offset, all))
+        return limit > 0 ? min(limit, remaining) : remaining
     }
 
     /// Returns the part of a whole result that offset and limit select.
@@ -380,10 +386,10 @@ enum QueryStrategy {
     /// long before everything found would have been sorted.
     case bySortOrder
 
-    /// Chooses the cheaper approach by the library's counters.
+    /// Chooses the cheaper strategy by the library's counters.
     init(_ fetch: Fetch, _ range: FetchStore.PageRange, _ database: SQLConnection) throws {
         self = .byCondition
-        guard database.dialect == .sqlite, fetch.countsAsVisible, let count = range.count, let name = fetch.counter,
+        guard database.dialect == .sqlite, fetch.selectsVisible, let count = range.count, let name = fetch.counter,
             !fetch.isOfVideosByDuration,
             !fetch.sortsByDate || (fetch.isOfOneMedium && fetch.sort.first?.key != .creationDate)
         else { return }
@@ -397,8 +403,8 @@ enum QueryStrategy {
 }
 
 extension Fetch {
-    /// True for the orders that the indexes of smart albums and keywords have: by capture date, and by the date of
-    /// arrival, which is the default.
+    /// True for the orders that the indexes of smart albums and keywords have: by capture date, and by added date,
+    /// which is the default.
     var sortsByDate: Bool { sort.first?.key.isIndexedDate ?? true }
 
     /// True for a fetch of videos by duration. Only videos have a duration, so the distribution over the whole library

@@ -3,8 +3,8 @@ import JSONValue
 import PhotoModel
 import Storage
 
-/// Commits several requests in one transaction of the database; each is applied completely or not at all and has its own
-/// sequence.
+/// Commits several transactions of the library in one transaction of the database; each is applied completely or not at
+/// all and has its own sequence.
 struct GroupCommit {
     let database: SQLConnection
     let context: WriteContext
@@ -31,37 +31,39 @@ struct GroupCommit {
         /// The time used for retention, in microseconds since 1970.
         var retentionTime: Int64 { (retentionNow ?? now)() }
         var makeID: @Sendable (ObjectKind) -> ObjectID
-        /// The table by which other processes notice changed assets; nil if there are none.
+        /// The table by which the thumbnailer notices that an asset in its memory is out of date; nil if there is none.
         var lastChanges: LastChangeFile?
     }
 
-    /// The outcomes of requests in the order of the requests, and the library's head after them.
-    typealias Committed = (outcomes: [Result<PerformedWrite, any Error>], head: LibraryHead)
+    /// The results of transactions in their order, and the library's head after them.
+    typealias Committed = (results: [Result<PerformedWrite, any Error>], head: LibraryHead)
 
-    /// Performs requests and commits them together.
+    /// Performs transactions and commits them together. With SQLite they are durable when it returns: `COMMIT` has
+    /// written the log and synced it. With PostgreSQL the settings of the server decide (``PostgreSQLDurability``).
     ///
-    /// - Parameter isOfTheDisk: returns true for an error of the database or its disk, which fails the whole batch
+    /// - Parameter isDatabaseFailure: returns true for an error of the database or its disk, which fails the whole
+    ///   batch
     /// - Throws: the error that made the whole batch fail; after a lost connection or a failure of the disk it may
     ///   have been committed
-    func commit(_ requests: [WriteRequest], isOfTheDisk: (any Error) -> Bool) throws -> Committed {
+    func commit(_ writes: [WriteRequest], isDatabaseFailure: (any Error) -> Bool) throws -> Committed {
         do {
-            return try commit(requests, inSavepoints: false, isOfTheDisk)
+            return try commit(writes, inSavepoints: false, isDatabaseFailure)
         } catch is PartialWriteError {
-            return try commit(requests, inSavepoints: true, isOfTheDisk)
+            return try commit(writes, inSavepoints: true, isDatabaseFailure)
         }
     }
 
-    /// A request failed after it had begun to write. Requests that the rules refuse never get that far.
+    /// A transaction failed after it had begun to write. A transaction that the rules refuse fails before it writes.
     private struct PartialWriteError: Error {}
 
-    /// - Parameter inSavepoints: runs each request in its own savepoint. This is expensive, and needed only if a
-    ///   request fails while it writes.
+    /// - Parameter inSavepoints: applies each transaction in its own savepoint. This is expensive, and needed only if
+    ///   one fails while it writes.
     private func commit(
-        _ requests: [WriteRequest],
+        _ writes: [WriteRequest],
         inSavepoints: Bool,
-        _ isOfTheDisk: (any Error) -> Bool
+        _ isDatabaseFailure: (any Error) -> Bool
     ) throws -> Committed {
-        var outcomes: [Result<PerformedWrite, any Error>] = []
+        var results: [Result<PerformedWrite, any Error>] = []
         var head = LibraryHead(library: "", sequence: 0, oldest: 0)
         try database.inImmediateTransaction {
             let history = HistoryStore(database: database)
@@ -69,41 +71,42 @@ struct GroupCommit {
             head = start
             var counters = CounterChanges()
             var changed: [(id: String, sequence: Int64)] = []
-            for request in requests {
+            for write in writes {
                 var work = Work()
                 do {
                     if inSavepoints {
-                        try database.inSavepoint { try apply(request, head, &work) }
+                        try database.inSavepoint { try apply(write, head, &work) }
                     } else {
-                        try apply(request, head, &work)
+                        try apply(write, head, &work)
                     }
-                } catch  where !isOfTheDisk(error) {
+                } catch  where !isDatabaseFailure(error) {
                     guard inSavepoints || !(work.isWriting || database.mustRollBack) else { throw PartialWriteError() }
-                    // Nothing of the request was written, so its sequence number is used by the next one.
-                    outcomes.append(.failure(error))
+                    // The failed transaction has changed no row, so the next one uses its sequence number.
+                    results.append(.failure(error))
                     continue
                 }
                 counters.add(work.counters)
-                outcomes.append(.success(work.performed))
+                results.append(.success(work.performed))
                 if let record = work.performed.record { head.sequence = record.sequence }
                 changed += work.changed.map { ($0.text, head.sequence) }
             }
             try counters.save(database)
             if head.sequence != start.sequence {
-                // Before the commit: no client reads the new state while another process serves the old one.
+                // Recorded before the commit, so that no client reads the new state while the thumbnailer serves the
+                // old one.
                 try context.lastChanges?.record(changed, head: head.sequence)
             }
         }
-        return (outcomes, head)
+        return (results, head)
     }
 
-    /// The state of one request while it is applied.
+    /// The state of one transaction while it is applied.
     private struct Work {
         var performed = PerformedWrite()
-        /// True once the request may have changed the database.
+        /// True once the transaction may have changed the database.
         var isWriting = false
         var counters = CounterChanges()
-        /// The assets that the request changes.
+        /// The assets that the transaction changes.
         var changed: [ObjectID] = []
     }
 
@@ -111,22 +114,22 @@ struct GroupCommit {
     ///
     /// - Returns: true if there is more to delete
     func trim(_ retention: RetentionPolicy, now: Int64) throws -> Bool {
-        var isMore = false
+        var hasMore = false
         try database.inImmediateTransaction {
-            let isMoreHistory = try HistoryStore(database: database).trim(
+            let hasMoreHistory = try HistoryStore(database: database).trim(
                 before: now - retention.age,
                 bytes: retention.bytes,
                 records: retention.stepRecords,
                 recordBytes: retention.stepBytes
             )
-            let isMoreEdits = try EditStore(database: database).trim(
+            let hasMoreEdits = try EditStore(database: database).trim(
                 before: now - retention.age,
                 keep: context.finishedEdits,
                 count: retention.stepRecords
             )
-            isMore = isMoreHistory || isMoreEdits
+            hasMore = hasMoreHistory || hasMoreEdits
         }
-        return isMore
+        return hasMore
     }
 
     /// Returns the change of a grant; nil if there is none.
@@ -140,8 +143,8 @@ struct GroupCommit {
         return EntityChange(before: stored, after: after)
     }
 
-    /// Returns the change that puts the new assets of a client on the list of its limited grant; nil if there are none.
-    private func joining(_ assets: [EntityChange<Asset>], _ grant: Grant) throws -> GrantChange? {
+    /// Returns the change that adds the new assets of a client to the list of its limited grant; nil if there are none.
+    private func listChange(adding assets: [EntityChange<Asset>], to grant: Grant) throws -> GrantChange? {
         let new = assets.compactMap { $0.isInsertion ? $0.after?.id : nil }
         guard !new.isEmpty else { return nil }
         let list = GrantListChange(.add, new, areNew: true)
@@ -152,27 +155,26 @@ struct GroupCommit {
 
     /// Records the assets that a client without access to the library has added, and registers their bytes for upload
     /// like new ones.
-    private func noteAdded(_ changes: [EntityChange<Asset>], _ request: WriteRequest) throws {
-        guard request.addOnly != nil || request.uploadsAgain else { return }
+    private func recordAdded(_ changes: [EntityChange<Asset>], _ write: WriteRequest) throws {
         let assets = changes.compactMap { $0.isInsertion ? $0.after : nil }
-        if let client = request.addOnly {
+        if let client = write.addOnly {
             for asset in assets { try AddedResourceStore(database: database).add(asset, by: client) }
         }
-        guard request.uploadsAgain else { return }
+        guard write.uploadsAgain else { return }
         let digests = Set(assets.flatMap(\.resources).map(\.digest)).sorted().compactMap { ResourceDigest($0) }
-        try RemoteObjectStore(database: database).uploadAgain(digests)
+        try UploadStateStore(database: database).uploadAgain(digests)
     }
 
-    /// Applies one request: its outcome is repeated if it is known, else its changes and their record are written.
-    private func apply(_ request: WriteRequest, _ head: LibraryHead, _ work: inout Work) throws {
+    /// Applies one transaction: its outcome is repeated if it is known, else its changes and their record are written.
+    private func apply(_ write: WriteRequest, _ head: LibraryHead, _ work: inout Work) throws {
         let history = HistoryStore(database: database)
-        if let key = request.key, let known = try history.outcome(key) {
-            work.performed = PerformedWrite(reply: try known.reply(for: request.digest, key), isRepeat: true)
+        if let key = write.key, let known = try history.outcome(key) {
+            work.performed = PerformedWrite(reply: try known.reply(for: write.digest, key), isRepeat: true)
             return
         }
-        try request.checkAccess?()
+        try write.checkAccess?()
         let library = StoredLibraryState(database)
-        // Read before `now`, so that it is the later one only while the clock is behind.
+        // Read before `now`, so that it is later than `now` only while the wall clock is behind.
         let retentionTime = context.retentionTime
         let now = context.now()
         var transaction = ChangeTransaction(
@@ -182,78 +184,78 @@ struct GroupCommit {
             retentionTime: retentionTime,
             limit: context.maxEntities,
             recentSpan: context.recentSpan,
-            publisher: request.origin.onBehalfOf,
+            publisher: write.origin.onBehalfOf,
             makeID: context.makeID
         )
         var performed = PerformedWrite()
-        transaction.reportsSameImage = request.reportsSameImage
-        transaction.joinsBursts = request.reportsSameImage
+        transaction.reportsSameImage = write.reportsSameImage
+        transaction.joinsBursts = write.reportsSameImage
         transaction.maxTextBytes = context.maxRecordBytes
-        if let limited = request.limited {
+        if let limited = write.limited {
             let grants = GrantStore(database: database)
             let isOwnList = try grants.list(of: limited.identity)?.key == limited.key
             transaction.mayName = { try isOwnList && grants.isListed($0, of: limited.identity) }
         }
-        try transaction.apply(request.changes)
-        if request.expiresAssets {
+        try transaction.apply(write.prepared)
+        if write.expiresAssets {
             performed.hasMore = try transaction.expireAssets(
                 at: min(now, retentionTime),
                 trashSpan: context.trashSpan,
-                max: request.maxExpired
+                max: write.maxExpired
             )
         }
-        for mark in request.marks { try transaction.mark(mark) }
-        for found in request.reread { try transaction.add(found) }
-        let changes = try transaction.finish()
-        performed.isIdle = request.expiresAssets && changes.isEmpty
-        let wanted = try request.grant ?? request.limited.flatMap { try joining(changes.assets, $0) }
-        let grant = try wanted.flatMap(grantChange)
+        for mark in write.marks { try transaction.mark(mark) }
+        for found in write.reread { try transaction.add(found) }
+        let result = try transaction.finish()
+        performed.isIdle = write.expiresAssets && result.isEmpty
+        let requested = try write.grant ?? write.limited.flatMap { try listChange(adding: result.assets, to: $0) }
+        let grant = try requested.flatMap(grantChange)
         performed.grant = grant?.after
         performed.grant?.added = []
         performed.grant?.removed = []
-        let isChanged = !changes.isEmpty || grant != nil || request.question != nil
+        let isChanged = !result.isEmpty || grant != nil || write.question != nil
         var token = head.token
         if isChanged {
             var record = ChangeRecord(
                 sequence: head.sequence + 1,
                 library: head.library,
                 date: now,
-                origin: request.origin
+                origin: write.origin
             )
-            record.assets = changes.assets
-            record.collections = changes.collections
-            record.lists = changes.lists
-            record.edits = changes.edits
+            record.assets = result.assets
+            record.collections = result.collections
+            record.lists = result.lists
+            record.edits = result.edits
             record.grants = grant.map { [$0] } ?? []
-            record.questions = request.question.map { [$0] } ?? []
-            let isSingle = request.key == nil && request.changes.isEmpty && changes.assets.count == 1
+            record.questions = write.question.map { [$0] } ?? []
+            let isSingle = write.key == nil && write.prepared.isEmpty && result.assets.count == 1
             let limit = isSingle ? context.maxSingleRecordBytes : context.maxRecordBytes
             let bytes = record.bytes(limit: limit)
             guard bytes.count <= limit else { throw CatalogError.recordTooLarge(bytes: bytes.count, limit: limit) }
             work.isWriting = true
-            try library.save(changes, sequence: head.sequence + 1, &work.counters)
-            if let grant { try GrantStore(database: database).save(grant, wanted, sequence: record.sequence) }
-            try noteAdded(changes.assets, request)
+            try library.save(result, sequence: head.sequence + 1, &work.counters)
+            if let grant { try GrantStore(database: database).save(grant, requested, sequence: record.sequence) }
+            if write.addOnly != nil || write.uploadsAgain { try recordAdded(result.assets, write) }
             try history.append(record, bytes: bytes, &work.counters)
             performed.record = CommittedRecord(
                 sequence: record.sequence,
                 bytes: bytes,
-                bringsAssets: changes.assets.indices.contains { changes.assets[$0].isInsertion }
+                insertsAssets: result.assets.indices.contains { result.assets[$0].isInsertion }
             )
             token = record.token
-            work.changed = changes.assets.indices.map { changes.assets[$0].id }
+            work.changed = result.assets.indices.map { result.assets[$0].id }
         }
-        if !isChanged, !changes.imageDigests.isEmpty {
+        if !isChanged, !result.imageDigests.isEmpty {
             work.isWriting = true
-            try library.imageDigests.save(changes.imageDigests)
+            try library.imageDigests.save(result.imageDigests)
         }
-        performed.reply = transaction.result(token: token, isChanged: isChanged).bytes
-        if let key = request.key {
-            let outcome = StoredOutcome(digest: request.digest, reply: performed.reply)
+        performed.reply = transaction.reply(token: token, isChanged: isChanged).bytes
+        if let key = write.key {
+            let outcome = StoredOutcome(digest: write.digest, reply: performed.reply)
             work.isWriting = true
             try history.remember(outcome, for: key, record: isChanged ? token.sequence : 0, date: now)
         }
-        if request.expiresAssets {
+        if write.expiresAssets {
             work.isWriting = true
             try CounterChanges.set(max(0, retentionTime), as: RetentionClock.counter, database)
         }

@@ -11,7 +11,8 @@ struct LibraryHead: Sendable, Equatable {
     var oldestToken: ChangeToken { ChangeToken(library: library, sequence: oldest) }
 }
 
-/// A committed transaction, as the bytes of its record.
+/// A record that was read from the database: its bytes are not decoded. The newest records are also in memory, each as
+/// a ``CommittedRecord``.
 struct StoredRecord: Sendable, Equatable {
     let sequence: Int64
     let bytes: [UInt8]
@@ -30,9 +31,9 @@ struct HistoryStore {
 
     // MARK: Head
 
-    /// The newest sequence, as an expression in a statement `FROM library`: that of the newest record. `library.head` is
-    /// written only if there may be no record, when a history begins or records are deleted, so a commit does not write
-    /// that row.
+    /// The newest sequence, as an expression in a statement `FROM library`: that of the newest record. `library.head`
+    /// is written only when a history begins or records are deleted, because there may then be no record; a commit does
+    /// not write that row.
     static let newestSequence = "max(head, coalesce((SELECT max(sequence) FROM change), 0))"
 
     /// The query of the newest sequence alone.
@@ -55,8 +56,8 @@ struct HistoryStore {
         root.creationDate = date
         root.modificationDate = date
         try CollectionStore(database: database).save([EntityChange(before: nil, after: root)])
-        try CollectionStore(database: database).beginSmartAlbums(date: date)
-        try DerivedBackfillStore(database: database).noteRules()
+        try CollectionStore(database: database).createMissingSmartAlbums(date: date)
+        try DerivedBackfillStore(database: database).recordRules()
     }
 
     /// Begins a new history of the same library: tokens of the old history become invalid.
@@ -118,7 +119,7 @@ struct HistoryStore {
 
     /// Returns the records that satisfy a condition on the table `c`.
     ///
-    /// - Parameter bind: binds the values of the condition, of which the given sequence is that of the last record
+    /// - Parameter bind: binds the values of the condition; its argument is the sequence of the last record
     private func page(
         _ condition: String,
         through last: Int64,
@@ -140,8 +141,8 @@ struct HistoryStore {
         return page
     }
 
-    /// Returns the sequence of the last record of a page, by the sizes of the records alone: PostgreSQL sends all rows
-    /// of a statement, also those that do not fit into the page.
+    /// Returns the sequence of the last record of a page. Only the sizes of the records are read, because PostgreSQL
+    /// sends all rows of a statement, even those that do not fit into the page.
     private func pageEnd(
         _ condition: String,
         through last: Int64,
@@ -215,7 +216,7 @@ struct HistoryStore {
 
     /// Stores the outcome of a transaction.
     ///
-    /// - Parameter record: the sequence of the transaction's record, with which the outcome is deleted; 0 if it has none
+    /// - Parameter record: the sequence of the transaction's record, with which the outcome is deleted; 0 without one
     func remember(_ outcome: StoredOutcome, for key: OutcomeKey, record: Int64, date: Int64) throws {
         var statement = try SQLStatement("INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?)", database)
         statement.bind(key.identity)
@@ -228,14 +229,17 @@ struct HistoryStore {
         try statement.run()
     }
 
-    /// Deletes outcomes whose records are deleted. Those of records younger than `date`, which are deleted because all
-    /// records together are too large, are kept until that date.
-    private func forget(_ records: [(sequence: Int64, date: Int64, origin: ChangeOrigin)], before date: Int64) throws {
+    /// Deletes the outcomes of records that are deleted. A record that is not older than `date` is deleted only because
+    /// all records together are too large, and its outcome is kept until it is older.
+    private func deleteOutcomes(
+        of records: [(sequence: Int64, date: Int64, origin: ChangeOrigin)],
+        before date: Int64
+    ) throws {
         let key = #"identity = ? AND client = ? AND "transaction" = ? AND sequence = ?"#
-        for (sequence, made, origin) in records {
+        for (sequence, recordDate, origin) in records {
             guard let transaction = origin.transaction else { continue }
             let identity = origin.onBehalfOf ?? origin.identity
-            let change = made < date ? "DELETE FROM outcome" : "UPDATE outcome SET sequence = 0"
+            let change = recordDate < date ? "DELETE FROM outcome" : "UPDATE outcome SET sequence = 0"
             try database.run("\(change) WHERE \(key)", identity, origin.client ?? "", transaction, sequence)
         }
     }
@@ -252,7 +256,7 @@ struct HistoryStore {
     ///
     /// - Returns: true if there may be more to delete
     func trim(before date: Int64, bytes limit: Int, records: Int, recordBytes: Int) throws -> Bool {
-        let forgotten = try database.runCounting(
+        let deletedOutcomes = try database.runCounting(
             """
             DELETE FROM outcome WHERE (identity, client, "transaction") IN (
                 SELECT identity, client, "transaction" FROM outcome WHERE sequence = 0 AND date < ?
@@ -277,7 +281,7 @@ struct HistoryStore {
             let size = row.int(2)
             guard row.int64(1) < date || excess > 0, removed == 0 || removed + size <= recordBytes else { break }
             let sequence = row.int64(0)
-            // Read one by one: most of the oldest records are usually not deleted yet.
+            // Records are read one by one, because most of the selected ones are usually not deleted yet.
             guard let text = try self.record(sequence) else { break }
             let record = try ChangeRecord(json: JSON(parsing: text))
             topics += record.topics.map { ($0, sequence) }
@@ -285,11 +289,11 @@ struct HistoryStore {
             (last, removed, count, excess) = (sequence, removed + size, count + 1, excess - size)
         }
         rows.reset()
-        guard let last else { return forgotten == records }
+        guard let last else { return deletedOutcomes == records }
         for (topic, sequence) in topics {
             try database.run("DELETE FROM change_topic WHERE topic = ? AND sequence = ?", topic, sequence)
         }
-        try forget(origins, before: date)
+        try deleteOutcomes(of: origins, before: date)
         try database.run("DELETE FROM change WHERE sequence <= ?", last)
         try database.run("DELETE FROM departed WHERE sequence <= ?", last)
         try KeptAdjustmentStore(database: database).trim(through: last)

@@ -40,7 +40,7 @@ struct ImageDigestStore {
         ) { $0.text(0) }.map(AssetRowMapping.identifier)
     }
 
-    /// Returns digests that several assets have, in ascending order, also of assets in the trash.
+    /// Returns digests that several assets have, including assets in the trash, in ascending order.
     ///
     /// - Parameter start: the digests are greater than this one; nil for the first ones
     func repeated(after start: [UInt8]?, limit: Int) throws -> [[UInt8]] {

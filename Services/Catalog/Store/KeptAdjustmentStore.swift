@@ -2,8 +2,8 @@ import Basics
 import JSONValue
 import PhotoModel
 
-/// The adjustment data of earlier edits that the history still mentions, and the images of other programs' edits, so that
-/// an edit can be undone step by step.
+/// The adjustment data of earlier edits that the history still mentions, and the images of other programs' edits, so
+/// that an edit can be undone step by step.
 ///
 /// No asset refers to these bytes any more, so they would be garbage-collected without this table.
 struct KeptAdjustmentStore {
@@ -56,7 +56,7 @@ struct KeptAdjustmentStore {
 }
 
 extension Asset {
-    /// The adjustment data that an asset no longer has after a change.
+    /// Returns the digest of the adjustment data that an asset no longer has after a change.
     fileprivate func adjustmentDataForUndo(after: Asset) -> [String] {
         guard let data = resource(.adjustmentData)?.digest, after.resource(.adjustmentData)?.digest != data else {
             return []
@@ -64,7 +64,7 @@ extension Asset {
         return [data]
     }
 
-    /// The digests that `edits.undo` needs to bring this version back.
+    /// Returns the digests that `edits.undo` needs to restore this version.
     ///
     /// The editor renders its own lists again from the original. An edit of another program, and a list on top of one,
     /// need their images. While one program continues to edit, only its last image is kept.
@@ -75,8 +75,8 @@ extension Asset {
         guard hasAdjustments, mediaType == .image, !isRenderedAgain,
             after.adjustmentFormatIdentifier != adjustmentFormatIdentifier
         else { return digests }
-        let present = Set(after.resources.map(\.digest))
-        for resource in [resource(.fullSizePhoto), base].compactMap({ $0 }) where !present.contains(resource.digest) {
+        let current = Set(after.resources.map(\.digest))
+        for resource in [resource(.fullSizePhoto), base].compactMap({ $0 }) where !current.contains(resource.digest) {
             digests.append(resource.digest)
         }
         return digests

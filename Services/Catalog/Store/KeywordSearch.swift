@@ -33,7 +33,7 @@ enum KeywordSearch: Hashable {
     }
 
     /// The condition on the table `k` that yields each asset once.
-    var onlyFirst: String {
+    var distinctCondition: String {
         switch self {
         case .text: "k.repeats < 2"
         case .folded: "k.repeats = 0"

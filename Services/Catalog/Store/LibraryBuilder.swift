@@ -2,7 +2,8 @@ import Logging
 package import PhotoModel
 import Storage
 
-/// Creates a library from complete change records, without the service and its rules; for tools that make libraries.
+/// Creates a library from complete change records, without the service and its rules, for tools that generate
+/// libraries.
 package struct LibraryBuilder: Sendable {
     /// The identifier of the history of the new library.
     package let historyID: String

@@ -2,6 +2,7 @@ import Glibc
 import Hosting
 import Logging
 import Storage
+import Synchronization
 
 /// The folder of a library.
 enum LibraryFolder {
@@ -25,11 +26,11 @@ enum LibraryFolder {
     }
 
     /// The extension of a database file that was moved to a server.
-    static let movedEnding = ".moved"
+    static let movedExtension = ".moved"
 
     /// Refuses a folder whose database was moved to a server, if no server is named.
     static func requireNotMoved(_ configuration: CatalogConfiguration) throws(StorageError) {
-        let moved = configuration.library + "/library.sqlite" + movedEnding
+        let moved = configuration.library + "/library.sqlite" + movedExtension
         guard configuration.server == nil, access(configuration.library + "/library.sqlite", F_OK) != 0,
             access(moved, F_OK) == 0
         else { return }
@@ -49,17 +50,28 @@ enum LibraryFolder {
         try LockFile(path: path + "/lock", program: "catalog", using: path, advice: advice)
     }
 
-    /// Remembers that a library is in its folder. If the state folder cannot be written, the library is used anyway,
-    /// and a warning names the consequence.
+    /// Records the folder of a library, so that no new library is created there while its volume is missing. If the
+    /// record cannot be written, the library is used anyway, and a warning names the consequence.
     static func remember(_ path: String, _ history: String, in known: KnownLibraries?, _ logger: Logger) {
         guard let known else { return }
         do throws(StorageError) {
             try known.remember(path, history: history)
         } catch {
             logger.warning(
-                "the place of the library cannot be remembered; without its volume a new library would begin there",
+                "the folder of the library cannot be recorded; without its volume a new library would be created there",
                 metadata: ["state": "\(known.folder)", "error": "\(error.message)"]
             )
         }
     }
+}
+
+/// The library's lock, held until every other component has stopped.
+final class LibraryLock: Sendable {
+    private let file: Mutex<LockFile?>
+
+    init(_ folder: String) throws {
+        file = Mutex(try LibraryFolder.lock(folder))
+    }
+
+    func release() { file.withLock { $0 = nil } }
 }

@@ -19,7 +19,7 @@ extension LibraryMigration {
 
     /// Moves the database of the library in a folder, whose catalogs must not run. The files of the resources stay.
     ///
-    /// - Parameter verifies: compares all rows before the library is at its new place
+    /// - Parameter verifies: true to compare all rows before the move is completed
     static func run(
         _ direction: Direction,
         folder: String,
@@ -43,7 +43,8 @@ extension LibraryMigration {
         let path = folder + "/library.sqlite"
         guard access(path, F_OK) == 0 else { throw StorageError.notFound("\(folder) has no file of SQLite") }
         let file = try DatabaseFile(path: path, migrator: CatalogSchema.migrator)
-        // The file is renamed without its log. On a full disk that fails before anything is copied.
+        // The file is renamed without its log, so the log is written into it. On a full disk this fails before anything
+        // is copied.
         try file.checkpoint()
         let session = PostgreSQLSession(address)
         try PostgreSQLSchema.prepare(SQLConnection(session))
@@ -58,10 +59,10 @@ extension LibraryMigration {
         }
         try file.close()
         // A catalog that is started without --store must not use the file.
-        guard rename(path, path + LibraryFolder.movedEnding) == 0 else {
+        guard rename(path, path + LibraryFolder.movedExtension) == 0 else {
             throw StorageError.io("\(path) cannot be renamed")
         }
-        try remember(outcome.token, folder, database: nil)
+        try writeHeadFile(outcome.token, folder, database: nil)
         return outcome
     }
 
@@ -114,12 +115,12 @@ extension LibraryMigration {
         }
         for ending in ["-wal", "-shm"] {
             unlink(partial + ending)
-            // SQLite would write the log of another database into this one.
+            // SQLite would write a log that remains from another database into this one.
             unlink(path + ending)
         }
         guard rename(partial, path) == 0 else { throw StorageError.io("\(path) cannot be renamed") }
         let outcome = Outcome(token: head.token, rows: rows)
-        try remember(outcome.token, folder, database: path)
+        try writeHeadFile(outcome.token, folder, database: path)
         return outcome
     }
 
@@ -129,7 +130,7 @@ extension LibraryMigration {
     }
 
     /// Writes a new head file: the old one has the identity of the other database.
-    private static func remember(_ token: ChangeToken, _ folder: String, database: String?) throws {
+    private static func writeHeadFile(_ token: ChangeToken, _ folder: String, database: String?) throws {
         unlink(folder + "/head")
         let head = try HeadFile(path: folder + "/head", database: database)
         guard database == nil else {
@@ -139,7 +140,9 @@ extension LibraryMigration {
         try head.store(library: token.library, sequence: token.sequence)
     }
 
-    /// - Throws: `StorageError.corrupt` if the rows of the two databases differ
+    /// Compares all rows of the two databases.
+    ///
+    /// - Throws: `StorageError.corrupt` if they differ
     func verify() throws {
         let tables = try differences()
         guard tables.isEmpty else {

@@ -3,7 +3,7 @@ import Storage
 
 /// Copies all tables of a library between a file of SQLite and PostgreSQL: records, outcomes and tokens stay the same.
 struct LibraryMigration {
-    /// A table in the order in which tables refer to each other.
+    /// A table with its columns and its primary key.
     struct Table: Equatable {
         let name: String
         let columns: [String]
@@ -14,7 +14,7 @@ struct LibraryMigration {
     }
 
     /// The number of rows between two progress reports.
-    private static let step = 5000
+    private static let reportInterval = 5000
 
     /// The tables that both databases have, in the order in which they refer to each other.
     static let names = [
@@ -56,20 +56,21 @@ struct LibraryMigration {
     }
 
     private func report(_ table: String, _ rows: Int) {
-        if rows.isMultiple(of: Self.step) { progress(table, rows) }
+        if rows.isMultiple(of: Self.reportInterval) { progress(table, rows) }
     }
 
     // MARK: To PostgreSQL
 
     /// Copies the file to the server, whose tables must be empty.
     ///
-    /// - Parameter verifies: compares all rows before the commit: if that is interrupted, the server has no library
+    /// - Parameter verifies: true to compare all rows before the commit, so that the server has no library if the
+    ///   comparison is interrupted
     /// - Returns: the number of rows
     func toServer(verifies: Bool = false) throws -> Int {
         let target = SQLConnection(server)
         var count = 0
         try target.inImmediateTransaction {
-            if let present = try HistoryStore(database: target).head() { throw try refusal(of: present) }
+            if let existing = try HistoryStore(database: target).head() { throw try refusal(of: existing) }
             for table in try Self.tables(file) {
                 try target.run(once: "ALTER TABLE \(table.name) DISABLE TRIGGER USER")
                 try target.run(once: "DELETE FROM \(table.name)")
@@ -93,16 +94,16 @@ struct LibraryMigration {
         return count
     }
 
-    /// Returns the refusal of a server that has a library, which may be this one: a move may have ended between its
-    /// commit and the renaming of the file.
-    private func refusal(of present: LibraryHead) throws -> StorageError {
-        guard try HistoryStore(database: file).head() == present else {
+    /// Returns the error for a server that already has a library, which may be this one: an earlier move may have been
+    /// interrupted between its commit and the renaming of the file.
+    private func refusal(of existing: LibraryHead) throws -> StorageError {
+        guard try HistoryStore(database: file).head() == existing else {
             return .inUse("the database on PostgreSQL has a library already; name another schema or database")
         }
         try WriterElection.requireNotMoved(SQLConnection(server))
         return .inUse(
             "the database on PostgreSQL has this library with the same changes already: a move was interrupted at its "
-                + "end. To complete it, rename library.sqlite to library.sqlite\(LibraryFolder.movedEnding) and start "
+                + "end. To complete it, rename library.sqlite to library.sqlite\(LibraryFolder.movedExtension) and start "
                 + "the catalog with --store"
         )
     }
@@ -135,8 +136,8 @@ struct LibraryMigration {
             for (name, _) in triggers { try file.run(once: "DROP TRIGGER \(name)") }
             for table in try Self.tables(file) {
                 try file.run(once: "DELETE FROM \(table.name)")
-                let places = table.columns.map { _ in "?" }.joined(separator: ", ")
-                var insertion = try SQLStatement("INSERT INTO \(table.name) (\(table.list)) VALUES (\(places))", file)
+                let values = table.columns.map { _ in "?" }.joined(separator: ", ")
+                var insertion = try SQLStatement("INSERT INTO \(table.name) (\(table.list)) VALUES (\(values))", file)
                 var total = 0
                 try source.stream(Self.rows(of: table)) { row in
                     for value in Self.values(row, of: table) { value.bind(to: &insertion) }
@@ -170,20 +171,20 @@ struct LibraryMigration {
     /// Both are read at the same time, row by row, so memory does not grow with the library.
     func differences() throws -> [String] {
         try Self.tables(file).filter { table in
-            let ours = try SQLStatement(Self.rows(of: table), file)
+            let fileRows = try SQLStatement(Self.rows(of: table), file)
             var isEqual = true
             var total = 0
             report("comparing \(table.name)", total)
-            try SQLConnection(server).stream(Self.rows(of: table)) { theirs in
+            try SQLConnection(server).stream(Self.rows(of: table)) { serverRow in
                 // Stopping would end the server's transaction.
                 guard isEqual else { return }
-                let isThere = try ours.step()
-                isEqual = isThere && Self.values(ours.currentRow, of: table) == Self.values(theirs, of: table)
+                let hasRow = try fileRows.step()
+                isEqual = hasRow && Self.values(fileRows.currentRow, of: table) == Self.values(serverRow, of: table)
                 total += 1
                 report("comparing \(table.name)", total)
             }
             guard isEqual else { return true }
-            return try ours.step()
+            return try fileRows.step()
         }.map(\.name)
     }
 }

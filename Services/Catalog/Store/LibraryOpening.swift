@@ -19,7 +19,7 @@ struct LibraryOpening {
 
     /// Opens or creates the library in a folder whose lock the caller holds, with the parameters of ``LibraryStore``.
     ///
-    /// - Parameter remoteResources: the files that fetches look at for `isLocal`
+    /// - Parameter remoteResources: the files that fetches check for `isLocal`
     init(
         folder: String,
         server: String?,
@@ -45,7 +45,7 @@ struct LibraryOpening {
                     return try Self.beginOnServer(store, remembered, folder, newHistoryID: newHistoryID, now: now)
                 }
                 guard let head = try store.head() else {
-                    throw StorageError.busy("another catalog is just creating the library; start again")
+                    throw StorageError.busy("another catalog is creating the library now; start again later")
                 }
                 return (head, nil)
             }
@@ -68,14 +68,14 @@ struct LibraryOpening {
                 migrator: CatalogSchema.migrator,
                 options: options
             )
-            let remembering = try HeadFile(path: "\(folder)/head", database: file.path)
-            remembered = try remembering.load()
-            let origin = try remembering.origin()
+            let oldHeadFile = try HeadFile(path: "\(folder)/head", database: file.path)
+            remembered = try oldHeadFile.load()
+            let origin = try oldHeadFile.origin()
             (head, reason) = try file.pool.write { [remembered] database in
                 let store = HistoryStore(database: SQLConnection(database))
                 return try Self.begin(store, remembered, origin, folder, newHistoryID: newHistoryID, now: now)
             }
-            let headFile = try remembering.renew(library: head.library, sequence: head.sequence)
+            let headFile = try oldHeadFile.renew(library: head.library, sequence: head.sequence)
             (database, self.headFile, path) = (SQLiteLibraryDatabase(file: file), headFile, file.path)
             acknowledgedSequence = head.sequence
         }
@@ -91,8 +91,8 @@ struct LibraryOpening {
         }
     }
 
-    /// Begins the library on a server, or a new history if the server has lost commits that were acknowledged, or if a
-    /// dump was loaded.
+    /// Creates the library on a server if there is none, and begins a new history if the server has lost commits that
+    /// were acknowledged, or if a dump was loaded.
     ///
     /// A head file that is behind the database is normal: another catalog may have written since. Other catalogs may
     /// also have acknowledged sequences above that of the head file, so sequences are skipped.
@@ -136,9 +136,9 @@ struct LibraryOpening {
     private enum NewHistory: String {
         case olderDatabase = "the database is older than the head file: a copy of it was restored"
         case otherDatabase = "the database is another file: the folder was moved to another disk, copied or restored"
-        case otherHead = "the head file is another one: the folder was moved to another disk, copied or restored"
+        case otherHead = "the head file is another file: the folder was moved to another disk, copied or restored"
         case noHead = "the head file is missing"
-        case loadedDump = "the database is at another place: a dump was loaded"
+        case loadedDump = "the tables are not those of the last start: a dump was loaded"
         case backfill = "the database was written by an earlier version, with other smart albums or without moments"
     }
 
@@ -184,7 +184,7 @@ struct LibraryOpening {
     private static func requireNoLibrary(in folder: String, _ remembered: HeadFile.Head?) throws {
         guard try remembered != nil || ResourceStore.hasFiles(root: folder + "/resources") else { return }
         throw StorageError.corrupt(
-            "\(folder) has the files of a library, but the database is empty. Nothing was begun, and the files are kept. "
+            "\(folder) has the files of a library, but the database is empty. Nothing was created or removed. "
                 + "If the library's database is on a server, name it with --store. If it is lost, restore a backup with "
                 + "`safelight restore` into another folder. To begin a new library here, move `head` and `resources` away"
         )
@@ -194,7 +194,7 @@ struct LibraryOpening {
     /// object store are confirmed again, because some may have been deleted since.
     private static func noteLostChanges(_ store: HistoryStore, _ folder: String, _ now: Int64) throws {
         try keepStoredBytes(store, folder, now)
-        try RemoteObjectStore(database: store.database).confirmAgain()
+        try UploadStateStore(database: store.database).confirmAgain()
     }
 
     /// Records that bytes stored before now may belong to changes that the database has lost, so that the collector

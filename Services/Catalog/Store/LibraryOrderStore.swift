@@ -44,15 +44,15 @@ struct LibraryOrderStore {
         /// The index that is read value by value; nil if all runs are known.
         private var index: String?
         private var value: SQLValue?
-        /// Runs that are known from the start, last to first.
-        private var left: [Run] = []
+        /// The runs that are known from the start, last to first.
+        private var knownRuns: [Run] = []
 
         init?(_ sort: SortDescriptor, _ fetch: Fetch, _ database: SQLConnection) {
             self.database = database
             ascending = sort.ascending
             column = PredicateTable.asset.column(sort.key)
-            let isOfFavourites = fetch.pinnedValue(of: .isFavorite) == 1
-            let byID = isOfFavourites ? Self.favouritesByID : Self.byID
+            let isOfFavorites = fetch.pinnedValue(of: .isFavorite) == 1
+            let byID = isOfFavorites ? Self.favoritesByID : Self.byID
             switch sort.key {
             case .mediaType: index = "asset_media_type"
             case .mediaSubtypes: index = "asset_media_subtypes"
@@ -60,20 +60,20 @@ struct LibraryOrderStore {
             case .pixelWidth: index = "asset_pixel_width"
             case .pixelHeight: index = "asset_pixel_height"
             // A visible asset is never hidden, so all values are equal and the index of identifiers has the order.
-            case .isHidden: left = [Run(condition: byID.condition + " AND +a.is_hidden = 0", hint: byID.hint)]
+            case .isHidden: knownRuns = [Run(condition: byID.condition + " AND +a.is_hidden = 0", hint: byID.hint)]
             case .burstIdentifier:
-                left = [
+                knownRuns = [
                     Run(condition: byID.condition + " AND +a.burst_identifier IS NULL", hint: byID.hint),
                     Run(
                         condition: SQLFragment(
-                            "a.burst_identifier IS NOT NULL" + (isOfFavourites ? " AND +a.is_favorite = 1" : "")
+                            "a.burst_identifier IS NOT NULL" + (isOfFavorites ? " AND +a.is_favorite = 1" : "")
                         ),
                         order: "a.burst_identifier \(ascending ? "ASC" : "DESC"), a.id",
                         hint: "INDEXED BY asset_visible_burst"
                     ),
                 ]
             case .duration where !ascending:
-                left = [
+                knownRuns = [
                     Run(condition: SQLFragment("a.duration = 0"), hint: "INDEXED BY asset_duration"),
                     Run(
                         condition: SQLFragment("a.duration > 0"),
@@ -84,7 +84,7 @@ struct LibraryOrderStore {
             default: return nil
             }
             if let index, let pinned = fetch.pinnedValue(of: sort.key) {
-                left = [
+                knownRuns = [
                     Run(
                         condition: SQLFragment("\(column) = ?", [SQLValue(pinned)]),
                         hint: "INDEXED BY \(index)"
@@ -95,13 +95,13 @@ struct LibraryOrderStore {
         }
 
         private static let byID = Run(condition: SQLFragment("1"), hint: "INDEXED BY sqlite_autoindex_asset_1")
-        private static let favouritesByID = Run(
+        private static let favoritesByID = Run(
             condition: SQLFragment("a.is_favorite = 1"),
             hint: "INDEXED BY asset_is_favorite"
         )
 
         mutating func next() throws -> Run? {
-            guard let index else { return left.popLast() }
+            guard let index else { return knownRuns.popLast() }
             let further =
                 value.map { SQLFragment(" AND \(column) \(ascending ? ">" : "<") ?", [$0]) } ?? SQLFragment("")
             let query =

@@ -17,7 +17,7 @@ final class LibraryStore: Sendable {
     let folder: String
     /// The file that belongs to the library and always exists: the database, or else the head file.
     let path: String
-    /// The identifier of the history that the library has since this start.
+    /// The identifier of the library's history since this start.
     let historyID: String
     /// The newest sequence at this start.
     let startSequence: Int64
@@ -25,11 +25,12 @@ final class LibraryStore: Sendable {
     let acknowledgedSequence: Int64
     /// Serializes every write that is not part of a group of transactions.
     private let writes = WriteSerializer()
-    /// Limits the reads to the number of connections for them, and those of one client to fewer.
+    /// Limits the reads to the number of reading connections, and those of one client to one less.
     private let readPermits: FairSemaphore<WorkSource>
     private let remoteResources: RemoteResources
 
-    /// The files of a library with remote storage; the value is nil without, where all bytes are on this machine.
+    /// The local files of a library with remote storage; the value is nil if the library has none, and all bytes are
+    /// local.
     final class RemoteResources: Sendable {
         private let store = Mutex<ResourceStore?>(nil)
 
@@ -39,7 +40,7 @@ final class LibraryStore: Sendable {
         }
     }
 
-    /// Makes fetches look for the files of resources on this machine.
+    /// Makes fetches check which resources have local files.
     func useLocalFiles(of resources: ResourceStore) { remoteResources.value = resources }
 
     /// Opens or creates the library in a folder whose lock the caller holds; see ``LibraryOpening``.
@@ -120,10 +121,10 @@ final class LibraryStore: Sendable {
     }
 
     /// Changes the states of uploads to the object store. It is not a transaction of the history.
-    func changeRemoteObjects<Value: Sendable>(
-        _ change: @escaping @Sendable (RemoteObjectStore) throws -> Value
+    func changeUploadStates<Value: Sendable>(
+        _ change: @escaping @Sendable (UploadStateStore) throws -> Value
     ) async throws -> Value {
-        try await write { try change(RemoteObjectStore(database: $0)) }
+        try await write { try change(UploadStateStore(database: $0)) }
     }
 
     /// Changes the jobs that clients have created.
@@ -143,8 +144,8 @@ final class LibraryStore: Sendable {
     /// newest record or the library's creation date.
     func retentionTime() async throws -> Int64 {
         try await read { reader in
-            let kept = try reader.counter(RetentionClock.counter)
-            if kept > 0 { return Int64(kept) }
+            let stored = try reader.counter(RetentionClock.counter)
+            if stored > 0 { return Int64(stored) }
             let sql = """
                 SELECT coalesce((SELECT date FROM change ORDER BY sequence DESC LIMIT 1), (SELECT created FROM library))
                 """
@@ -178,7 +179,7 @@ final class LibraryStore: Sendable {
     /// The election of the writer among several catalogs; nil for a file, whose folder only one catalog can open.
     var election: WriterElection? { (database as? PostgreSQLLibraryDatabase)?.election }
 
-    /// The role of this catalog, and the epoch of the present writer if there may be several catalogs.
+    /// The role of this catalog, and the epoch of the current writer if there may be several catalogs.
     var role: (CatalogRole, epoch: Int64?) {
         guard let election else { return (.writer, nil) }
         return (election.refusal == nil ? .writer : .standby, election.epoch)
@@ -214,9 +215,10 @@ struct LibraryReader {
         records = DecodedRecords(HistoryStore(database: database))
     }
 
-    /// Called by long work between its statements; each statement calls it itself.
+    /// Throws if the task that waits for the read was cancelled. Long work calls it between statements; each statement
+    /// calls it itself.
     ///
-    /// - Throws: `CancellationError` if the task that waits was cancelled
+    /// - Throws: `CancellationError`
     func checkCancellation() throws { try database.checkCancellation() }
 
     var fetches: FetchStore { FetchStore(database: database) }
@@ -226,7 +228,7 @@ struct LibraryReader {
     var assets: AssetStore { AssetStore(database: database) }
     /// Returns the reader of many assets.
     ///
-    /// - Parameter projection: the members that are wanted
+    /// - Parameter projection: the members to read
     func assetReader(_ projection: AssetProjection) -> AssetReader {
         AssetReader(database: database, projection: projection)
     }
@@ -237,7 +239,7 @@ struct LibraryReader {
     var grants: GrantStore { GrantStore(database: database) }
     var edits: EditStore { EditStore(database: database) }
     var quarantine: QuarantineStore { QuarantineStore(database: database) }
-    var remoteObjects: RemoteObjectStore { RemoteObjectStore(database: database) }
+    var uploadStates: UploadStateStore { UploadStateStore(database: database) }
     var addedResources: AddedResourceStore { AddedResourceStore(database: database) }
     var uploadJobs: UploadJobStore { UploadJobStore(database: database) }
     var references: ReferencedDigestStore { ReferencedDigestStore(database: database) }

@@ -7,10 +7,11 @@ import PhotoModel
 struct MetadataStore {
     let database: SQLConnection
 
-    /// The counter with the last row whose file was imported before this table existed.
+    /// The counter with the last row whose file has to be read again.
     private static let rereadEnd = "reread.end"
 
-    /// The columns of the keys, in the order of the table. Lists are JSON: texts, and objects with a name.
+    /// The columns of the keys, in the order of the table. Lists are JSON arrays of texts; those of persons have
+    /// objects with a name.
     private static let columns: [(key: PredicateKey, name: String, type: String)] = [
         (.aperture, "aperture", "REAL"), (.exposureTime, "exposure_time", "REAL"), (.iso, "iso", "INTEGER"),
         (.focalLength, "focal_length", "REAL"), (.focalLengthIn35mm, "focal_length_in_35mm", "INTEGER"),
@@ -21,7 +22,7 @@ struct MetadataStore {
         (.hierarchicalKeywords, "hierarchical_keywords", "TEXT"), (.persons, "persons", "TEXT"),
     ]
 
-    /// The table, the column of ``AssetRowMapping/Marks``, and the files that are to be read again.
+    /// Creates the table and the column of ``AssetRowMapping/Marks``, and marks all files to be read again.
     static var schema: String {
         let list = columns.map { ", \($0.name) \($0.type)" }.joined()
         return """
@@ -134,15 +135,15 @@ struct MetadataStore {
 
     // MARK: Reading files again
 
-    /// Returns the number of assets that were imported before this table existed, and of those at or before a row.
-    func unread(after row: Int64) throws -> (done: Int, total: Int) {
+    /// Returns the number of assets whose files have to be read again, and the number of those at or before a row.
+    func rereadProgress(through row: Int64) throws -> (done: Int, total: Int) {
         let end = try CounterChanges.value(of: Self.rereadEnd, database)
         let sql = "SELECT count(*), count(*) FILTER (WHERE row <= ?) FROM asset WHERE row <= ?"
         return try database.first(sql, row, end) { (done: $0[1], total: $0[0]) } ?? (0, 0)
     }
 
-    /// Returns the next of those assets after a row, in the order of rows.
-    func rows(after row: Int64, count: Int) throws -> [Int64] {
+    /// Returns the rows after another one of assets whose files have to be read again, in ascending order.
+    func rowsToReread(after row: Int64, count: Int) throws -> [Int64] {
         let end = try CounterChanges.value(of: Self.rereadEnd, database)
         let sql = "SELECT row FROM asset WHERE row > ? AND row <= ? ORDER BY row LIMIT ?"
         return try database.all(sql, row, end, count) { $0.int64(0) }

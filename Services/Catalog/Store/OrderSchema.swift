@@ -14,7 +14,7 @@ enum OrderSchema {
         CREATE INDEX asset_pixel_height ON asset (visible, pixel_height, id, media_type);
         CREATE INDEX asset_duration ON asset (visible, duration, id);
         CREATE INDEX asset_smart_\(SmartAlbum.videos.rawValue)_duration ON asset (visible, duration, id)
-        WHERE \(DerivedSchema.condition(.videos, "smart"));
+        WHERE \(DerivedSchema.condition(.videos, prefix: ""));
         """
 
     // Few frames of a burst besides the representative are visible, so there is little to skip. `is_favorite` costs

@@ -17,14 +17,14 @@ struct PredicateLowering {
 
     /// Translates a node.
     ///
-    /// - Parameter isNegated: true below a NOT, where "unknown" must not occur: a missing value is made to yield false.
-    ///   Elsewhere unknown counts as false anyway, and the plain form lets SQLite use an index.
+    /// - Parameter isNegated: true below a NOT, where the result NULL must not occur: the test of a missing value is
+    ///   false. Elsewhere NULL counts as false anyway, and the plain form lets SQLite use an index.
     private func lower(_ node: PredicateNode, isNegated: Bool) -> SQLFragment {
         // The text must be identical to that of the partial index.
         if table == .asset, let album = node.smartAlbum {
             let condition =
                 isBySortOrder
-                ? DerivedSchema.isInside(album) : DerivedSchema.condition(album, isRowByRow ? "+a.smart" : "a.smart")
+                ? DerivedSchema.scanCondition(album) : DerivedSchema.condition(album, prefix: isRowByRow ? "+a." : "a.")
             return SQLFragment("(" + condition + ")")
         }
         switch node {
@@ -34,22 +34,27 @@ struct PredicateLowering {
             switch relation {
             case .equal where dialect == .postgresql && value != .null:
                 // PostgreSQL uses an index for this test only.
-                return known("\(column) = " + .bound(value), column, key, isNegated)
+                return falseIfMissing("\(column) = " + .bound(value), column, key, isNegated)
             case .equal:
                 // The plus keeps SQLite from using an index. PostgreSQL has none for text.
                 let plus = isRowByRow && dialect == .sqlite ? "+" : ""
                 return "(\(plus)\(column) IS " + .bound(value) + ")"
             case .notEqual: return "(\(column) IS NOT " + .bound(value) + ")"
             default:
-                return known("\(column) \(relation.rawValue) " + .bound(value), column, key, isNegated)
+                return falseIfMissing("\(column) \(relation.rawValue) " + .bound(value), column, key, isNegated)
             }
         case .between(let key, let lower, let upper):
             let column = table.column(key)
-            return known("\(column) BETWEEN " + .bound(lower) + " AND " + .bound(upper), column, key, isNegated)
+            return falseIfMissing(
+                "\(column) BETWEEN " + .bound(lower) + " AND " + .bound(upper),
+                column,
+                key,
+                isNegated
+            )
         case .isIn(let key, let list):
             let column = table.column(key)
             let values = list.filter { $0 != .null }.map(SQLFragment.bound)
-            let test = known("\(column) IN (" + .joined(values, ", ") + ")", column, key, isNegated)
+            let test = falseIfMissing("\(column) IN (" + .joined(values, ", ") + ")", column, key, isNegated)
             return list.contains(.null) ? "(" + test + " OR \(column) IS NULL)" : test
         case .text(let key, let match):
             return text(match, column: table.column(key), folded: table.foldedColumn(key))
@@ -63,9 +68,9 @@ struct PredicateLowering {
             return "(EXISTS (SELECT 1 FROM keyword k WHERE k.asset = a.row AND +k.\(search.column) = "
                 + .bound(search.word) + "))"
         case .any(.keywords, .isIn(let words)) where isListed:
-            return ofAsset("+k.text IN (" + .joined(words.map(SQLFragment.bound), ", ") + ")")
+            return keywordCondition("+k.text IN (" + .joined(words.map(SQLFragment.bound), ", ") + ")")
         case .any(.keywords, .matches(let match)) where isListed:
-            return ofAsset(text(match, column: "+k.text", folded: "+k.folded"))
+            return keywordCondition(text(match, column: "+k.text", folded: "+k.folded"))
         case .any(.keywords, .isIn(let words)):
             return "(a.row IN (SELECT asset FROM keyword WHERE text IN ("
                 + .joined(words.map(SQLFragment.bound), ", ") + ")))"
@@ -84,13 +89,18 @@ struct PredicateLowering {
     }
 
     /// Returns the condition that a keyword of the asset passes a test.
-    private func ofAsset(_ test: SQLFragment) -> SQLFragment {
+    private func keywordCondition(_ test: SQLFragment) -> SQLFragment {
         // PostgreSQL tests a query with an offset for each asset. It may begin with the index of keywords otherwise.
         let end = dialect == .postgresql ? " OFFSET 0))" : "))"
         return "(EXISTS (SELECT 1 FROM keyword k WHERE k.asset = a.row AND " + test + end
     }
 
-    private func known(_ test: SQLFragment, _ column: String, _ key: PredicateKey, _ isNegated: Bool) -> SQLFragment {
+    private func falseIfMissing(
+        _ test: SQLFragment,
+        _ column: String,
+        _ key: PredicateKey,
+        _ isNegated: Bool
+    ) -> SQLFragment {
         guard isNegated, key.isOptional else { return "(" + test + ")" }
         return "(\(column) IS NOT NULL AND " + test + ")"
     }
@@ -121,7 +131,7 @@ struct PredicateLowering {
         case .contains: return "(\(column) IS NOT NULL AND instr(\(column), " + pattern + ") > 0)"
         case .beginsWith:
             let length = SQLValue(match.pattern.unicodeScalars.count)
-            // A range of the index. In another collation than that of bytes a text may precede its own beginning.
+            // A range of the index. In a collation other than that of bytes, a text may sort before its own prefix.
             let range = isIndexed ? " AND \(column) >= " + pattern : SQLFragment("")
             return "(\(column) IS NOT NULL" + range
                 + SQLFragment(" AND substr(\(column), 1, ?) = ", [length]) + pattern + ")"
@@ -156,84 +166,6 @@ struct PredicateLowering {
     }
 }
 
-// MARK: - Columns
-
-/// The columns of the predicate keys.
-enum PredicateTable {
-    case asset, collection, list
-
-    func column(_ key: PredicateKey) -> String {
-        switch self {
-        case .asset: assetColumn(key)
-        case .collection: collectionColumn(key, "c")
-        case .list: collectionColumn(key, "l")
-        }
-    }
-
-    /// Returns the column with the text folded for case and diacritics; nil if the key has none.
-    func foldedColumn(_ key: PredicateKey) -> String? {
-        switch key {
-        case .title where self == .asset: nil
-        case .caption, .originalFilename, .cameraMake, .cameraModel, .lensModel, .title: column(key) + "_folded"
-        default: nil
-        }
-    }
-
-    private func collectionColumn(_ key: PredicateKey, _ table: String) -> String {
-        switch key {
-        case .localIdentifier: "\(table).id"
-        case .title: "\(table).title"
-        case .startDate: "\(table).start_date"
-        case .endDate: "\(table).end_date"
-        case .estimatedAssetCount: table == "c" ? "c.asset_count" : "NULL"
-        default: "NULL"
-        }
-    }
-
-    private func assetColumn(_ key: PredicateKey) -> String {
-        switch key {
-        case .localIdentifier: "a.id"
-        case .mediaType: "a.media_type"
-        case .mediaSubtypes: "a.media_subtypes"
-        case .playbackStyle: "a.playback_style"
-        case .sourceType: "a.source_type"
-        case .contentType: "a.content_type"
-        case .pixelWidth: "a.pixel_width"
-        case .pixelHeight: "a.pixel_height"
-        case .duration: "a.duration"
-        case .creationDate: "a.creation_date"
-        case .modificationDate: "a.modification_date"
-        case .contentModificationDate: "a.content_modification_date"
-        case .addedDate: "a.added_date"
-        case .trashedDate: "a.trashed_date"
-        case .isFavorite: "a.is_favorite"
-        case .isHidden: "a.is_hidden"
-        case .burstIdentifier: "a.burst_identifier"
-        case .representsBurst: "a.represents_burst"
-        case .burstSelectionTypes: "a.burst_selection_types"
-        case .rating: "a.rating"
-        case .caption: "a.caption"
-        case .originalFilename: "a.original_filename"
-        case .cameraMake: "a.camera_make"
-        case .cameraModel: "a.camera_model"
-        case .lensModel: "a.lens_model"
-        case .hasAdjustments: "CAST((a.adjustment_format_identifier IS NOT NULL) AS integer)"
-        case .adjustmentFormatIdentifier: "a.adjustment_format_identifier"
-        case .latitude: "a.latitude"
-        case .longitude: "a.longitude"
-        case .hasOnlyModificationDate: AssetRowMapping.Marks.hasOnlyModificationDate.condition
-        case .isCreationOffsetDerived: AssetRowMapping.Marks.isCreationOffsetDerived.condition
-        case .isLocal:
-            "CAST((NOT EXISTS (SELECT 1 FROM resource r WHERE r.asset = a.row AND safelight_is_local(r.digest) = 0)) AS integer)"
-        case .keywords, .startDate, .endDate, .estimatedAssetCount: "NULL"
-        case .aperture, .exposureTime, .iso, .focalLength, .focalLengthIn35mm, .flash, .imageDirection, .title,
-            .headline, .copyright, .creator, .credit, .city, .state, .country, .label, .software,
-            .hierarchicalKeywords, .persons:
-            MetadataStore.column(key) ?? "NULL"
-        }
-    }
-}
-
 // MARK: - Candidates for a database without the functions
 
 extension PredicateNode {
@@ -254,10 +186,12 @@ extension PredicateNode {
         }
     }
 
-    /// Returns a condition without such parts that every entity satisfies that satisfies this one, and perhaps others.
+    /// Returns a condition without such parts. Every entity that satisfies this condition satisfies it too, and perhaps
+    /// others do.
     func candidates(_ table: PredicateTable) -> PredicateNode { weakened(true, table) }
 
-    /// - Parameter isWider: true for a condition that more entities satisfy; false, below a NOT, for one that fewer do
+    /// - Parameter isWider: true for a condition that more entities satisfy; false, below a NOT, for one that fewer
+    ///   satisfy
     private func weakened(_ isWider: Bool, _ table: PredicateTable) -> PredicateNode {
         guard needsFunctions(table) else { return self }
         return switch self {

@@ -2,15 +2,15 @@ import Basics
 import Contracts
 import PhotoModel
 
-/// Counts the worker crashes and hangs that stored bytes caused, within one transaction. Not part of the history: no
-/// change record mentions it.
+/// Counts the worker crashes and hangs that stored bytes caused, within one transaction. The quarantine is not part of
+/// the history: no change record mentions it.
 struct QuarantineStore {
     let database: SQLConnection
 
-    /// Counts a failure and deletes the oldest entries beyond `most`.
+    /// Counts a failure and deletes the oldest entries beyond `maxEntries`.
     ///
     /// - Returns: the entry after the change
-    func add(_ fault: ReportWorkerFault, date: Int64, most: Int) throws -> QuarantinedResource {
+    func add(_ fault: ReportWorkerFault, date: Int64, maxEntries: Int) throws -> QuarantinedResource {
         let failures = try database.first(
             """
             INSERT INTO quarantine (digest, name, reason, service, failures, date) VALUES (?, ?, ?, ?, ?, ?)
@@ -30,7 +30,7 @@ struct QuarantineStore {
             DELETE FROM quarantine WHERE digest IN (
                 SELECT digest FROM quarantine ORDER BY date DESC, digest LIMIT 9223372036854775807 OFFSET ?)
             """,
-            most
+            maxEntries
         )
         return QuarantinedResource(
             digest: fault.digest,
@@ -71,7 +71,7 @@ struct QuarantineStore {
         }
     }
 
-    /// Returns at most ``QuarantinedResource/mostAssets`` assets that have the bytes.
+    /// Returns at most ``QuarantinedResource/maxAssets`` assets that have the bytes.
     func assets(with digest: String) throws -> [ObjectID] {
         guard let bytes = [UInt8](hexadecimal: digest) else { return [] }
         let texts = try database.all(
@@ -80,7 +80,7 @@ struct QuarantineStore {
             WHERE resource.digest = ? LIMIT ?
             """,
             bytes,
-            QuarantinedResource.mostAssets
+            QuarantinedResource.maxAssets
         ) { $0.text(0) }
         return texts.compactMap { ObjectID($0) }
     }

@@ -2,15 +2,15 @@
 enum SQLDialect: Sendable {
     case sqlite, postgresql
 
-    /// The clause that orders a join by the position in its list. SQLite reads the list in order without it.
+    /// Returns the clause that orders a join by the position in its list. SQLite reads the list in order without it.
     ///
     /// - Parameter column: the second column of the order, which is that of the index that SQLite uses
     func listOrder(then column: String? = nil) -> String {
         self == .sqlite ? "" : " ORDER BY e.key" + (column.map { ", " + $0 } ?? "")
     }
 
-    /// The clause that puts missing values last. SQLite does so in descending order anyway, and PostgreSQL in ascending
-    /// order.
+    /// Returns the clause that puts missing values last. SQLite does so in descending order anyway, and PostgreSQL in
+    /// ascending order.
     func missingLast(ascending: Bool) -> String {
         ascending == (self == .sqlite) ? " NULLS LAST" : ""
     }
@@ -48,7 +48,7 @@ enum SQLDialect: Sendable {
     }
 }
 
-/// A statement in the words of each database, composed once.
+/// A value for each dialect, such as a composed statement, which is created once.
 struct PerDialect<Value: Sendable>: Sendable {
     private let sqlite: Value
     private let postgresql: Value

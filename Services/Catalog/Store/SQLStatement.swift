@@ -1,15 +1,14 @@
-import Basics
 import GRDB
 import GRDBSQLite
-import PhotoModel
 import PostgreSQL
 
-/// A prepared statement whose values are bound and read one by one, for the commit path: nothing is boxed, and no row and
-/// no table of column names is made for each use.
+/// A prepared statement whose values are bound and read one by one, for the commit path: values are not boxed, and no
+/// row and no table of column names is created for each use.
 ///
-/// Values are bound in the order of the placeholders. When it ends, the statement is reset, so that it holds no lock.
+/// Values are bound in the order of the placeholders. At the end of its lifetime the statement is reset, so that it
+/// holds no lock.
 struct SQLStatement: ~Copyable {
-    /// The statement of the database, which `owner` keeps.
+    /// The statement of the database, which `owner` retains.
     private let engine: StatementEngine
     private let owner: AnyObject
     private var placeholder: Int32 = 0
@@ -220,146 +219,9 @@ struct SQLStatement: ~Copyable {
     var currentRow: SQLRow { SQLRow(engine) }
 }
 
-/// A statement of one of the databases, without ownership: a reference count for each value would cost more than reading it.
+/// A statement of one of the databases, without ownership: a reference count for each value would cost more than
+/// reading it.
 enum StatementEngine {
     case sqlite(OpaquePointer)
     case postgresql(Unmanaged<PostgreSQLExecution>)
-}
-
-// MARK: - Rows
-
-/// A statement's current row: its columns by index from 0, read directly from the database, because a page reads fifty
-/// columns of each of a thousand rows, and an intermediate value costs more than the column.
-///
-/// The types are those of the schema, whose tables are STRICT: a column holds its own type or NULL.
-struct SQLRow {
-    private let engine: StatementEngine
-
-    /// - Parameter engine: the caller's, which has a current row whenever a column is read
-    init(_ engine: StatementEngine) { self.engine = engine }
-
-    func isNull(_ index: Int32) -> Bool {
-        switch engine {
-        case .sqlite(let statement): sqlite3_column_type(statement, index) == SQLITE_NULL
-        case .postgresql(let execution): execution._withUnsafeGuaranteedRef { $0.isNull(index) }
-        }
-    }
-
-    /// 0 for NULL.
-    func int64(_ index: Int32) -> Int64 {
-        switch engine {
-        case .sqlite(let statement): sqlite3_column_int64(statement, index)
-        case .postgresql(let execution): execution._withUnsafeGuaranteedRef { $0.int64(index) }
-        }
-    }
-
-    func int(_ index: Int32) -> Int { Int(truncatingIfNeeded: int64(index)) }
-
-    func flag(_ index: Int32) -> Bool { int64(index) != 0 }
-
-    /// The empty text for NULL.
-    func text(_ index: Int32) -> String {
-        switch engine {
-        case .sqlite(let statement):
-            guard let start = sqlite3_column_text(statement, index) else { return "" }
-            let count = Int(sqlite3_column_bytes(statement, index))
-            return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
-        case .postgresql(let execution): return execution._withUnsafeGuaranteedRef { $0.text(index) }
-        }
-    }
-
-    /// The bytes of a BLOB as hexadecimal text.
-    func hexadecimal(_ index: Int32) -> String {
-        switch engine {
-        case .sqlite(let statement):
-            guard let start = sqlite3_column_blob(statement, index) else { return "" }
-            let bytes = UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, index)))
-            return bytes.hexadecimal
-        case .postgresql(let execution):
-            return execution._withUnsafeGuaranteedRef { $0.withBytes(index, "", \.hexadecimal) }
-        }
-    }
-
-    /// The bytes of a BLOB.
-    func bytes(_ index: Int32) -> [UInt8] {
-        switch engine {
-        case .sqlite(let statement):
-            guard let start = sqlite3_column_blob(statement, index) else { return [] }
-            return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, index))))
-        case .postgresql(let execution): return execution._withUnsafeGuaranteedRef { $0.bytes(index) }
-        }
-    }
-
-    /// 0 for NULL.
-    func double(_ index: Int32) -> Double {
-        switch engine {
-        case .sqlite(let statement): sqlite3_column_double(statement, index)
-        case .postgresql(let execution): execution._withUnsafeGuaranteedRef { $0.double(index) }
-        }
-    }
-
-    func optionalInt64(_ index: Int32) -> Int64? { isNull(index) ? nil : int64(index) }
-
-    func optionalInt(_ index: Int32) -> Int? { isNull(index) ? nil : int(index) }
-
-    func optionalDouble(_ index: Int32) -> Double? {
-        isNull(index) ? nil : double(index)
-    }
-
-    func optionalText(_ index: Int32) -> String? { isNull(index) ? nil : text(index) }
-
-    /// A value of any type.
-    func value(_ index: Int32) -> SQLValue {
-        switch engine {
-        case .sqlite(let statement):
-            switch sqlite3_column_type(statement, index) {
-            case SQLITE_INTEGER: .integer(int64(index))
-            case SQLITE_FLOAT: .number(double(index))
-            case SQLITE_TEXT: .text(text(index))
-            case SQLITE_BLOB: .bytes(bytes(index))
-            default: .null
-            }
-        case .postgresql(let execution): SQLValue(execution._withUnsafeGuaranteedRef { $0.value(index) })
-        }
-    }
-}
-
-// MARK: - Composed statements
-
-/// A fragment of SQL with its bound values; values never become SQL text.
-struct SQLFragment {
-    var text: String
-    var values: [SQLValue]
-
-    init(_ text: String, _ values: [SQLValue] = []) {
-        self.text = text
-        self.values = values
-    }
-
-    static func joined(_ pieces: [SQLFragment], _ separator: String) -> SQLFragment {
-        SQLFragment(pieces.map(\.text).joined(separator: separator), pieces.flatMap(\.values))
-    }
-
-    /// Returns a text as a bound value. SQLite's text binding ends at a zero byte, so a text with one is bound as
-    /// bytes.
-    static func bound(_ text: String) -> SQLFragment {
-        guard text.utf8.contains(0) else { return SQLFragment("?", [.text(text)]) }
-        return SQLFragment("CAST(? AS TEXT)", [.bytes(Array(text.utf8))])
-    }
-
-    static func bound(_ value: PredicateValue) -> SQLFragment {
-        switch value {
-        case .null: SQLFragment("NULL")
-        case .integer(let number): SQLFragment("?", [.integer(number)])
-        case .number(let number): SQLFragment("?", [.number(number)])
-        case .text(let text): bound(text)
-        }
-    }
-
-    static func + (left: SQLFragment, right: SQLFragment) -> SQLFragment {
-        SQLFragment(left.text + right.text, left.values + right.values)
-    }
-
-    static func + (left: SQLFragment, right: String) -> SQLFragment { SQLFragment(left.text + right, left.values) }
-    static func + (left: String, right: SQLFragment) -> SQLFragment { SQLFragment(left + right.text, right.values) }
 }

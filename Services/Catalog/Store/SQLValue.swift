@@ -89,49 +89,6 @@ extension SQLValue: SQLBindable {
     }
 }
 
-/// A type that columns are read as.
-protocol SQLReadable {
-    /// Reads a column of the current row.
-    init(_ row: SQLRow, _ index: Int32)
-}
-
-extension Int64: SQLReadable {
-    init(_ row: SQLRow, _ index: Int32) { self = row.int64(index) }
-}
-
-extension Int: SQLReadable {
-    init(_ row: SQLRow, _ index: Int32) { self = row.int(index) }
-}
-
-extension Bool: SQLReadable {
-    init(_ row: SQLRow, _ index: Int32) { self = row.flag(index) }
-}
-
-extension Double: SQLReadable {
-    init(_ row: SQLRow, _ index: Int32) { self = row.double(index) }
-}
-
-extension String: SQLReadable {
-    init(_ row: SQLRow, _ index: Int32) { self = row.text(index) }
-}
-
-extension [UInt8]: SQLReadable {
-    init(_ row: SQLRow, _ index: Int32) { self = row.bytes(index) }
-}
-
-extension Optional: SQLReadable where Wrapped: SQLReadable {
-    init(_ row: SQLRow, _ index: Int32) { self = row.isNull(index) ? nil : Wrapped(row, index) }
-}
-
-extension SQLValue: SQLReadable {
-    init(_ row: SQLRow, _ index: Int32) { self = row.value(index) }
-}
-
-extension SQLRow {
-    /// A column as the type that the caller expects; a NULL is nil, or 0 or empty if the type is not optional.
-    subscript<Value: SQLReadable>(_ index: Int32) -> Value { Value(self, index) }
-}
-
 // MARK: - Lists
 
 // A list is one bound value, which `json_each` reads: the same prepared statement serves any number of elements.

@@ -2,7 +2,8 @@ import Basics
 import PhotoModel
 import Storage
 
-/// Reads and writes the jobs that clients have created (T-34), within one transaction. Not part of the history.
+/// Reads and writes the jobs that clients have created (T-34), within one transaction. They are not part of the
+/// history.
 struct UploadJobStore {
     let database: SQLConnection
 
@@ -52,7 +53,7 @@ struct UploadJobStore {
     /// The public keys of add-only clients, for the jobs that they have created as such.
     static let addOnlyKeys = "ALTER TABLE upload_job ADD COLUMN add_only_key TEXT"
 
-    /// Selects jobs of one client.
+    /// A filter for the jobs of one client.
     struct Filter: Sendable {
         var identity: String
         /// Only jobs that the identity has created as an add-only client with this key; nil for all.
@@ -89,7 +90,7 @@ struct UploadJobStore {
         return max(0, min(UploadJob.limit - own, UploadJob.totalLimit - (try count())))
     }
 
-    /// Returns the numbers of jobs that wait and whose transfers run.
+    /// Returns the number of waiting jobs, and of jobs whose transfer is running.
     func openCounts() throws -> (waiting: Int, running: Int) {
         let sql = "SELECT count(*) FILTER (WHERE state = 1), count(*) FILTER (WHERE state = 2) FROM upload_job"
         return try database.first(sql) { (waiting: $0[0], running: $0[1]) } ?? (0, 0)
@@ -98,7 +99,7 @@ struct UploadJobStore {
     /// Returns the version of the newest state.
     func version() throws -> Int64 { try database.first("SELECT version FROM upload_job_clock") { $0.int64(0) } ?? 0 }
 
-    /// Returns the version of the newest state of some jobs, 0 if there are none; with nil that of all.
+    /// Returns the version of the newest state of the jobs that a filter selects, 0 if there are none; nil selects all.
     func version(of filter: Filter?) throws -> Int64 {
         guard let filter else { return try version() }
         let sql = "SELECT max(version) FROM upload_job WHERE \(filter.condition)"
@@ -147,9 +148,9 @@ struct UploadJobStore {
         }
     }
 
-    /// Registers the upload of bytes that are not at the store and not on their way.
+    /// Registers the upload of bytes that the object store does not have and that are not being uploaded.
     ///
-    /// - Returns: the state of a job for it, which has succeeded if the store has the bytes
+    /// - Returns: the state of a job for it, which has succeeded if the object store has the bytes
     private func register(_ digest: ResourceDigest) throws -> UploadJob.State {
         try database.run(
             """
@@ -158,7 +159,7 @@ struct UploadJobStore {
             """,
             digest.bytes
         )
-        return try RemoteObjectStore(database: database).remoteSize(of: digest) == nil ? .registered : .succeeded
+        return try UploadStateStore(database: database).remoteSize(of: digest) == nil ? .registered : .succeeded
     }
 
     /// Returns jobs, the oldest first.
@@ -179,7 +180,7 @@ struct UploadJobStore {
         return (rows.compactMap(\.job), last.version)
     }
 
-    /// Returns the jobs whose transfer runs, at most as many as a page has.
+    /// Returns the jobs whose transfer is running, at most ``UploadJob/limit``.
     func pending(of filter: Filter? = nil) throws -> [UploadJob] {
         try rows(filter, "state = 2 ORDER BY id LIMIT ?", [SQLValue(UploadJob.limit)]).compactMap(\.job)
     }
@@ -199,7 +200,7 @@ struct UploadJobStore {
 
     // MARK: Uploads
 
-    /// Records that the uploads of some bytes run, or with false that they have ended.
+    /// Records that the uploads of some bytes are running, or with false that they no longer are.
     func setUploading(_ isUploading: Bool, _ digests: [ResourceDigest], date: Int64) throws {
         for digest in digests {
             try database.run(
@@ -230,7 +231,7 @@ struct UploadJobStore {
             case .cancel:
                 try database.run("UPDATE upload_job SET state = 5, date = ? WHERE id = ?", date, job.id)
             case .retry:
-                // Its bytes may have been uploaded since it failed.
+                // The bytes may have been uploaded since the job failed.
                 let digest = job.kind == .upload ? ResourceDigest(job.digest) : nil
                 let state = try digest.map { try register($0) } ?? .registered
                 try database.run(
@@ -249,9 +250,9 @@ struct UploadJobStore {
     // MARK: Downloads
 
     /// Registers transfers again that were running when the catalog ended.
-    func begin() throws { try database.run("UPDATE upload_job SET state = 1 WHERE state = 2") }
+    func registerInterrupted() throws { try database.run("UPDATE upload_job SET state = 1 WHERE state = 2") }
 
-    /// Returns the oldest download that is registered, and records that it runs.
+    /// Returns the oldest download that is registered, and records that it is running.
     func nextDownload(date: Int64) throws -> UploadJob? {
         let sql = "SELECT \(Self.columns) FROM upload_job WHERE state = 1 AND kind = 1 ORDER BY id LIMIT 1"
         guard let job = try database.first(sql, read: Self.job).flatMap({ $0 }) else { return nil }

@@ -1,10 +1,10 @@
 import DequeModule
 import Synchronization
 
-/// Runs one write at a time on the thread of the writing connection, in the order of arrival.
+/// A queue that runs one write at a time on the thread of the writing connection, in the order of arrival.
 ///
-/// Transactions are committed in groups, and after each group the work queued for the thread goes first. At most one of
-/// these writes is queued, so the two kinds alternate and neither can starve the other.
+/// Transactions are committed in groups, and after each group the work queued for the thread runs first. At most one of
+/// these writes is queued there, so the two kinds alternate and neither can starve the other.
 final class WriteSerializer: Sendable {
     /// The maximum number of waiting writes; further ones are refused.
     static let limit = 1024
@@ -26,7 +26,7 @@ final class WriteSerializer: Sendable {
     }
 
     private func begin() async throws(CatalogError) {
-        let isTurn: Bool = await withCheckedContinuation { continuation in
+        let isAdmitted: Bool = await withCheckedContinuation { continuation in
             enum Outcome { case now, later, never }
             let outcome = state.withLock { state -> Outcome in
                 guard state.isWriting else {
@@ -43,7 +43,7 @@ final class WriteSerializer: Sendable {
             case .never: continuation.resume(returning: false)
             }
         }
-        guard isTurn else { throw .tooManyWrites(limit: Self.limit) }
+        guard isAdmitted else { throw .tooManyWrites(limit: Self.limit) }
     }
 
     private func end() {

@@ -5,24 +5,25 @@ import PhotoModel
 ///
 /// Entities that were inserted or removed, or whose key changed, are *repositioned*. All others are *unmoved*: they
 /// have the same relative order before and after. The position of an entity before the changes is the number of
-/// unmoved entities before it, which the current tree knows, plus the number of repositioned ones before it. Offset
-/// and limit cut a window out of both lists: an entity that an insertion pushes over its edge is removed, and one that
-/// a removal pulls in is inserted (P-04).
+/// unmoved entities before it, which the current tree gives, plus the number of repositioned ones before it. Offset
+/// and limit select a window of both lists: an entity that an insertion moves out of it is removed, and one that a
+/// removal moves into it is inserted (P-04).
 ///
 /// The positions are computed once. They serve all fetches that differ only in offset and limit, as long as the tree is
 /// the same: for each of them only the entities in its windows are visited.
 struct ChangeDetailsBuilder {
     private let tree: KeyTree
-    /// The entities with a different key, in the order before (`idsBefore`) and in the order after (`idsAfter`).
+    /// The repositioned entities, in the order before the changes (`idsBefore`) and after them (`idsAfter`).
     private var idsBefore: [ObjectID] = []
     private var idsAfter: [ObjectID] = []
-    /// The positions before of `idsBefore`, and the positions after of `idsAfter`, both ascending.
+    /// The positions of `idsBefore` before the changes, and of `idsAfter` after them, both ascending.
     private var before: [Int] = []
     private var after: [Int] = []
-    /// For each of `idsBefore` its position after, and for each of `idsAfter` its position before; -1 if there is none.
+    /// For each of `idsBefore` its position after the changes, and for each of `idsAfter` its position before them; -1
+    /// if there is none.
     private var destinations: [Int]
     private var origins: [Int]
-    /// The entities that kept their key and their numbers among the unmoved entities, ascending.
+    /// The changed entities whose key is the same, and their numbers among the unmoved entities, ascending.
     private var changedIDs: [ObjectID] = []
     private var changedNumbers: [Int] = []
     private let countBefore: Int
@@ -59,12 +60,12 @@ struct ChangeDetailsBuilder {
         self.before = old.enumerated().map { unmovedCount(below: before($1)) + $0 }
         destinations = [Int](repeating: -1, count: old.count)
         origins = [Int](repeating: -1, count: new.count)
-        var places: [Int: Int] = [:]
-        for (place, index) in new.enumerated() where changes[index].before != nil { places[index] = place }
-        for (position, index) in old.enumerated() {
-            guard let place = places[index] else { continue }
-            destinations[position] = self.after[place]
-            origins[place] = self.before[position]
+        var newNumbers: [Int: Int] = [:]
+        for (number, index) in new.enumerated() where changes[index].before != nil { newNumbers[index] = number }
+        for (oldNumber, index) in old.enumerated() {
+            guard let newNumber = newNumbers[index] else { continue }
+            destinations[oldNumber] = self.after[newNumber]
+            origins[newNumber] = self.before[oldNumber]
         }
         let numbers = same.map { (index: $0, number: unmovedCount(below: after($0))) }.sorted { $0.number < $1.number }
         changedIDs = numbers.map { changes[$0.index].id }
@@ -73,7 +74,7 @@ struct ChangeDetailsBuilder {
 
     // MARK: Positions
 
-    /// Returns the first index below a count for which a condition is true, which then is true for all later ones; the
+    /// Returns the first index below a count for which a condition is true, which must be true for all later ones; the
     /// count if there is none.
     private static func firstIndex(_ count: Int, where condition: (Int) -> Bool) -> Int {
         var (low, high) = (0, count)
@@ -101,7 +102,7 @@ struct ChangeDetailsBuilder {
         number + firstIndex(repositioned.count) { repositioned[$0] - $0 > number }
     }
 
-    /// The parts of the whole lists that a fetch shows, as positions and as numbers of unmoved entities.
+    /// The windows of the whole lists that a fetch shows, as positions and as numbers of unmoved entities.
     private struct Windows {
         let before: Range<Int>
         let after: Range<Int>
@@ -116,18 +117,18 @@ struct ChangeDetailsBuilder {
             let lower = window.lowerBound - Self.count(of: repositioned, below: window.lowerBound)
             return lower..<max(lower, window.upperBound - Self.count(of: repositioned, below: window.upperBound))
         }
-        let (then, now) = (fetch.shown(of: countBefore), fetch.shown(of: countAfter))
+        let (windowBefore, windowAfter) = (fetch.shown(of: countBefore), fetch.shown(of: countAfter))
         return Windows(
-            before: then,
-            after: now,
-            unmovedBefore: unmoved(in: then, among: before),
-            unmovedAfter: unmoved(in: now, among: after)
+            before: windowBefore,
+            after: windowAfter,
+            unmovedBefore: unmoved(in: windowBefore, among: before),
+            unmovedAfter: unmoved(in: windowAfter, among: after)
         )
     }
 
     // MARK: Details
 
-    /// Returns whether the changes can be seen in the result of a fetch: whether there are details.
+    /// Returns true if ``details(of:)`` returns any for a fetch.
     func isVisible(in fetch: Fetch) -> Bool {
         let windows = windows(of: fetch)
         if windows.unmovedBefore != windows.unmovedAfter,
@@ -165,7 +166,7 @@ struct ChangeDetailsBuilder {
         return details.isEmpty ? nil : details
     }
 
-    /// Adds the unmoved entities that are pushed or pulled over an edge of the window.
+    /// Adds the unmoved entities that the changes of others have moved out of the window or into it.
     private func addUnmoved(_ windows: Windows, to details: inout ChangeDetails) {
         for number in Self.difference(windows.unmovedBefore, windows.unmovedAfter) {
             let position = Self.position(ofUnmoved: number, among: before) - windows.before.lowerBound
@@ -188,9 +189,9 @@ struct ChangeDetailsBuilder {
             + Array(min(range.upperBound, other.upperBound)..<range.upperBound)
     }
 
-    /// Adds the repositioned entities that the window shows before or after.
+    /// Adds the repositioned entities that are in the window before or after the changes.
     ///
-    /// - Returns: those shown both before and after, by their positions in the whole lists
+    /// - Returns: the survivors, which are in the window before and after, with their positions in the whole lists
     private func addRepositioned(_ windows: Windows, to details: inout ChangeDetails) -> [ChangeDetails.Pair] {
         var survivors: [ChangeDetails.Pair] = []
         for index in Self.indexes(of: before, in: windows.before) {
@@ -208,14 +209,14 @@ struct ChangeDetailsBuilder {
         return survivors
     }
 
-    /// Adds the survivors, which have another key, as changed, and as moved if they passed an unmoved entity or one
-    /// another.
+    /// Adds the survivors, which have another key, as changed, and as moved if their order relative to an unmoved
+    /// entity or to another survivor is different.
     private func addMoves(
         _ survivors: [ChangeDetails.Pair],
         _ windows: Windows,
         to details: inout ChangeDetails
     ) {
-        // Survivors between the same two unmoved entities as before: only their relative order counts.
+        // If survivors stay between the same two unmoved entities, only their relative order counts.
         var gaps: [Int: [ChangeDetails.Pair]] = [:]
         var moved: [ChangeDetails.Pair] = []
         for pair in survivors {

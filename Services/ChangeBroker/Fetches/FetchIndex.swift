@@ -1,17 +1,17 @@
 import PhotoModel
 
-/// An index of the observed fetches by what they read. A change is evaluated only against the fetches that it can
-/// affect.
+/// An index of the observed fetches by their ``ReadTerm``s, so that a change is evaluated only with the fetches that it
+/// can affect.
 struct FetchIndex {
     private var terms: [ReadTerm: Set<Int>] = [:]
     private var ranges: [PredicateKey: RangeIndex] = [:]
-    /// The keys compared for equality, with the number of terms.
+    /// The keys that terms compare for equality, with the number of these terms.
     private var equalKeys: [PredicateKey: Int] = [:]
     /// The fetches that are evaluated at each change of an asset, a collection or a list.
     private var unindexed: [ObjectKind: Set<Int>] = [:]
     private var readTerms: [Int: [ReadTerm]] = [:]
 
-    /// The number of fetches that no index covers.
+    /// The number of fetches without terms.
     var unindexedCount: Int { Set(unindexed.values.joined()).count }
 
     mutating func insert(_ fetch: Fetch, number: Int) {
@@ -44,18 +44,19 @@ struct FetchIndex {
             guard terms[term]?.isEmpty == true else { continue }
             terms[term] = nil
             if case .equal(let key, _) = term {
-                let left = (equalKeys[key] ?? 1) - 1
-                equalKeys[key] = left > 0 ? left : nil
+                let count = (equalKeys[key] ?? 1) - 1
+                equalKeys[key] = count > 0 ? count : nil
             }
         }
     }
 
     // MARK: Looking up
 
+    /// Returns the numbers of the fetches that a change of an asset can affect.
     mutating func candidates(_ states: EntityStates<Asset>) -> Set<Int> {
         var found = unindexed[.asset] ?? []
         if terms.isEmpty, ranges.isEmpty { return found }
-        states.each { asset in
+        states.forEach { asset in
             add(.id(asset.id), to: &found)
             for membership in asset.memberships { add(.member(of: membership.collection), to: &found) }
             if let burst = asset.burstIdentifier { add(.burst(burst), to: &found) }
@@ -69,9 +70,10 @@ struct FetchIndex {
         return found
     }
 
+    /// Returns the numbers of the fetches that a change of a collection can affect.
     mutating func candidates(_ states: EntityStates<AssetCollection>) -> Set<Int> {
         var found = unindexed[.assetCollection] ?? []
-        states.each { collection in
+        states.forEach { collection in
             add(.id(collection.id), to: &found)
             if let parent = collection.parent { add(.child(of: parent), to: &found) }
             if case .moment(let moment)? = DerivedCollection(collection.id) {
@@ -81,9 +83,10 @@ struct FetchIndex {
         return found
     }
 
+    /// Returns the numbers of the fetches that a change of a list can affect.
     mutating func candidates(_ states: EntityStates<CollectionList>) -> Set<Int> {
         var found = unindexed[.collectionList] ?? []
-        states.each { list in
+        states.forEach { list in
             add(.id(list.id), to: &found)
             if let parent = list.parent { add(.child(of: parent), to: &found) }
         }

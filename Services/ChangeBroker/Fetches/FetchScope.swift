@@ -3,11 +3,12 @@ import PhotoModel
 /// The effect of a transaction on the scope of a fetch (`Fetch.scope`).
 enum ScopeChange: Hashable {
     case none
+    /// The scope is this set after the transaction.
     case to(Set<ObjectID>)
     /// Entities that are not in the record entered or left the result, for example the assets of an album that was
     /// moved: the result has to be read again.
     case unknown
-    /// The access of the view's identity is no longer limited, or is that of another key.
+    /// The access of the view's identity is no longer limited, or belongs to another key.
     case ended
 }
 
@@ -42,13 +43,13 @@ extension Fetch {
             return .none
         }
         guard grant.status == .limited, grant.key == granted.key else { return .ended }
-        let (gone, added) = (grant.removed.filter(granted.contains), grant.added.filter { !granted.contains($0) })
-        guard !gone.isEmpty || !added.isEmpty else { return .none }
+        let (removed, added) = (grant.removed.filter(granted.contains), grant.added.filter { !granted.contains($0) })
+        guard !removed.isEmpty || !added.isEmpty else { return .none }
         // A record has the properties of assets that entered or left the list only if it contains the assets
         // themselves.
         let touched = Set(record.assets.map(\.id))
-        guard gone.allSatisfy(touched.contains), added.allSatisfy(touched.contains) else { return .unknown }
-        return .to(granted.ids.subtracting(gone).union(added))
+        guard removed.allSatisfy(touched.contains), added.allSatisfy(touched.contains) else { return .unknown }
+        return .to(granted.ids.subtracting(removed).union(added))
     }
 
     private static func scopeChange(
@@ -58,22 +59,22 @@ extension Fetch {
     ) -> ScopeChange {
         var after = scope
         var (created, moved): ([(id: ObjectID, parent: ObjectID?)], [(id: ObjectID, parent: ObjectID?)]) = ([], [])
-        func add(_ id: ObjectID, wasThere: Bool, isThere: Bool, _ before: ObjectID?, _ parent: ObjectID?) {
-            if !isThere {
+        func add(_ id: ObjectID, existedBefore: Bool, existsAfter: Bool, _ before: ObjectID?, _ parent: ObjectID?) {
+            if !existsAfter {
                 after.remove(id)
-            } else if !wasThere {
+            } else if !existedBefore {
                 created.append((id, parent))
             } else if before != parent, id != folder {
                 moved.append((id, parent))
             }
         }
         for change in record.lists {
-            let (before, now) = (change.before?.parent, change.after?.parent)
-            add(change.id, wasThere: change.before != nil, isThere: change.after != nil, before, now)
+            let (before, parent) = (change.before?.parent, change.after?.parent)
+            add(change.id, existedBefore: change.before != nil, existsAfter: change.after != nil, before, parent)
         }
         for change in record.collections {
-            let (before, now) = (change.before?.parent, change.after?.parent)
-            add(change.id, wasThere: change.before != nil, isThere: change.after != nil, before, now)
+            let (before, parent) = (change.before?.parent, change.after?.parent)
+            add(change.id, existedBefore: change.before != nil, existsAfter: change.after != nil, before, parent)
         }
         // A folder may be created together with its content.
         var isGrowing = true

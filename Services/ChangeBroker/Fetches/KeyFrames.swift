@@ -39,19 +39,19 @@ struct KeyFrames: Sendable {
     /// Returns the complete result as a tree.
     func tree() -> sending KeyTree { KeyTree(ascending: ends.indices.lazy.map(key)) }
 
-    /// Returns the changes that lead from an earlier result to these keys. Entities with the same key in both are not
-    /// listed.
+    /// Returns the changes that lead from an earlier result to these keys, without the entities that have the same key
+    /// in both.
     func changes(since tree: KeyTree) -> NetChanges {
         var changes = NetChanges()
         var next = 0
         func add(_ key: ArraySlice<UInt8>, isAfter: Bool) {
             guard let id = ResultKey.id(in: key) else { return }
             let found = ResultKey(bytes: Array(key))
-            var change = changes.changes[id] ?? NetChange(id: id)
+            var change = changes.byEntity[id] ?? NetChange(id: id)
             if isAfter { change.after = found } else { change.before = found }
             changes.replace(change)
         }
-        tree.each { key in
+        tree.forEach { key in
             while next < count, self.key(next).lexicographicallyPrecedes(key) {
                 add(self.key(next), isAfter: true)
                 next += 1

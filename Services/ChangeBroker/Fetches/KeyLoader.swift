@@ -3,11 +3,11 @@ import JSONValue
 import PhotoClient
 import PhotoModel
 
-/// The keys of a result as the catalog sent them, and the moment to which they belong.
+/// The keys of a result as the catalog sent them, and the token at which they were read.
 struct LoadedKeys: Sendable {
     let keys: KeyFrames
     let token: ChangeToken
-    /// The scope of the fetch at that moment, or the list of its limited grant; nil if it needs none.
+    /// The scope of the fetch at that token, or the list of its limited grant; nil if it needs none.
     var scope: Set<ObjectID>?
     /// The assets that are in the moments of the view, for results that depend on these (`Fetch.dependsOnViewMoments`).
     let members: [ObjectID: MomentMember]?
@@ -24,8 +24,8 @@ struct KeyLoader: Sendable {
     ///
     /// - Parameters:
     ///   - capacity: the maximum number of keys and of their bytes
-    ///   - token: the moment of the keys; nil for the newest
-    ///   - since: a moment at which the object of the fetch existed, if it may be deleted
+    ///   - token: the state to read; nil for the newest
+    ///   - since: a token at which the object of the fetch existed, if it may be deleted
     /// - Throws: `limit_exceeded`; `identifier_not_found` if the object of the fetch does not exist; `unavailable`
     func keys(
         of fetch: Fetch,
@@ -50,9 +50,9 @@ struct KeyLoader: Sendable {
                     guard keys.byteCount <= capacity.bytes else {
                         throw RPCError.resultsTooLarge(limit: configuration.maxFetchBytes)
                     }
-                case .reply(let answer):
-                    let granted = answer.attachments.first.flatMap(ObjectID.list)
-                    end = (answer.result, granted, answer.attachments.dropFirst().first.flatMap(MomentMember.list))
+                case .response(let response):
+                    let granted = response.attachments.first.flatMap(ObjectID.list)
+                    end = (response.result, granted, response.attachments.dropFirst().first.flatMap(MomentMember.list))
                 }
             }
         } catch  where error.isTransient && error.errorCode != .deadlineExceeded {

@@ -90,22 +90,22 @@ final class KeyTree {
     func contains(_ key: [UInt8]) -> Bool {
         var node = root
         while !node.isLeaf { node = node.children[Self.child(of: node, for: key)] }
-        return Self.position(in: node, of: key).isThere
+        return Self.position(in: node, of: key).isFound
     }
 
     /// Returns the entities at some positions, clamped to the existing ones.
     func ids(at positions: Range<Int>) -> [ObjectID] {
-        let wanted = positions.clamped(to: 0..<count)
-        guard !wanted.isEmpty else { return [] }
+        let existing = positions.clamped(to: 0..<count)
+        guard !existing.isEmpty else { return [] }
         var ids: [ObjectID] = []
-        ids.reserveCapacity(wanted.count)
-        collect(wanted, in: root, startingAt: 0, into: &ids)
+        ids.reserveCapacity(existing.count)
+        collect(existing, in: root, startingAt: 0, into: &ids)
         return ids
     }
 
-    private func collect(_ wanted: Range<Int>, in node: Node, startingAt start: Int, into ids: inout [ObjectID]) {
+    private func collect(_ positions: Range<Int>, in node: Node, startingAt start: Int, into ids: inout [ObjectID]) {
         if node.isLeaf {
-            let local = wanted.clamped(to: start..<start + node.count)
+            let local = positions.clamped(to: start..<start + node.count)
             for index in local {
                 if let id = ResultKey.id(in: node.bytes[node.range(index - start)]) { ids.append(id) }
             }
@@ -113,18 +113,19 @@ final class KeyTree {
         }
         var begin = start
         for child in node.children {
-            if begin >= wanted.upperBound { return }
-            if begin + child.count > wanted.lowerBound { collect(wanted, in: child, startingAt: begin, into: &ids) }
-            begin += child.count
+            if begin >= positions.upperBound { return }
+            let end = begin + child.count
+            if end > positions.lowerBound { collect(positions, in: child, startingAt: begin, into: &ids) }
+            begin = end
         }
     }
 
     /// Calls a closure with each key, in order.
-    func each(_ body: (ArraySlice<UInt8>) -> Void) { Self.each(in: root, body) }
+    func forEach(_ body: (ArraySlice<UInt8>) -> Void) { Self.forEach(in: root, body) }
 
-    private static func each(in node: Node, _ body: (ArraySlice<UInt8>) -> Void) {
+    private static func forEach(in node: Node, _ body: (ArraySlice<UInt8>) -> Void) {
         for index in node.ends.indices { body(node.bytes[node.range(index)]) }
-        for child in node.children { each(in: child, body) }
+        for child in node.children { forEach(in: child, body) }
     }
 
     // MARK: Changes
@@ -148,8 +149,8 @@ final class KeyTree {
 
     private func insert(_ key: [UInt8], into node: Node) -> Bool {
         if node.isLeaf {
-            let (index, isThere) = Self.position(in: node, of: key)
-            guard !isThere else { return false }
+            let (index, isFound) = Self.position(in: node, of: key)
+            guard !isFound else { return false }
             let start = index == 0 ? 0 : Int(node.ends[index - 1])
             node.bytes.insert(contentsOf: key, at: start)
             node.ends.insert(UInt32(start), at: index)
@@ -209,8 +210,8 @@ final class KeyTree {
 
     private func remove(_ key: [UInt8], from node: Node) -> Bool {
         if node.isLeaf {
-            let (index, isThere) = Self.position(in: node, of: key)
-            guard isThere else { return false }
+            let (index, isFound) = Self.position(in: node, of: key)
+            guard isFound else { return false }
             node.bytes.removeSubrange(node.range(index))
             node.ends.remove(at: index)
             for later in index..<node.ends.count { node.ends[later] -= UInt32(key.count) }
@@ -249,7 +250,7 @@ final class KeyTree {
         return low - 1
     }
 
-    private static func position(in leaf: Node, of key: [UInt8]) -> (index: Int, isThere: Bool) {
+    private static func position(in leaf: Node, of key: [UInt8]) -> (index: Int, isFound: Bool) {
         var (low, high) = (0, leaf.ends.count)
         return key.withUnsafeBytes { key in
             leaf.bytes.withUnsafeBytes { bytes in

@@ -1,7 +1,7 @@
 import PhotoModel
 
 /// An observed result whose keys are being loaded from the catalog. Its changes are collected meanwhile, because the
-/// keys belong to a moment that the broker passes before they arrive.
+/// broker receives further records before the keys arrive.
 struct LoadingFetch {
     /// The effect of one record on the result.
     struct Entry {
@@ -10,7 +10,7 @@ struct LoadingFetch {
         var isDeleted: Bool?
         /// The whole record, for a fetch whose scope is not known yet.
         var record: ChangeRecord?
-        /// The steps that the evaluation of the record may take.
+        /// The maximum number of steps of the evaluation of the record.
         var steps = 0
     }
 
@@ -21,14 +21,14 @@ struct LoadingFetch {
     private(set) var log: [Entry] = []
     /// The approximate memory of the log in bytes.
     private(set) var bytes = 0
-    /// The steps that the evaluation of all records may take; they are evaluated together when the keys have arrived.
+    /// The maximum number of steps of the evaluation of all records, which are evaluated together when the keys have
+    /// arrived.
     private var steps = 0
-    private var isGivenUp = false
+    private var isDiscarded = false
 
     /// The approximate maximum memory of the log of one fetch, in bytes.
     static let maxBytes = 4 << 20
-    /// The maximum number of steps of the evaluations when the keys arrive, for which all other work waits: about ten
-    /// milliseconds.
+    /// The limit of ``steps``. The evaluation delays all other work: so many steps take about ten milliseconds.
     static let maxSteps = 8 << 20
 
     init(fetch: Fetch, oldestComplete: Int64) {
@@ -38,21 +38,22 @@ struct LoadingFetch {
 
     /// Returns true if the log has all changes after a sequence.
     ///
-    /// - Parameter newest: the newest record that the results have been, or are being, updated with. Until it is in the
-    ///   log of a fetch with a scope it may be applied in part, and the rest would be looked up without the scope.
+    /// - Parameter newest: the newest record that the results have been, or are being, updated with. While it is not in
+    ///   the log of a fetch with a scope, only some of its entities may have been looked up, and the others would be
+    ///   looked up without the scope.
     func isComplete(after sequence: Int64, newest: Int64) -> Bool {
-        guard !isGivenUp, sequence >= oldestComplete else { return false }
+        guard !isDiscarded, sequence >= oldestComplete else { return false }
         return !fetch.needsScope || max(sequence, log.last?.sequence ?? 0) >= newest
     }
 
     /// Appends the effect of one record.
     ///
     /// - Parameter recordBytes: the memory of the whole record, if the entry has it
-    /// - Returns: the bytes by which the log has grown; negative if it was discarded because it was too long
+    /// - Returns: the bytes by which the log has grown; negative if it was discarded because it had become too long
     mutating func append(_ entry: Entry, recordBytes: Int = 0) -> Int {
-        guard !isGivenUp else { return 0 }
+        guard !isDiscarded else { return 0 }
         let added = entry.changes.reduce(64 + recordBytes) { $0 + $1.bytes }
-        guard bytes + added <= Self.maxBytes, steps + entry.steps <= Self.maxSteps else { return -giveUp() }
+        guard bytes + added <= Self.maxBytes, steps + entry.steps <= Self.maxSteps else { return -discard() }
         log.append(entry)
         bytes += added
         steps += entry.steps
@@ -62,8 +63,8 @@ struct LoadingFetch {
     /// Discards the log: the keys have to be loaded again.
     ///
     /// - Returns: the bytes that it took
-    mutating func giveUp() -> Int {
-        defer { (log, bytes, isGivenUp) = ([], 0, true) }
+    mutating func discard() -> Int {
+        defer { (log, bytes, isDiscarded) = ([], 0, true) }
         return bytes
     }
 }

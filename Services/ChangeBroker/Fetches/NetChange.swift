@@ -5,9 +5,10 @@ struct NetChange: Sendable, Hashable {
     let id: ObjectID
     /// Nil if the entity was not in the result.
     var before: ResultKey?
+    /// Nil if the entity is no longer in the result.
     var after: ResultKey?
-    /// True if a transaction has changed the entity itself, not only the scope of the fetch: with a folder that was moved,
-    /// or a list of assets that a client may see, entities leave the result and enter it again unchanged.
+    /// True if a transaction has changed the entity itself. If only the scope of the fetch changes, for example because
+    /// a folder is moved, entities may leave the result and enter it again unchanged.
     var isTouched = false
 
     /// The approximate memory in bytes: the value, the text of the identifier and the keys, each an object of its own.
@@ -19,41 +20,53 @@ struct NetChange: Sendable, Hashable {
 
 /// Accumulates net changes: for each entity the first key before and the last key after.
 struct NetChanges: Sendable {
-    private(set) var changes: [ObjectID: NetChange] = [:]
+    private(set) var byEntity: [ObjectID: NetChange] = [:]
 
     mutating func add(_ change: NetChange) {
-        if changes[change.id] != nil {
-            changes[change.id]?.after = change.after
-            if change.isTouched { changes[change.id]?.isTouched = true }
+        if byEntity[change.id] != nil {
+            byEntity[change.id]?.after = change.after
+            if change.isTouched { byEntity[change.id]?.isTouched = true }
         } else {
-            changes[change.id] = change
+            byEntity[change.id] = change
         }
     }
 
     mutating func add(_ changes: some Sequence<NetChange>) { for change in changes { add(change) } }
 
     /// Records that a transaction has changed an entity itself.
-    mutating func touch(_ id: ObjectID) { changes[id, default: NetChange(id: id)].isTouched = true }
+    mutating func touch(_ id: ObjectID) { byEntity[id, default: NetChange(id: id)].isTouched = true }
 
     /// Sets the change of one entity.
-    mutating func replace(_ change: NetChange) { changes[change.id] = change }
+    mutating func replace(_ change: NetChange) { byEntity[change.id] = change }
 
-    var count: Int { changes.count }
+    var count: Int { byEntity.count }
     /// The changes without those of entities that left the result and entered it again unchanged.
-    var all: [NetChange] { changes.values.filter { $0.isTouched || $0.before != $0.after } }
+    var all: [NetChange] { byEntity.values.filter { $0.isTouched || $0.before != $0.after } }
 }
 
-extension ChangeRecord {
-    /// The number of assets, collections and lists.
-    var entityCount: Int { assets.count + collections.count + lists.count }
+/// The net changes of a result between a client's token and the beginning of the result's log.
+struct EarlierChanges: Sendable {
+    /// The token up to which the changes are included.
+    private(set) var token: ChangeToken
+    private(set) var changes = NetChanges()
+    /// The size of the records that were read, in bytes.
+    private(set) var bytes = 0
+    /// The time that the evaluation of the records has taken.
+    private(set) var evaluationTime = Duration.zero
 
-    /// Returns an entity by its position among the assets, then the collections, then the lists.
-    func entity(at position: Int) -> RecordEntity {
-        var position = position
-        if position < assets.count { return .asset(EntityStates(assets[position])) }
-        position -= assets.count
-        if position < collections.count { return .collection(EntityStates(collections[position])) }
-        return .list(EntityStates(lists[position - collections.count]))
+    init(after token: ChangeToken) { self.token = token }
+
+    /// Adds the changes of the next record.
+    mutating func add(_ found: [NetChange], at sequence: Int64, _ size: Int, took time: Duration = .zero) {
+        changes.add(found)
+        bytes += size
+        evaluationTime += time
+        advance(to: sequence)
+    }
+
+    /// Records that there are no further changes up to a sequence.
+    mutating func advance(to sequence: Int64) {
+        token = ChangeToken(library: token.library, sequence: max(token.sequence, sequence))
     }
 }
 
@@ -65,7 +78,8 @@ extension Fetch {
         (0..<record.entityCount).compactMap { netChange(record.entity(at: $0), after: after) }
     }
 
-    /// Returns the same, with the time that it took; nil for the changes if that is longer than a limit.
+    /// Returns the effect of a transaction on the result, with the time of the evaluation; nil for the changes if the
+    /// evaluation takes longer than a limit.
     func netChanges(of record: ChangeRecord, within limit: Duration) -> (changes: [NetChange]?, time: Duration) {
         let start = ContinuousClock.now
         var changes: [NetChange] = []
@@ -89,12 +103,12 @@ extension Fetch {
         }
     }
 
-    /// Returns the keys of an entity before and after a transaction, whether or not it belongs to the result.
+    /// Returns the keys of an entity before and after a transaction, even if it does not belong to the result.
     func keys(of entity: RecordEntity) -> (before: ResultKey?, after: ResultKey?) {
         switch entity {
-        case .asset(let states): states.both { resultKey(of: $0) }
-        case .collection(let states): states.both { resultKey(of: .collection($0)) }
-        case .list(let states): states.both { resultKey(of: .list($0)) }
+        case .asset(let states): states.map { resultKey(of: $0) }
+        case .collection(let states): states.map { resultKey(of: .collection($0)) }
+        case .list(let states): states.map { resultKey(of: .list($0)) }
         }
     }
 

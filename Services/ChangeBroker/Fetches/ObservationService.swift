@@ -6,41 +6,42 @@ import Messaging
 import PhotoClient
 import PhotoModel
 
-/// Implements `fetch.observe`, `fetch.unobserve` and `fetch.details`. The state belongs to the feed.
+/// Implements `fetch.observe`, `fetch.unobserve` and `fetch.details`. The state is in ``RecordFeed``.
 struct ObservationService: Sendable {
     let history: ChangeHistory
     let configuration: ChangeBrokerConfiguration
     let decoder: RecordDecoder
-    /// Admits the reading of earlier records for details.
+    /// Limits how many requests read earlier records for details at the same time.
     let detailWork: FairSemaphore<WorkSource>
     let clock: MonotonicClock
 
     private var feed: RecordFeed { history.feed }
 
-    /// The maximum number and size of records read again for one response; beyond it the client fetches again.
+    /// The maximum number of records that are read again for one response; beyond it the client fetches again.
     private static let maxRecords: Int64 = 10_000
+    /// The maximum size of these records in bytes.
     private static let maxRecordBytes = 16 << 20
-    /// The maximum time of their evaluation for one response; beyond it the client fetches again too.
+    /// The maximum time of their evaluation.
     private static let maxEvaluationTime = Duration.seconds(2)
-    /// The maximum number of entries in one response's details; beyond it the after list replaces them.
+    /// The maximum number of entries in the details of one response; beyond it the after list replaces them.
     private static let maxEntries = 100_000
 
     // MARK: Requests
 
     func observe(_ request: FetchObserve, _ context: RequestContext) async throws(RPCError) -> FetchObserve.Result {
         let view = try await history.view(of: context)
-        var fetch = try Self.observable(request.fetch)
-        if let view { fetch = fetch.limited(to: view.nothing) }
+        var fetch = try Self.observableFetch(request.fetch)
+        if let view { fetch = fetch.limited(to: view.emptyList) }
         // The observation may end before its result is read; then it is loaded again.
         for _ in 0..<5 {
             guard let library = await feed.token?.library else { throw RPCError.brokerNotReady }
             let observation = Self.observation(of: fetch, library)
             if let token = request.token { try await catchUp(with: token, observation, fetch, context) }
             try await catchUpWithCatalog(observation, fetch, context)
-            let holder = context.holder
-            if try await feed.addHolder(observation, fetch, by: holder, at: clock.nowMicroseconds()) == false {
+            let observer = context.observer
+            if try await feed.addObserver(observation, fetch, by: observer, at: clock.nowMicroseconds()) == false {
                 try await load(fetch, since: request.token, library)
-                guard try await feed.addHolder(observation, fetch, by: holder, at: clock.nowMicroseconds()) else {
+                guard try await feed.addObserver(observation, fetch, by: observer, at: clock.nowMicroseconds()) else {
                     continue
                 }
             }
@@ -62,7 +63,7 @@ struct ObservationService: Sendable {
     }
 
     func unobserve(_ request: FetchUnobserve, _ context: RequestContext) async throws(RPCError) -> EmptyResult {
-        guard await feed.removeHolder(request.observation, by: context.holder) else {
+        guard await feed.removeObserver(request.observation, by: context.observer) else {
             throw .notObserved(request.observation)
         }
         return EmptyResult()
@@ -80,7 +81,7 @@ struct ObservationService: Sendable {
         try await catchUpWithCatalog(request.observation, nil, context)
         for _ in 0..<5 {
             let time = clock.nowMicroseconds()
-            guard try await feed.addHolder(request.observation, by: context.holder, at: time) else {
+            guard try await feed.addObserver(request.observation, by: context.observer, at: time) else {
                 guard let fetch = await feed.fetch(of: request.observation), let library = await feed.token?.library
                 else { break }
                 try await load(fetch, since: request.token, library)
@@ -100,8 +101,8 @@ struct ObservationService: Sendable {
 
     // MARK: Helpers
 
-    /// Parses a fetch, and refuses one that cannot be observed.
-    private static func observable(_ description: FetchDescription) throws(RPCError) -> Fetch {
+    /// Parses a fetch, and checks that it can be observed.
+    private static func observableFetch(_ description: FetchDescription) throws(RPCError) -> Fetch {
         let fetch: Fetch
         do throws(PredicateError) { fetch = try Fetch(description) } catch { throw error.rpcError }
         if let reason = fetch.notObservableReason { throw .notObservable(reason) }
@@ -146,10 +147,10 @@ struct ObservationService: Sendable {
         throw .feedBehind(token, head: await feed.token ?? token)
     }
 
-    /// Waits until the feed has reached the present head of the catalog. The result, which is read from memory, then
+    /// Waits until the feed has reached the current head of the catalog. The result, which is read from memory, then
     /// has every change whose reply the client has received.
     ///
-    /// While the catalog is not running, no transaction is committed, and results are served as they are.
+    /// While the catalog is not running, no transaction is committed, and this function does not wait.
     ///
     /// - Throws: `unavailable` if the catalog is running and does not answer in time
     private func catchUpWithCatalog(
@@ -242,45 +243,43 @@ struct ObservationService: Sendable {
     ) async throws(RPCError) -> FetchDetailsResult? {
         var earlier = token.map(EarlierChanges.init)
         var isKnown = true
-        var moment: ObservationState?
-        if let token, let state = try await reread(observation, since: token, isIncremental, for: source) {
-            moment = state
-        }
+        var state: ObservationState?
+        if let token { state = try await reread(observation, since: token, isIncremental, for: source) }
         // While earlier records are read, more of the oldest changes may be removed from the log.
-        for _ in 0..<4 where isKnown && moment == nil {
+        for _ in 0..<4 where isKnown && state == nil {
             guard let range = await feed.detailsRange(of: observation) else { return nil }
-            if let token, token.sequence < min(range.oldestComplete, range.lastChange), var begun = earlier {
-                isKnown = try await read(&begun, through: range.oldestComplete, of: observation, for: source)
-                earlier = begun
+            if let token, token.sequence < min(range.oldestComplete, range.lastChange), var changes = earlier {
+                isKnown = try await read(&changes, through: range.oldestComplete, of: observation, for: source)
+                earlier = changes
             }
             guard isKnown else { break }
-            moment = await feed.state(
+            state = await feed.state(
                 of: observation,
                 after: token?.sequence,
                 earlier: earlier,
-                wantsIDs: isIncremental ? 0 : FetchDetailsResult.maxIDs
+                maxIDs: isIncremental ? 0 : FetchDetailsResult.maxIDs
             )
         }
-        if moment == nil {
+        if state == nil {
             isKnown = false
-            moment = await feed.state(of: observation, after: nil, wantsIDs: FetchDetailsResult.maxIDs)
+            state = await feed.state(of: observation, after: nil, maxIDs: FetchDetailsResult.maxIDs)
         }
-        guard let moment else { return nil }
-        var result = FetchDetailsResult(observation: observation, token: moment.token, count: moment.count)
+        guard let state else { return nil }
+        var result = FetchDetailsResult(observation: observation, token: state.token, count: state.count)
         result.from = token
-        result.objectWasDeleted = moment.isDeleted
+        result.objectWasDeleted = state.isDeleted
         guard token != nil else { return result }
         guard isKnown else {
-            // It is unknown whether anything changed; reporting a change is the safe answer.
-            result.details = Self.whole(ChangeDetails(countBefore: 0, countAfter: moment.count))
-            result.ids = moment.ids
+            // It is unknown whether anything changed; reporting a change is safe.
+            result.details = Self.withoutLists(ChangeDetails(countBefore: 0, countAfter: state.count))
+            result.ids = state.ids
             return result
         }
-        guard let details = moment.details else { return result }
+        guard let details = state.details else { return result }
         let entries = details.removed.count + details.inserted.count + details.moved.count + details.changed.count
         guard isIncremental, entries <= Self.maxEntries, details.hasIncrementalChanges else {
-            result.details = Self.whole(details)
-            result.ids = moment.ids
+            result.details = Self.withoutLists(details)
+            result.ids = state.ids
             return result
         }
         result.details = details
@@ -294,8 +293,8 @@ struct ObservationService: Sendable {
         return result
     }
 
-    /// Returns the details of a fetch with a scope since a token before its log: only the catalog knows the scope as it
-    /// was.
+    /// Asks the catalog for the details of a fetch with a scope since a token before its log: only the catalog has the
+    /// earlier scope.
     ///
     /// - Returns: nil if the log, or the records before it, suffice
     private func reread(
@@ -308,8 +307,8 @@ struct ObservationService: Sendable {
             let range = await feed.detailsRange(of: observation),
             token.sequence < min(range.oldestComplete, range.lastChange)
         else { return nil }
-        let wanted = isIncremental ? 0 : FetchDetailsResult.maxIDs
-        guard var state = await feed.state(of: observation, after: nil, wantsIDs: wanted),
+        let maxIDs = isIncremental ? 0 : FetchDetailsResult.maxIDs
+        guard var state = await feed.state(of: observation, after: nil, maxIDs: maxIDs),
             state.token.sequence > token.sequence
         else { return nil }
         let request = ChangesDetails(
@@ -328,18 +327,18 @@ struct ObservationService: Sendable {
             throw .catalogUnreachable(has: "older history")
         }
         if state.details?.hasIncrementalChanges == false, state.ids == nil {
-            // Too many entries: the present list instead, if it is still at the same token.
-            let now = await feed.state(of: observation, after: nil, wantsIDs: FetchDetailsResult.maxIDs)
-            if now?.token == state.token { state.ids = now?.ids }
+            // There are too many entries: the current list replaces them, if it is still at the same token.
+            let current = await feed.state(of: observation, after: nil, maxIDs: FetchDetailsResult.maxIDs)
+            if current?.token == state.token { state.ids = current?.ids }
         }
         return state
     }
 
     /// Returns details without lists: the after list replaces the before list (S-69).
-    private static func whole(_ details: ChangeDetails) -> ChangeDetails {
-        var whole = ChangeDetails(countBefore: details.countBefore, countAfter: details.countAfter)
-        whole.hasIncrementalChanges = false
-        return whole
+    private static func withoutLists(_ details: ChangeDetails) -> ChangeDetails {
+        var counts = ChangeDetails(countBefore: details.countBefore, countAfter: details.countAfter)
+        counts.hasIncrementalChanges = false
+        return counts
     }
 
     /// Reads the effect of the records on a result up to a sequence.
@@ -358,10 +357,10 @@ struct ObservationService: Sendable {
             guard end - earlier.token.sequence <= Self.maxRecords, earlier.bytes <= Self.maxRecordBytes else {
                 return false
             }
-            let begun = earlier
+            let start = earlier
             // One page of a client at a time, clients in turn, because a page takes memory and decoding it takes long.
             let result = await detailWork.withPermit(for: source) { () async -> Result<EarlierChanges?, RPCError> in
-                do throws(RPCError) { return .success(try await page(after: begun, through: end, of: fetch)) } catch {
+                do throws(RPCError) { return .success(try await page(after: start, through: end, of: fetch)) } catch {
                     return .failure(error)
                 }
             }
@@ -376,13 +375,13 @@ struct ObservationService: Sendable {
     ///
     /// - Returns: nil if the evaluation of the fetch takes too long
     private func page(
-        after begun: EarlierChanges,
+        after start: EarlierChanges,
         through end: Int64,
         of fetch: Fetch
     ) async throws(RPCError) -> EarlierChanges? {
-        var earlier = begun
+        var earlier = start
         let page = try await history.page(
-            after: begun.token,
+            after: start.token,
             limit: 100,
             filter: .everything,
             maxBytes: 1 << 20,
@@ -390,9 +389,9 @@ struct ObservationService: Sendable {
         )
         for bytes in page.records {
             // A page may extend beyond the beginning of the log.
-            let left = Self.maxEvaluationTime - earlier.evaluationTime
+            let remaining = Self.maxEvaluationTime - earlier.evaluationTime
             let changes = await decoder.decode(bytes) { record in
-                (record.sequence, record.sequence <= end ? fetch.netChanges(of: record, within: left) : nil)
+                (record.sequence, record.sequence <= end ? fetch.netChanges(of: record, within: remaining) : nil)
             }
             do throws(JSONProblem) {
                 let (sequence, evaluated) = try changes.get()
@@ -421,5 +420,5 @@ extension Fetch {
 
 extension RequestContext {
     /// The client as an observer of fetches.
-    fileprivate var holder: ObservedFetch.Holder { ObservedFetch.Holder(identity: identity, connection: connection) }
+    fileprivate var observer: ObservedFetch.Observer { .init(identity: identity, connection: connection) }
 }

@@ -8,7 +8,7 @@ import PhotoModel
 /// Offset and limit are applied to the whole result at the very end, so that details are exact under them (P-04).
 final class ObservedFetch {
     /// An observer of the fetch.
-    struct Holder: Hashable {
+    struct Observer: Hashable {
         let identity: String
         /// Nil for a connection that has ended: another connection of the identity may take over or end its
         /// observations.
@@ -23,7 +23,7 @@ final class ObservedFetch {
     /// The last sequence at which the topic carried a message; initially the sequence of the result.
     var previous: Int64
     /// The observers, with the time of their last request in microseconds.
-    var holders: [Holder: Int64] = [:]
+    var observers: [Observer: Int64] = [:]
 
     init(_ observation: String, _ fetch: Fetch, number: Int, of result: ObservedResult, at sequence: Int64) {
         self.observation = observation
@@ -34,14 +34,14 @@ final class ObservedFetch {
         self.previous = max(sequence, result.sequence)
     }
 
-    /// Moves to another result of the same fetch, whose log does not have earlier changes.
+    /// Changes to another result of the same fetch, whose log does not have earlier changes.
     func move(to other: ObservedResult) {
         result = other
         previous = max(previous, other.sequence)
     }
 
     /// The identities of the observers.
-    var identities: Set<String> { Set(holders.keys.map(\.identity)) }
+    var identities: Set<String> { Set(observers.keys.map(\.identity)) }
 
     /// The number of objects.
     var count: Int { fetch.shown(of: result.tree.count).count }
@@ -49,7 +49,7 @@ final class ObservedFetch {
     /// The identifiers of the objects.
     var ids: [ObjectID] { result.tree.ids(at: fetch.shown(of: result.tree.count)) }
 
-    /// Returns the details between a sequence and now, from all net changes in between.
+    /// Returns the details of all net changes since a sequence.
     func details(_ changes: NetChanges) -> ChangeDetails? {
         ChangeDetailsBuilder(changes.all, result.tree).details(of: fetch)
     }

@@ -4,8 +4,8 @@ import JSONValue
 import PhotoClient
 import PhotoModel
 
-/// Updates the observed results with the records that the feed has published. It is a cursor in the history like any
-/// other reader, so that records wait only in the history, and the topic `changes` never waits for it.
+/// Updates the observed results with the records that the feed has published. It reads the history with a cursor, like
+/// any other reader, so that no records are queued for it, and the topic `changes` never waits for it.
 struct ObservedFetchUpdater: Sendable {
     let history: ChangeHistory
     let configuration: ChangeBrokerConfiguration
@@ -19,11 +19,12 @@ struct ObservedFetchUpdater: Sendable {
     private var feed: RecordFeed { history.feed }
     private var loader: KeyLoader { KeyLoader(history: history, configuration: configuration) }
 
-    /// The number of records that are read at a time, and their bytes; a larger record is read alone.
+    /// The maximum number of records that are read at a time.
     private static let pageRecords = 100
+    /// The maximum size of these records in bytes; a larger record is read alone.
     private static let pageBytes = 1 << 20
-    /// The time after which no further result is read again for a record. Other records wait, so the observations of
-    /// the remaining results are ended; their clients observe them again in turn.
+    /// The time after which no further result is read again for a record, because later records wait. The observations
+    /// of the other results are then ended, and their clients observe them again.
     private static let reloadTime = Duration.seconds(5)
 
     /// Runs until cancelled.
@@ -59,10 +60,10 @@ struct ObservedFetchUpdater: Sendable {
                         )
                     } catch {
                         if error.isTransient { throw error }
-                        await feed.giveUpFetches(ofResults: [number], error.message)
+                        await feed.endFetches(ofResults: [number], error.message)
                     }
                 }
-                await feed.giveUpFetches(ofResults: late, "reading them again takes too long")
+                await feed.endFetches(ofResults: late, "reading them again takes too long")
             }
         }
     }
@@ -76,21 +77,21 @@ struct ObservedFetchUpdater: Sendable {
                 maxBytes: Self.pageBytes,
                 deadline: .seconds(20)
             )
-            guard !page.records.isEmpty else { return await TaskDelay.retryDelay(configuration.catalogPause) }
+            guard !page.records.isEmpty else { return await TaskDelay.retryDelay(configuration.catalogRetryDelay) }
             for bytes in page.records {
                 let change: ChangeRecord
                 do throws(JSONProblem) {
                     change = try await decoder.decode(bytes) { $0 }.get()
                 } catch {
                     // A record of a newer catalog: no result can be updated with it.
-                    return await feed.giveUpFetches("a record cannot be read: \(error)", after: token)
+                    return await feed.endFetches("a record cannot be read: \(error)", after: token)
                 }
                 guard try await update(with: change, bytes) else { return }
             }
         } catch  where error.errorCode == .tokenExpired {
-            await feed.giveUpFetches(error.message, after: token)
+            await feed.endFetches(error.message, after: token)
         } catch {
-            await TaskDelay.retryDelay(configuration.catalogPause)
+            await TaskDelay.retryDelay(configuration.catalogRetryDelay)
         }
     }
 }

@@ -1,15 +1,17 @@
 import JSONValue
 
 extension ObservedFetches {
-    /// The maximum number of fetches listed.
-    private static let listed = 100
+    /// The maximum number of fetches that the metrics list.
+    private static let maxListed = 100
 
-    /// - Parameter behind: the number of records with which they have yet to be updated
+    /// Returns the metrics.
+    ///
+    /// - Parameter behind: the number of records with which the fetches have yet to be updated
     func metrics(behind: Int64) -> JSONObject {
-        let list = fetches.values.sorted { $0.number < $1.number }.prefix(Self.listed).map { observed -> JSON in
+        let list = fetches.values.sorted { $0.number < $1.number }.prefix(Self.maxListed).map { observed -> JSON in
             [
                 "observation": .string(observed.observation), "rows": JSON(observed.result.rows),
-                "bytes": JSON(observed.result.bytes), "holders": JSON(observed.holders.count),
+                "bytes": JSON(observed.result.bytes), "holders": JSON(observed.observers.count),
                 "lastChange": .int(observed.previous),
             ]
         }

@@ -13,38 +13,39 @@ extension ObservedFetches {
     /// them.
     struct ScopeWork {
         let record: ChangeRecord
-        /// The remaining results.
-        fileprivate var left: [Int]
-        fileprivate var seen: Set<Int> = []
-        /// All results of a limited client have the same list, so that the effect on it is found once.
+        /// The results whose scopes have yet to be examined.
+        fileprivate var remaining: [Int]
+        fileprivate var examined: Set<Int> = []
+        /// The effects on the lists of limited clients. All results of a client have the same list.
         fileprivate var lists: [LimitedClient: ScopeChange] = [:]
         /// The results that have to be read again at the record, because entities that are not in it entered or left
         /// them.
         fileprivate(set) var reloads: [(number: Int, fetch: Fetch)] = []
         /// The fetches with another scope after the record.
         fileprivate(set) var after: [Int: Fetch] = [:]
-        fileprivate(set) var circumstances: [Int: ObservedResult.Circumstances] = [:]
+        fileprivate(set) var effects: [Int: ObservedResult.Effects] = [:]
 
-        var isDone: Bool { left.isEmpty }
+        var isDone: Bool { remaining.isEmpty }
     }
 
-    func scopeWork(on record: ChangeRecord) -> ScopeWork {
-        ScopeWork(record: record, left: Array(dependent(on: record)))
+    /// Begins to find the effects of a record on the scopes of results.
+    func beginScopeWork(on record: ChangeRecord) -> ScopeWork {
+        ScopeWork(record: record, remaining: Array(dependent(on: record)))
     }
 
-    /// Finds the effect on one result. A result of a limited view whose access has ended is removed, and one whose list
+    /// Finds the effect on one result. A result of a limited view whose access has ended is removed. One whose list
     /// changes by assets that are not in the record is suspended: reading all results of a view again would delay all
     /// other clients, and the client of a view has no live feed but asks for details.
     mutating func step(_ work: inout ScopeWork) {
-        guard let number = work.left.popLast() else { return }
-        // A result that is still loading may be installed before the last step, and is looked at again then.
+        guard let number = work.remaining.popLast() else { return }
+        // A result that is still loading may be installed before the last step, and is then examined again.
         guard let result = results[number], result.sequence < work.record.sequence else { return }
-        work.seen.insert(number)
+        work.examined.insert(number)
         switch Self.scopeChange(of: result.fetch, &work) {
         case .none: break
         case .to(let scope):
             work.after[number] = result.fetch.with(scope, at: work.record.sequence)
-            work.circumstances[number] = .init(scope: scope)
+            work.effects[number] = .init(scope: scope)
         case .unknown where result.fetch.granted != nil: suspend(number)
         case .unknown: work.reloads.append((number, result.fetch))
         case .ended: _ = removeResult(number)
@@ -53,13 +54,13 @@ extension ObservedFetches {
 
     /// Finds the remaining effects, also on results that were loaded since the first step.
     mutating func finish(_ work: inout ScopeWork) {
-        work.left += dependent(on: work.record).subtracting(work.seen).subtracting(work.left)
+        work.remaining += dependent(on: work.record).subtracting(work.examined).subtracting(work.remaining)
         while !work.isDone { step(&work) }
     }
 
     /// Finds all effects of a record at once.
-    mutating func finishedScopes(of record: ChangeRecord) -> ScopeWork {
-        var work = scopeWork(on: record)
+    mutating func findScopes(of record: ChangeRecord) -> ScopeWork {
+        var work = beginScopeWork(on: record)
         finish(&work)
         return work
     }
@@ -76,12 +77,12 @@ extension ObservedFetches {
     /// Returns true if the result of an observation has no keys at present (``suspend(_:)``).
     func isSuspended(_ observed: ObservedFetch) -> Bool { results[observed.result.number] !== observed.result }
 
-    // MARK: Shares of limited views
+    // MARK: Limits of limited views
 
-    /// The part of all objects and of the memory that one limited view may have: one half.
-    static let viewShare = 2
+    /// The divisor of the limits of objects and memory that gives the limits of one limited view.
+    static let viewDivisor = 2
 
-    /// Returns the identity whose limited view a result, loading or not, is of; nil for the whole library.
+    /// Returns the identity of the limited view of a result, loading or not; nil for the whole library.
     func view(of number: Int) -> String? { limited.first { $0.value.contains(number) }?.key }
 
     /// Returns the objects in all results of a limited view, and the memory of these and of its list.
@@ -96,11 +97,12 @@ extension ObservedFetches {
         return granted?.first { LimitedClient($0) == client }?.ids
     }
 
-    /// The largest result: of a limited view that has more than its share, if there is one.
+    /// The largest result of a limited view that takes more memory than it may, or the largest of all results if there
+    /// is no such view.
     var largest: ObservedResult? {
         let numbers =
             limited.first { view in
-                usage(ofView: view.key).bytes > maxBytes / Self.viewShare
+                usage(ofView: view.key).bytes > maxBytes / Self.viewDivisor
                     && view.value.contains { results[$0] != nil }
             }?.value ?? Set(results.keys)
         return numbers.compactMap { results[$0] }.max { $0.resultBytes < $1.resultBytes }

@@ -32,7 +32,7 @@ extension ObservedFetches {
         var change: NetChange? { fetch.netChange(entity, after: after) }
     }
 
-    /// The application of a record to the fetches, done in steps so that other work does not wait for all of it.
+    /// The update of the fetches with a record, done in steps so that other work does not wait for all of it.
     struct Work {
         let record: ChangeRecord
         let recordBytes: Int
@@ -42,12 +42,12 @@ extension ObservedFetches {
         var open: (entity: RecordEntity, candidates: [Int], textSizes: [PredicateKey: TextSize])?
         /// The net changes of each result, by its number.
         var changes: [Int: [NetChange]] = [:]
-        var circumstances: [Int: ObservedResult.Circumstances] = [:]
+        var effects: [Int: ObservedResult.Effects] = [:]
         /// The fetches with another scope after the record.
         var after: [Int: Fetch] = [:]
         var reloaded: [Int: LoadedKeys] = [:]
-        /// The remaining results, the next one last; nil if not all entities have been looked up.
-        var left: [Int]?
+        /// The results that have yet to be updated, the next one last; nil until all entities have been looked up.
+        var remaining: [Int]?
         /// The remaining messages.
         var messages: [(observed: ObservedFetch, previous: Int64, builder: ChangeDetailsBuilder?)] = []
 
@@ -56,11 +56,11 @@ extension ObservedFetches {
             self.recordBytes = recordBytes
         }
 
-        var isDone: Bool { left?.isEmpty == true && messages.isEmpty }
+        var isDone: Bool { remaining?.isEmpty == true && messages.isEmpty }
 
         /// Adds the net change of an entity in a result, if there is one.
         mutating func add(_ change: NetChange?, of entity: ObjectID, to result: ObservedResult) {
-            add(change ?? result.changeWhileAway(of: entity), to: result.number)
+            add(change ?? result.changeOutsideResult(of: entity), to: result.number)
         }
 
         /// Adds a net change of a result, if there is one.
@@ -77,7 +77,7 @@ extension ObservedFetches {
     func isNextLong(_ work: Work) -> Bool { nextLong(work) != nil }
 
     private func nextLong(_ work: Work) -> ObservedResult? {
-        guard work.messages.isEmpty, work.left == nil, let number = work.open?.candidates.last,
+        guard work.messages.isEmpty, work.remaining == nil, let number = work.open?.candidates.last,
             let result = results[number], result.sequence < work.record.sequence, work.reloaded[number] == nil,
             result.fetch.evaluatesLong(work.open?.textSizes ?? [:])
         else { return nil }
@@ -85,7 +85,7 @@ extension ObservedFetches {
     }
 
     /// Removes the next step from the work and returns it, if it is an evaluation that may take long; nil if
-    /// ``step(_:isHeard:)`` may do it.
+    /// ``step(_:hasSubscriber:)`` may do it.
     mutating func longEvaluation(_ work: inout Work) -> LongEvaluation? {
         guard let result = nextLong(work), let entity = work.open?.entity else { return nil }
         work.open?.candidates.removeLast()
@@ -108,27 +108,27 @@ extension ObservedFetches {
         guard let result = results[evaluation.number] else { return true }
         counts.predicates += 1
         work.add(change, of: evaluation.entity.id, to: result)
-        allowance.count(time, of: observers(of: result), now: now)
+        allowance.count(time, of: observerIdentities(of: result), now: now)
         return isInTime(evaluation, now: now)
     }
 
-    /// Returns false if the recent evaluations of each observer of the result have taken too long. The result is then
-    /// to be removed without this evaluation: an observer of many such fetches would delay all others by the sum.
+    /// Returns false if the recent evaluations for each observer of the result have taken too long. The result must
+    /// then be removed without this evaluation: otherwise an observer of many such fetches would delay other clients.
     mutating func isInTime(_ evaluation: LongEvaluation, now: ContinuousClock.Instant = .now) -> Bool {
-        guard let result = results[evaluation.number], !allowance.isWithin(observers(of: result), now: now) else {
-            return true
-        }
+        guard let result = results[evaluation.number],
+            !allowance.isWithin(observerIdentities(of: result), now: now)
+        else { return true }
         counts.tooLong += 1
         return false
     }
 
-    private func observers(of result: ObservedResult) -> Set<String> {
+    private func observerIdentities(of result: ObservedResult) -> Set<String> {
         Set(result.windows.compactMap { fetches[$0] }.flatMap(\.identities))
     }
 }
 
 extension Fetch {
-    /// The steps above which an evaluation takes longer than others can wait: about a millisecond.
+    /// The number of steps above which an evaluation is long: they take about a millisecond.
     private static let longSteps = 1 << 20
 
     /// Returns the approximate maximum number of steps of an evaluation.
@@ -144,4 +144,67 @@ extension Fetch {
 
     /// Returns true if an evaluation may take long.
     func evaluatesLong(_ sizes: [PredicateKey: TextSize]) -> Bool { steps(for: sizes) > Self.longSteps }
+}
+
+/// The time that the long evaluations of each identity may take: a counter for each identity that decreases with time.
+///
+/// A limit for each record would end a fetch after a single large record, and would not end one that takes almost as
+/// long with each of many records.
+struct EvaluationAllowance {
+    /// The divisor of the elapsed time that gives the decrease of the counter.
+    private static let decayDivisor = 10
+
+    /// The maximum time that may be used at once.
+    let limit: Duration
+    /// The used time of each identity, and when it was counted.
+    private var used: [String: (time: Duration, at: ContinuousClock.Instant)] = [:]
+
+    init(limit: Duration) { self.limit = limit }
+
+    /// Counts the time of an evaluation.
+    mutating func count(_ time: Duration, of identities: Set<String>, now: ContinuousClock.Instant) {
+        used = used.filter { Self.remaining($0.value, now) > .zero }
+        for identity in identities { used[identity] = (usedTime(of: identity, now) + time, now) }
+    }
+
+    /// Returns false if each of the identities has used more than it may.
+    func isWithin(_ identities: Set<String>, now: ContinuousClock.Instant) -> Bool {
+        identities.isEmpty || identities.contains { usedTime(of: $0, now) <= limit }
+    }
+
+    private func usedTime(of identity: String, _ now: ContinuousClock.Instant) -> Duration {
+        used[identity].map { Self.remaining($0, now) } ?? .zero
+    }
+
+    /// Returns the used time that still counts.
+    private static func remaining(
+        _ counted: (time: Duration, at: ContinuousClock.Instant),
+        _ now: ContinuousClock.Instant
+    ) -> Duration {
+        max(.zero, counted.time - (now - counted.at) / decayDivisor)
+    }
+}
+
+/// The fetches whose observations were ended because their evaluation takes too long.
+struct SlowFetches {
+    /// The time for which such a fetch cannot be observed again.
+    static let time = Duration.seconds(60)
+    /// The maximum number of fetches; beyond it the oldest are removed.
+    static let limit = 1000
+
+    /// The times by a hash of the whole fetch, so that a long predicate takes no memory.
+    private var times: [Int: ContinuousClock.Instant] = [:]
+
+    mutating func insert(_ fetch: Fetch, now: ContinuousClock.Instant) {
+        times = times.filter { now - $0.value < Self.time }
+        while times.count >= Self.limit, let first = times.min(by: { $0.value < $1.value }) { times[first.key] = nil }
+        times[Self.hash(fetch)] = now
+    }
+
+    func contains(_ fetch: Fetch, now: ContinuousClock.Instant) -> Bool {
+        !times.isEmpty && times[Self.hash(fetch)].map { now - $0 < Self.time } ?? false
+    }
+
+    /// Returns the hash of a fetch, which does not depend on offset and limit.
+    private static func hash(_ fetch: Fetch) -> Int { fetch.whole.unscoped.hashValue }
 }

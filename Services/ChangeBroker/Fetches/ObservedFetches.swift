@@ -2,14 +2,13 @@ import Contracts
 import Messaging
 import PhotoModel
 
-/// All observed fetches of one history, and the effect of a record on them.
-///
-/// State of the actor ``RecordFeed``.
+/// All observed fetches of one history, which are updated with each record. Part of the state of the actor
+/// ``RecordFeed``.
 struct ObservedFetches {
     private(set) var results: [Int: ObservedResult] = [:]
     /// Results whose keys have not arrived yet.
     private var loading: [Int: LoadingFetch] = [:]
-    /// The numbers of results by fetches without offset and limit.
+    /// The numbers of current results by fetches without offset and limit.
     private var shared: [Fetch: Int] = [:]
     /// The results that ``suspend(_:)`` has emptied, by fetches without offset and limit.
     private var suspended: [Fetch: ObservedResult] = [:]
@@ -27,7 +26,7 @@ struct ObservedFetches {
     private var lastNumber = 0
     /// The sequence of the newest record that the results have been, or are being, updated with.
     private var newest: Int64 = 0
-    var holdings = Holdings()
+    var observerIndex = ObserverIndex()
     private(set) var rows = 0
     /// The approximate memory of all results, and of all logs, in bytes.
     private(set) var resultBytes = 0
@@ -70,7 +69,8 @@ struct ObservedFetches {
     /// Begins to collect the changes of a result whose keys are about to be requested.
     ///
     /// - Parameter head: the newest sequence that the broker has; the keys are at least as new
-    /// - Returns: the number of the result, for ``finishLoading(_:_:at:scope:members:isDeleted:)`` or ``cancelLoading(_:)``
+    /// - Returns: the number of the result, for ``finishLoading(_:_:at:scope:members:isDeleted:)`` or
+    ///   ``cancelLoading(_:)``
     mutating func beginLoading(_ fetch: Fetch, after head: Int64) -> Int {
         lastNumber += 1
         // Another history begins with lower sequences.
@@ -87,7 +87,7 @@ struct ObservedFetches {
         return lastNumber
     }
 
-    private mutating func forget(_ number: Int, _ fetch: Fetch) {
+    private mutating func removeFromIndexes(_ number: Int, _ fetch: Fetch) {
         index.remove(number: number)
         viewed.remove(number)
         scoped.remove(number)
@@ -107,11 +107,11 @@ struct ObservedFetches {
     /// Removes a result that is being loaded; has no effect if its loading has finished.
     mutating func cancelLoading(_ number: Int) {
         guard let pending = loading.removeValue(forKey: number) else { return }
-        forget(number, pending.fetch)
+        removeFromIndexes(number, pending.fetch)
         logBytes -= pending.bytes
     }
 
-    /// Adds a loaded result, which is kept current from now on. Call ``bound()`` after it.
+    /// Adds a loaded result, which is kept current from now on. Call ``applyMemoryLimits()`` after it.
     ///
     /// - Returns: false if the changes since the keys were read are not known, so that the keys have to be loaded again
     /// - Throws: an error if these changes do not fit the keys
@@ -135,26 +135,26 @@ struct ObservedFetches {
             isDeleted: isDeleted
         )
         for entry in pending.log where entry.sequence > sequence {
-            var (changes, step) = (entry.changes, ObservedResult.Circumstances(isDeleted: entry.isDeleted))
+            var (changes, effects) = (entry.changes, ObservedResult.Effects(isDeleted: entry.isDeleted))
             if let record = entry.record {
                 let after: Fetch?
                 switch result.fetch.scopeChange(by: record) {
                 case .none: after = nil
-                case .to(let scope): (after, step.scope) = (result.fetch.with(scope, at: entry.sequence), scope)
+                case .to(let scope): (after, effects.scope) = (result.fetch.with(scope, at: entry.sequence), scope)
                 case .unknown, .ended: return false
                 }
                 if pending.fetch.kind.entityClass == .asset || !pending.fetch.dependsOnViewMoments {
                     changes = result.fetch.netChanges(of: record, after: after)
                 }
-                changes += result.momentChanges(by: record, after: after, &step)
+                changes += result.momentChanges(by: record, after: after, &effects)
             }
-            _ = try result.advance(to: entry.sequence, changes, step)
+            _ = try result.advance(to: entry.sequence, changes, effects)
         }
         loading[number] = nil
         logBytes -= pending.bytes
         results[number] = result
         shared[pending.fetch] = number
-        count(result, 1)
+        addUsage(of: result, 1)
         if let empty = suspended.removeValue(forKey: pending.fetch) { moveWindows(of: empty, to: result) }
         return true
     }
@@ -204,7 +204,7 @@ struct ObservedFetches {
         guard let number = numbers.removeValue(forKey: observation),
             let observed = fetches.removeValue(forKey: number)
         else { return }
-        for holder in observed.holders.keys { holdings.remove(holder, number) }
+        for observer in observed.observers.keys { observerIndex.remove(observer, number) }
         counts.dropped += 1
         observed.result.windows.remove(number)
         if observed.result.windows.isEmpty { remove(observed.result) }
@@ -219,8 +219,8 @@ struct ObservedFetches {
         let fetch = result.fetch.unscoped
         if results[result.number] === result {
             (results[result.number], shared[fetch]) = (nil, nil)
-            count(result, -1)
-            forget(result.number, result.fetch)
+            addUsage(of: result, -1)
+            removeFromIndexes(result.number, result.fetch)
         } else if suspended[fetch] === result {
             suspended[fetch] = nil
         } else {
@@ -237,8 +237,8 @@ struct ObservedFetches {
     /// - Parameters:
     ///   - bytes: the encoded size of the record
     ///   - reloaded: the keys at this record of the results in ``ScopeWork/reloads``
-    ///   - scopes: the effects of the record on the scopes; nil to find them now
-    mutating func work(
+    ///   - scopes: the effects of the record on the scopes; nil to find them
+    mutating func beginWork(
         on record: ChangeRecord,
         bytes: Int = 0,
         reloaded: [Int: LoadedKeys] = [:],
@@ -246,21 +246,21 @@ struct ObservedFetches {
     ) -> Work {
         counts.records += 1
         newest = record.sequence
-        let scopes = scopes ?? finishedScopes(of: record)
+        let scopes = scopes ?? findScopes(of: record)
         var work = Work(record: record, recordBytes: bytes)
-        (work.after, work.circumstances) = (scopes.after, scopes.circumstances)
+        (work.after, work.effects) = (scopes.after, scopes.effects)
         for (number, keys) in reloaded {
             guard let result = results[number], result.sequence < record.sequence else { continue }
             work.reloaded[number] = keys
-            work.circumstances[number] = .init(scope: keys.scope, isDeleted: keys.isDeleted)
+            work.effects[number] = .init(scope: keys.scope, isDeleted: keys.isDeleted)
         }
         return work
     }
 
     /// Looks up one entity, evaluates one fetch with it, updates one result with the record, or builds one message.
     ///
-    /// - Parameter isHeard: returns true if a topic has a subscriber; messages of other topics are not built
-    mutating func step(_ work: inout Work, isHeard: (String) -> Bool = { _ in true }) -> Outcome {
+    /// - Parameter hasSubscriber: returns true if a topic has a subscriber; messages of other topics are not built
+    mutating func step(_ work: inout Work, hasSubscriber: (String) -> Bool = { _ in true }) -> Outcome {
         var outcome = Outcome()
         if let next = work.messages.popLast() {
             let details = next.builder?.details(of: next.observed.fetch)
@@ -270,12 +270,12 @@ struct ObservedFetches {
                     topic: next.observed.topic,
                     previous: next.previous,
                     details: details ?? ChangeDetails(countBefore: count, countAfter: count),
-                    objectWasDeleted: work.circumstances[next.observed.result.number]?.isDeleted == true
+                    objectWasDeleted: work.effects[next.observed.result.number]?.isDeleted == true
                 )
             )
-        } else if let number = work.left?.popLast() {
-            update(number, &work, isHeard, &outcome)
-        } else if work.left == nil {
+        } else if let number = work.remaining?.popLast() {
+            update(number, &work, hasSubscriber, &outcome)
+        } else if work.remaining == nil {
             lookUp(&work)
         }
         return outcome
@@ -290,7 +290,7 @@ struct ObservedFetches {
                 work.changes[number, default: []] += []
             }
             for number in viewed where results[number] != nil { work.changes[number, default: []] += [] }
-            return work.left = Set(work.changes.keys).union(work.circumstances.keys).sorted(by: >)
+            return work.remaining = Set(work.changes.keys).union(work.effects.keys).sorted(by: >)
         }
         let entity = work.record.entity(at: work.entity)
         work.entity += 1
@@ -304,7 +304,7 @@ struct ObservedFetches {
         work.open = (entity, Array(candidates), candidates.isEmpty ? [:] : entity.textSizes)
         if let isDeleted = entity.isDeleted, let numbers = byObject[entity.id] {
             for number in numbers where work.reloaded[number] == nil {
-                work.circumstances[number, default: .init()].isDeleted = isDeleted
+                work.effects[number, default: .init()].isDeleted = isDeleted
             }
         }
     }
@@ -319,9 +319,9 @@ struct ObservedFetches {
         } else if let pending = loading[number], pending.oldestComplete < work.record.sequence,
             !pending.fetch.needsScope
         {
-            // The keys are loaded again, after the record.
+            // Without the log, the keys are loaded again, and then contain the record.
             guard !pending.fetch.evaluatesLong(work.open?.textSizes ?? [:]) else {
-                logBytes -= loading[number]?.giveUp() ?? 0
+                logBytes -= loading[number]?.discard() ?? 0
                 return
             }
             counts.predicates += 1
@@ -332,49 +332,49 @@ struct ObservedFetches {
     private mutating func update(
         _ number: Int,
         _ work: inout Work,
-        _ isHeard: (String) -> Bool,
+        _ hasSubscriber: (String) -> Bool,
         _ outcome: inout Outcome
     ) {
         let record = work.record
         // The result may have been removed since its entities were looked up.
         if let result = results[number] {
             guard result.sequence < record.sequence else { return }
-            // Counted again by `advance`: the memory of its moments changes before that.
-            count(result, -1)
+            // The memory of the moments of the result changes now; `advance` adds the usage again.
+            addUsage(of: result, -1)
             var changes = work.changes[number] ?? []
             if let keys = work.reloaded[number] {
                 counts.reloaded += 1
-                changes = result.reload(keys, at: record, &work.circumstances[number, default: .init()])
+                changes = result.reload(keys, at: record, &work.effects[number, default: .init()])
             } else if viewed.contains(number) {
                 let after = work.after[number]
-                changes += result.momentChanges(by: record, after: after, &work.circumstances[number, default: .init()])
+                changes += result.momentChanges(by: record, after: after, &work.effects[number, default: .init()])
             }
-            advance(result, changes, work.circumstances[number] ?? .init(), &work, isHeard, &outcome)
+            advance(result, changes, work.effects[number] ?? .init(), &work, hasSubscriber, &outcome)
         } else if let pending = loading[number], pending.oldestComplete < record.sequence {
             var entry = LoadingFetch.Entry(sequence: record.sequence)
             entry.changes = work.changes[number] ?? []
-            entry.isDeleted = work.circumstances[number]?.isDeleted
+            entry.isDeleted = work.effects[number]?.isDeleted
             if pending.fetch.needsScope {
                 entry.record = record
                 entry.steps = pending.fetch.steps(for: record)
             }
             logBytes += loading[number]?.append(entry, recordBytes: entry.record == nil ? 0 : work.recordBytes) ?? 0
         }
-        outcome.tooLarge += bound()
+        outcome.tooLarge += applyMemoryLimits()
     }
 
     private mutating func advance(
         _ result: ObservedResult,
         _ changes: [NetChange],
-        _ circumstances: ObservedResult.Circumstances,
+        _ effects: ObservedResult.Effects,
         _ work: inout Work,
-        _ isHeard: (String) -> Bool,
+        _ hasSubscriber: (String) -> Bool,
         _ outcome: inout Outcome
     ) {
         do throws(ChangeDetailsError) {
             let wasDeleted = result.isDeleted
-            let builder = try result.advance(to: work.record.sequence, changes, circumstances)
-            count(result, 1)
+            let builder = try result.advance(to: work.record.sequence, changes, effects)
+            addUsage(of: result, 1)
             let isNowDeleted = result.isDeleted && !wasDeleted
             guard builder != nil || isNowDeleted else { return }
             for number in result.windows {
@@ -382,11 +382,11 @@ struct ObservedFetches {
                     isNowDeleted || builder?.isVisible(in: observed.fetch) == true
                 else { continue }
                 counts.messages += 1
-                if isHeard(observed.topic) { work.messages.append((observed, observed.previous, builder)) }
+                if hasSubscriber(observed.topic) { work.messages.append((observed, observed.previous, builder)) }
                 observed.previous = work.record.sequence
             }
         } catch {
-            count(result, 1)
+            addUsage(of: result, 1)
             let observations = remove(result)
             counts.broken += observations.count
             outcome.broken += observations
@@ -395,7 +395,8 @@ struct ObservedFetches {
 
     // MARK: Memory
 
-    private mutating func count(_ result: ObservedResult, _ sign: Int) {
+    /// Adds the rows and the memory of a result to the totals; subtracts them if the sign is -1.
+    private mutating func addUsage(of result: ObservedResult, _ sign: Int) {
         rows += sign * result.rows
         resultBytes += sign * result.resultBytes
         logBytes += sign * result.logBytes
@@ -405,36 +406,36 @@ struct ObservedFetches {
         if sign > 0 { lists.set(granted.identity, assets: granted.ids.count) }
     }
 
-    /// Applies the limits of memory: the longest logs are shortened, and if the results alone are too large, the
-    /// ``largest`` is removed.
+    /// Applies the limits of memory: shortens the longest logs, and if the results alone are too large, removes the
+    /// ``largest``.
     ///
     /// - Returns: the observations that were ended
-    mutating func bound() -> [String] {
+    mutating func applyMemoryLimits() -> [String] {
         var tooLarge: [String] = []
         while resultBytes + lists.bytes > maxBytes, let largest { tooLarge += remove(largest) }
         let capacity = min(maxLogBytes, maxBytes - resultBytes - lists.bytes)
         guard logBytes > capacity else { return tooLarge }
-        for number in loading.keys { logBytes -= loading[number]?.giveUp() ?? 0 }
+        for number in loading.keys { logBytes -= loading[number]?.discard() ?? 0 }
         shortenLogs(to: capacity / 8 * 7)
         return tooLarge
     }
 
-    /// Shortens the longest logs to one length, so that all logs together take at most a number of bytes.
+    /// Shortens the longest logs to the same size, so that all logs together take at most a number of bytes.
     private mutating func shortenLogs(to bytes: Int) {
         counts.shortened += 1
         let sizes = results.values.map(\.logBytes).sorted()
-        var (left, longest) = (bytes, Int.max)
+        var (remaining, maxSize) = (bytes, Int.max)
         for (position, size) in sizes.enumerated() {
-            let share = left / (sizes.count - position)
-            if size > share {
-                longest = share
+            let average = remaining / (sizes.count - position)
+            if size > average {
+                maxSize = average
                 break
             }
-            left -= size
+            remaining -= size
         }
-        for result in results.values where result.logBytes > longest {
+        for result in results.values where result.logBytes > maxSize {
             logBytes -= result.logBytes
-            result.shortenLog(to: longest)
+            result.shortenLog(to: maxSize)
             logBytes += result.logBytes
         }
     }

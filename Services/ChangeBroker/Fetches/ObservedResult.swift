@@ -20,11 +20,12 @@ final class ObservedResult {
     /// The moments of a limited view, for the results that depend on them (`Fetch.dependsOnViewMoments`).
     private(set) var moments: ViewMoments?
     private var log: Deque<(sequence: Int64, changes: [NetChange], bytes: Int)> = []
-    private var logged = 0
+    /// The number of entity changes in the log.
+    private var loggedCount = 0
     /// The approximate memory of the log in bytes.
     private(set) var logBytes = 0
-    /// The entities that left the result unchanged according to the log, each with the sequence at which it did,
-    /// without those that a transaction has changed since.
+    /// The entities that left the result although they did not change, according to the log, each with the sequence at
+    /// which it left; removed when a later transaction changes the entity.
     private var departed: [ObjectID: Int64] = [:]
     /// The moments and lists of moments in ``departed``, as they were in the result.
     private var departedFacts: [ObjectID: PhotoCollection] = [:]
@@ -57,7 +58,7 @@ final class ObservedResult {
     var bytes: Int { resultBytes + logBytes }
 
     /// The effects of a transaction besides its net changes.
-    struct Circumstances {
+    struct Effects {
         /// The scope after the transaction; nil if it is the same.
         var scope: Set<ObjectID>?
         /// True if the object of the fetch is deleted; nil if that has not changed.
@@ -67,17 +68,17 @@ final class ObservedResult {
     /// Applies a transaction.
     ///
     /// - Parameter changes: empty if the transaction touches no entity of the result
-    /// - Returns: the positions, for the details; nil if nothing has changed
+    /// - Returns: the builder of the change details; nil if the result has not changed
     /// - Throws: an error if the changes do not fit this result
     func advance(
         to sequence: Int64,
         _ changes: [NetChange],
-        _ circumstances: Circumstances = Circumstances()
+        _ effects: Effects = Effects()
     ) throws(ChangeDetailsError) -> ChangeDetailsBuilder? {
         guard sequence > self.sequence else { return nil }
         self.sequence = sequence
-        if let scope = circumstances.scope { fetch = fetch.with(scope, at: sequence) }
-        if let isDeleted = circumstances.isDeleted { self.isDeleted = isDeleted }
+        if let scope = effects.scope { fetch = fetch.with(scope, at: sequence) }
+        if let isDeleted = effects.isDeleted { self.isDeleted = isDeleted }
         guard !changes.isEmpty else { return nil }
         for change in changes where change.before != change.after {
             if let key = change.before, !tree.remove(key.bytes) { throw ChangeDetailsError(entity: change.id) }
@@ -87,9 +88,9 @@ final class ObservedResult {
         }
         let weight = changes.reduce(64) { $0 + $1.bytes } + noteDepartures(changes) * (moments == nil ? 64 : 1000)
         log.append((sequence, changes, weight))
-        logged += changes.count
+        loggedCount += changes.count
         logBytes += weight
-        while logged > Self.maxLogged { forgetOldest() }
+        while loggedCount > Self.maxLogged { removeOldest() }
         return ChangeDetailsBuilder(changes, tree)
     }
 
@@ -112,26 +113,26 @@ final class ObservedResult {
     // MARK: Changes
 
     /// Returns the change of an entity that has left the result, and belongs to it neither before nor after the change;
-    /// nil for other entities. If the entity enters the result again with the same key, it has changed.
-    func changeWhileAway(of id: ObjectID) -> NetChange? {
+    /// nil for other entities. The entity then counts as changed if it enters the result again with the same key.
+    func changeOutsideResult(of id: ObjectID) -> NetChange? {
         departed.isEmpty || departed[id] == nil ? nil : NetChange(id: id, isTouched: true)
     }
 
     /// Returns the changes of a result that was read again: the entities that entered and left it, and those that the
     /// record changed in place.
-    func reload(_ keys: LoadedKeys, at record: ChangeRecord, _ circumstances: inout Circumstances) -> [NetChange] {
+    func reload(_ keys: LoadedKeys, at record: ChangeRecord, _ effects: inout Effects) -> [NetChange] {
         if let members = keys.members {
-            let made = replaceMoments(members, &circumstances)
-            if fetch.kind.entityClass != .asset { return made }
+            let momentChanges = replaceMoments(members, &effects)
+            if fetch.kind.entityClass != .asset { return momentChanges }
         }
         var changes = keys.keys.changes(since: tree)
         for position in 0..<record.entityCount {
             let entity = record.entity(at: position)
-            guard changes.changes[entity.id] == nil, departed[entity.id] == nil else {
+            guard changes.byEntity[entity.id] == nil, departed[entity.id] == nil else {
                 changes.touch(entity.id)
                 continue
             }
-            // The keys decide what is in the result, so that the predicate, which may take long, is not evaluated.
+            // The keys determine what is in the result, so the predicate, which may take long, is not evaluated.
             let (before, after) = fetch.keys(of: entity)
             guard let before, before == after, tree.contains(before.bytes) else { continue }
             changes.add(NetChange(id: entity.id, before: before, after: after, isTouched: true))
@@ -143,26 +144,26 @@ final class ObservedResult {
     ///
     /// - Parameters:
     ///   - after: the fetch with the list after the transaction; nil if it is the same
-    ///   - circumstances: `isDeleted` is set if the moment, or the list of moments, that the fetch names leaves or
+    ///   - effects: `isDeleted` is set if the moment, or the list of moments, that the fetch names leaves or
     ///     enters the view
     /// - Returns: the net changes of a result of collections or lists; none for one of assets
-    func momentChanges(by record: ChangeRecord, after: Fetch?, _ circumstances: inout Circumstances) -> [NetChange] {
+    func momentChanges(by record: ChangeRecord, after: Fetch?, _ effects: inout Effects) -> [NetChange] {
         let granted = (after ?? fetch).granted?.ids ?? []
-        return netChanges(moments?.apply(record, granted: granted) ?? [], &circumstances)
+        return netChanges(moments?.apply(record, granted: granted) ?? [], &effects)
     }
 
     private func replaceMoments(
         _ members: [ObjectID: MomentMember],
-        _ circumstances: inout Circumstances
+        _ effects: inout Effects
     ) -> [NetChange] {
-        let (before, later) = (moments ?? ViewMoments(), ViewMoments(members))
-        moments = later
-        return netChanges(before.changes(to: later), &circumstances)
+        let (before, after) = (moments ?? ViewMoments(), ViewMoments(members))
+        moments = after
+        return netChanges(before.changes(to: after), &effects)
     }
 
-    private func netChanges(_ entities: [RecordEntity], _ circumstances: inout Circumstances) -> [NetChange] {
-        if let object = fetch.kind.object, let isThere = moments?.has(object), isThere == isDeleted {
-            circumstances.isDeleted = !isThere
+    private func netChanges(_ entities: [RecordEntity], _ effects: inout Effects) -> [NetChange] {
+        if let object = fetch.kind.object, let exists = moments?.contains(object), exists == isDeleted {
+            effects.isDeleted = !exists
         }
         return entities.compactMap { entity in
             guard var change = fetch.netChange(entity) else { return nil }
@@ -181,12 +182,12 @@ final class ObservedResult {
 
     /// Removes the oldest changes until the log takes at most a number of bytes; earlier changes are read from the
     /// history.
-    func shortenLog(to bytes: Int) { while logBytes > bytes, !log.isEmpty { forgetOldest() } }
+    func shortenLog(to bytes: Int) { while logBytes > bytes, !log.isEmpty { removeOldest() } }
 
-    private func forgetOldest() {
+    private func removeOldest() {
         guard let oldest = log.popFirst() else { return }
         oldestComplete = oldest.sequence
-        logged -= oldest.changes.count
+        loggedCount -= oldest.changes.count
         logBytes -= oldest.bytes
         guard !departed.isEmpty else { return }
         for change in oldest.changes where departed[change.id] == oldest.sequence {
@@ -194,7 +195,7 @@ final class ObservedResult {
         }
     }
 
-    /// Returns the changes after a moment that the log reaches.
+    /// Returns the changes after a sequence, which must be ``oldestComplete`` or later.
     func changes(after sequence: Int64) -> NetChanges {
         var net = NetChanges()
         for entry in log where entry.sequence > sequence { net.add(entry.changes) }
@@ -202,7 +203,7 @@ final class ObservedResult {
     }
 }
 
-/// An error: a transaction does not fit the result it is applied to, so the result has to be loaded again.
+/// The error of a transaction that does not match the result, so that the result has to be loaded again.
 struct ChangeDetailsError: Error {
     let entity: ObjectID
 }

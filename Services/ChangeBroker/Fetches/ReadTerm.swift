@@ -14,7 +14,7 @@ enum ReadTerm: Hashable, Sendable {
     /// A value in a closed range; integers are rounded to the nearest `Double`, which keeps their order.
     case range(PredicateKey, ClosedRange<Double>)
 
-    /// An estimate of the share of a library for which the term is true; smaller is more selective.
+    /// A rank of the term by the estimated fraction of a library for which it is true; smaller is more selective.
     var breadth: Int {
         switch self {
         case .id: 0
@@ -33,40 +33,40 @@ enum ReadTerm: Hashable, Sendable {
 }
 
 extension Fetch {
-    /// Terms of which at least one is true for every entity of the fetch; nil if none is worth indexing.
+    /// Terms of which at least one is true for every entity of the fetch; nil if there are none.
     var readTerms: [ReadTerm]? {
         switch kind {
         case .assets(.ids(let list)), .collectionIDs(let list), .listIDs(let list): return list.ids.map(ReadTerm.id)
-        case .assets(.collection(let collection)): return narrower([.member(of: collection)])
-        case .assets(.burst(let burst)): return narrower([.burst(burst)])
-        case .assets(.smartAlbum(let album)): return narrower([.smartAlbum(album)])
-        case .assets(.moment(let moment)): return narrower([.moment(moment)])
+        case .assets(.collection(let collection)): return mostSelectiveTerms([.member(of: collection)])
+        case .assets(.burst(let burst)): return mostSelectiveTerms([.burst(burst)])
+        case .assets(.smartAlbum(let album)): return mostSelectiveTerms([.smartAlbum(album)])
+        case .assets(.moment(let moment)): return mostSelectiveTerms([.moment(moment)])
         case .children(let list): return [.child(of: list)]
-        case .assets(.library), .assets(.below): return narrower(nil)
+        case .assets(.library), .assets(.below): return mostSelectiveTerms(nil)
         // A fetch of a transient collection cannot be observed.
         case .collections, .lists, .assets(.transient), .collectionsContaining, .listsContaining: return nil
         }
     }
 
-    /// Returns the most selective terms of the source, the media type and the predicate.
-    private func narrower(_ source: [ReadTerm]?) -> [ReadTerm]? {
-        let medium = mediaType.map { [ReadTerm.equal(.mediaType, .integer(Int64($0.number)))] }
-        return ReadTerm.best([source, medium, predicate?.root.readTerms].compactMap { $0 })
+    /// Returns the most selective terms: those of the source, of the media type or of the predicate.
+    private func mostSelectiveTerms(_ source: [ReadTerm]?) -> [ReadTerm]? {
+        let mediaTerms = mediaType.map { [ReadTerm.equal(.mediaType, .integer(Int64($0.number)))] }
+        return ReadTerm.mostSelective([source, mediaTerms, predicate?.root.readTerms].compactMap { $0 })
     }
 }
 
 extension ReadTerm {
-    /// The maximum number of terms of a disjunction; above it the index does not use them.
+    /// The maximum number of terms of a disjunction; above it the fetch is not indexed by them.
     static let maxTerms = 10_000
 
-    fileprivate static func best(_ choices: [[ReadTerm]]) -> [ReadTerm]? {
+    fileprivate static func mostSelective(_ choices: [[ReadTerm]]) -> [ReadTerm]? {
         func cost(_ terms: [ReadTerm]) -> Int { (terms.map(\.breadth).max() ?? 0) * 100_000 + terms.count }
         return choices.min { cost($0) < cost($1) }
     }
 }
 
 extension PredicateNode {
-    /// Terms of which at least one is true for everything that matches; nil if there are none.
+    /// Terms of which at least one is true for every entity that matches; nil if there are none.
     var readTerms: [ReadTerm]? {
         switch self {
         case .constant(false): return []
@@ -87,7 +87,7 @@ extension PredicateNode {
             return match.kind == .equals && match.folding.isEmpty ? [.keyword(match.pattern)] : nil
         case .inside(let box): return [.range(.latitude, box.south...box.north)]
         case .near(let circle): return PredicateNode.inside(circle.boundingBox).readTerms
-        case .and(let operands): return ReadTerm.best(Self.joined(operands.compactMap(\.readTerms)))
+        case .and(let operands): return ReadTerm.mostSelective(Self.joined(operands.compactMap(\.readTerms)))
         case .or(let operands):
             var terms: [ReadTerm] = []
             for operand in operands {
@@ -99,7 +99,7 @@ extension PredicateNode {
         }
     }
 
-    /// Joins two half-open ranges of one key into one closed range.
+    /// Replaces the ranges of each key by their intersection.
     private static func joined(_ choices: [[ReadTerm]]) -> [[ReadTerm]] {
         var ranges: [PredicateKey: ClosedRange<Double>] = [:]
         var others: [[ReadTerm]] = []
@@ -111,7 +111,7 @@ extension PredicateNode {
             let known = ranges[key] ?? -.infinity ... .infinity
             let lower = max(known.lowerBound, range.lowerBound)
             let upper = min(known.upperBound, range.upperBound)
-            // Contradictory bounds: nothing matches.
+            // The bounds contradict each other, so no entity matches.
             guard lower <= upper else { return [[]] }
             ranges[key] = lower...upper
         }

@@ -40,11 +40,11 @@ extension RecordFeed {
         return ChangeToken(library: ring.library, sequence: updatedThrough)
     }
 
-    /// The time for which the work for observed results may delay all other work.
+    /// The maximum time for which the work for observed results delays all other work.
     private static let updateTime = Duration.milliseconds(2)
 
     /// Updates the observed results with the next record and publishes their changes, before the head that names the
-    /// record. In between it lets other callers of the feed run.
+    /// record. It is suspended in between, so that other callers of the feed run.
     ///
     /// - Parameters:
     ///   - reloaded: the keys of the results that an earlier call has requested
@@ -58,7 +58,7 @@ extension RecordFeed {
         guard change.library == ring?.library else { return .stopped }
         guard change.sequence > updatedThrough else { return .done }
         let generation = fetchGeneration
-        var scopes = fetches.scopeWork(on: change)
+        var scopes = fetches.beginScopeWork(on: change)
         while !scopes.isDone {
             let end = ContinuousClock.now + Self.updateTime
             repeat { fetches.step(&scopes) } while !scopes.isDone && ContinuousClock.now < end
@@ -69,7 +69,7 @@ extension RecordFeed {
         fetches.finish(&scopes)
         let missing = scopes.reloads.filter { reloaded[$0.number] == nil }
         guard missing.isEmpty else { return .reload(missing) }
-        var work = fetches.work(on: change, bytes: bytes.count, reloaded: reloaded, scopes)
+        var work = fetches.beginWork(on: change, bytes: bytes.count, reloaded: reloaded, scopes)
         var record: BrokerRecord?
         var (broken, tooLarge, tooSlow): ([String], [String], [String]) = ([], [], [])
         while !work.isDone {
@@ -78,7 +78,7 @@ extension RecordFeed {
                 let found = await decoder.run { hasTime ? evaluation.change : nil }
                 guard generation == fetchGeneration, !Task.isCancelled else { return .stopped }
                 let isInTime = hasTime ? fetches.finish(evaluation, found.value, took: found.time, &work) : false
-                if !isInTime { tooSlow += giveUpSlowFetch(evaluation) }
+                if !isInTime { tooSlow += endSlowFetch(evaluation) }
             }
             let end = ContinuousClock.now + Self.updateTime
             repeat {
@@ -108,30 +108,30 @@ extension RecordFeed {
     private func report(_ broken: [String], _ tooLarge: [String], _ tooSlow: [String] = [], at sequence: Int64) {
         if !broken.isEmpty {
             logger.error(
-                "observed fetches do not agree with the catalog and are given up",
+                "observed fetches do not agree with the catalog and are ended",
                 metadata: ["observations": "\(broken.prefix(10))", "sequence": "\(sequence)"]
             )
         }
         if !tooLarge.isEmpty {
             logger.warning(
-                "observed results have grown beyond --max-fetch-bytes: the largest are given up",
+                "observed results have grown beyond --max-fetch-bytes: the largest are ended",
                 metadata: ["observations": "\(tooLarge.prefix(10))", "limit": "\(configuration.maxFetchBytes)"]
             )
         }
         if !tooSlow.isEmpty {
             logger.warning(
-                "observed fetches take too long to evaluate and are given up",
+                "observed fetches take too long to evaluate and are ended",
                 metadata: ["observations": "\(tooSlow.prefix(10))", "sequence": "\(sequence)"]
             )
         }
         if !broken.isEmpty || !tooLarge.isEmpty { renewInstance() }
     }
 
-    /// Ends the observations of a result whose evaluation with a record takes too long. For a while it cannot be
+    /// Ends the observations of a result whose evaluation with a record takes too long. For a minute it cannot be
     /// observed again.
     ///
     /// - Returns: the observations
-    private func giveUpSlowFetch(_ evaluation: ObservedFetches.LongEvaluation) -> [String] {
+    private func endSlowFetch(_ evaluation: ObservedFetches.LongEvaluation) -> [String] {
         let observations = fetches.removeResult(evaluation.number)
         guard !observations.isEmpty else { return [] }
         slowFetches.insert(evaluation.fetch, now: .now)
@@ -140,25 +140,25 @@ extension RecordFeed {
     }
 
     /// Ends the observations of results that could not be read again.
-    func giveUpFetches(ofResults numbers: [Int], _ reason: String) {
+    func endFetches(ofResults numbers: [Int], _ reason: String) {
         let observations = numbers.flatMap { fetches.removeResult($0) }
         guard !observations.isEmpty else { return }
         logger.error(
-            "observed fetches are given up",
+            "observed fetches are ended",
             metadata: ["error": "\(reason)", "observations": "\(observations.prefix(10))"]
         )
         renewInstance()
     }
 
     /// Ends every observation, unless another history has begun since a token.
-    func giveUpFetches(_ reason: String, after token: ChangeToken) {
+    func endFetches(_ reason: String, after token: ChangeToken) {
         guard ring?.library == token.library else { return }
-        logger.error("observed fetches are given up", metadata: ["error": "\(reason)", "after": "\(token)"])
-        dropFetches()
+        logger.error("observed fetches are ended", metadata: ["error": "\(reason)", "after": "\(token)"])
+        endAllFetches()
     }
 
     /// Ends all observations.
-    func dropFetches() {
+    func endAllFetches() {
         fetchGeneration += 1
         updatedThrough = ring?.head ?? 0
         for task in loading.values { task.cancel() }
@@ -176,10 +176,10 @@ extension RecordFeed {
     /// - Returns: false if there is no observation, or if its keys have to be loaded first
     /// - Throws: `limit_exceeded`; `unavailable` if the request has ended, because its client could not end the
     ///   observation
-    func addHolder(
+    func addObserver(
         _ observation: String,
         _ fetch: Fetch? = nil,
-        by holder: ObservedFetch.Holder,
+        by observer: ObservedFetch.Observer,
         at time: Int64
     ) throws(RPCError) -> Bool {
         guard !Task.isCancelled else { throw .observationEnded }
@@ -188,9 +188,10 @@ extension RecordFeed {
             if let fetch, slowFetches.contains(fetch, now: .now) { throw .fetchTooSlow }
             return false
         }
-        let identity = holder.identity
-        if known?.holders[holder] == nil, fetches.count(heldBy: identity) >= configuration.maxFetchesPerIdentity,
-            known?.holders.keys.contains(where: { $0.identity == identity }) != true
+        let identity = observer.identity
+        if known?.observers[observer] == nil,
+            fetches.count(observedBy: identity) >= configuration.maxFetchesPerIdentity,
+            known?.observers.keys.contains(where: { $0.identity == identity }) != true
         {
             throw .tooManyFetches(of: identity, limit: configuration.maxFetchesPerIdentity)
         }
@@ -198,16 +199,16 @@ extension RecordFeed {
         var observed = known
         if observed == nil, let fetch { observed = fetches.add(observation, fetch, at: updatedThrough) }
         guard let observed else { return false }
-        fetches.addHolder(observed, holder, at: time)
+        fetches.addObserver(observed, observer, at: time)
         return true
     }
 
     /// Returns the maximum number of keys of another fetch, and of their bytes.
     ///
     /// - Parameters:
-    ///   - identity: the identity of a limited view, which has a share; nil for the whole library
-    ///   - loading: the loading results that are not counted
-    ///   - isResumed: true for keys of observations that exist already
+    ///   - identity: the identity of a limited view, which has lower limits; nil for the whole library
+    ///   - loading: the number of loading results that are not counted
+    ///   - isResumed: true for keys of observations that already exist
     /// - Throws: `limit_exceeded` if there is no capacity for another
     func fetchCapacity(
         ofView identity: String? = nil,
@@ -221,15 +222,15 @@ extension RecordFeed {
         var bytes = configuration.maxFetchBytes - fetches.resultBytes - fetches.lists.bytes
         if let identity {
             let used = fetches.usage(ofView: identity)
-            rows = min(rows, configuration.maxFetchRows / ObservedFetches.viewShare - used.rows)
-            bytes = min(bytes, configuration.maxFetchBytes / ObservedFetches.viewShare - used.bytes)
+            rows = min(rows, configuration.maxFetchRows / ObservedFetches.viewDivisor - used.rows)
+            bytes = min(bytes, configuration.maxFetchBytes / ObservedFetches.viewDivisor - used.bytes)
         }
         return (max(0, rows), max(0, bytes))
     }
 
     /// Loads a result once for all clients that wait for it.
     ///
-    /// - Parameter result: a name of the result, the same for all of them
+    /// - Parameter result: a name of the result, the same for all these clients
     func load(_ result: String, _ load: @escaping @Sendable () async throws -> Void) async throws {
         let task: Task<Void, any Error>
         if let running = loading[result] {
@@ -261,7 +262,7 @@ extension RecordFeed {
     /// Removes a result that is being loaded; has no effect if it was installed.
     func cancelLoading(_ number: Int) { fetches.cancelLoading(number) }
 
-    /// Installs a loaded result, and updates it to now.
+    /// Adds a loaded result, after updating it with the records since its token.
     ///
     /// - Returns: false if the changes since its token are not known, or another history began
     /// - Throws: `limit_exceeded` if other fetches have used the capacity meanwhile
@@ -271,7 +272,7 @@ extension RecordFeed {
         let view = fetches.view(of: number)
         let capacity = try fetchCapacity(ofView: view, besides: 1, isResumed: fetches.isResumed(number))
         var bytes = tree.bytes + tree.count * 6 + (loaded.members?.count ?? 0) * ViewMoments.memberBytes
-        // The first result of a view brings its list.
+        // The first result of a view adds the memory of its list.
         if let view, fetches.lists.bytes(of: view) == 0 { bytes += (loaded.scope?.count ?? 0) * ListMemory.assetBytes }
         guard tree.count <= capacity.rows, bytes <= capacity.bytes else { throw .resultsTooLarge }
         let isInstalled: Bool
@@ -291,8 +292,8 @@ extension RecordFeed {
             )
             return false
         }
-        report([], fetches.bound(), at: token.sequence)
-        // The result may be the largest itself, including the changes of the records after its token and its moments.
+        report([], fetches.applyMemoryLimits(), at: token.sequence)
+        // With its moments and the changes since its token, the new result may itself be the largest.
         guard !isInstalled || fetches.results[number] != nil else { throw .resultsTooLarge }
         return isInstalled
     }
@@ -303,24 +304,26 @@ extension RecordFeed {
     /// A client that has connected again may end the observations of a connection of its identity that has ended.
     ///
     /// - Returns: false if the client does not observe it
-    func removeHolder(_ observation: String, by holder: ObservedFetch.Holder) -> Bool {
+    func removeObserver(_ observation: String, by observer: ObservedFetch.Observer) -> Bool {
         guard let observed = fetches[observation] else { return false }
-        let former = ObservedFetch.Holder(identity: holder.identity, connection: nil)
-        guard fetches.removeHolder(observed, holder) || fetches.removeHolder(observed, former) else { return false }
-        if observed.holders.isEmpty { fetches.remove(observation) }
+        let detached = ObservedFetch.Observer(identity: observer.identity, connection: nil)
+        guard fetches.removeObserver(observed, observer) || fetches.removeObserver(observed, detached) else {
+            return false
+        }
+        if observed.observers.isEmpty { fetches.remove(observation) }
         return true
     }
 
     /// Ends the observations of an identity that it may no longer see.
     ///
     /// - Parameter isVisible: true if it may still see observations of the whole library, and those of a limited view
-    func removeHolders(of identity: String, except isVisible: (whole: Bool, limited: Bool) = (false, false)) {
-        for observed in fetches.held(by: identity) {
+    func removeObservers(of identity: String, except isVisible: (whole: Bool, limited: Bool) = (false, false)) {
+        for observed in fetches.observedFetches(by: identity) {
             guard !(observed.fetch.granted == nil ? isVisible.whole : isVisible.limited) else { continue }
-            for holder in observed.holders.keys where holder.identity == identity {
-                _ = fetches.removeHolder(observed, holder)
+            for observer in observed.observers.keys where observer.identity == identity {
+                _ = fetches.removeObserver(observed, observer)
             }
-            if observed.holders.isEmpty { fetches.remove(observed.observation) }
+            if observed.observers.isEmpty { fetches.remove(observed.observation) }
         }
     }
 
@@ -338,7 +341,7 @@ extension RecordFeed {
     // MARK: Details
 
     /// Returns the token up to which the result is current.
-    private func moment(of observed: ObservedFetch) -> ChangeToken {
+    private func token(of observed: ObservedFetch) -> ChangeToken {
         ChangeToken(library: ring?.library ?? "", sequence: max(observed.result.sequence, updatedThrough))
     }
 
@@ -357,7 +360,7 @@ extension RecordFeed {
 
     func fetch(of observation: String) -> Fetch? { fetches[observation]?.fetch }
 
-    /// Returns true if a fetch has observations, but no keys at present.
+    /// Returns true if a fetch has observations, but no keys.
     func isSuspended(_ fetch: Fetch) -> Bool { fetches.isSuspended(fetch) }
 
     /// Returns true if the result of a fetch is kept current.
@@ -375,17 +378,17 @@ extension RecordFeed {
     ///   - sequence: a sequence after which the log is complete, or after which there was no visible change; may be
     ///     lower if `earlier` covers the changes up to the log's beginning
     ///   - earlier: the changes before the log begins
-    ///   - wantsIDs: the maximum length of a list that is returned as a whole
+    ///   - maxIDs: the maximum length of a list that is returned whole
     /// - Returns: nil if the observation has ended, if its keys have to be loaded first, or if its log has been
     ///   shortened meanwhile
     func state(
         of observation: String,
         after sequence: Int64?,
         earlier: EarlierChanges? = nil,
-        wantsIDs: Int = 0
+        maxIDs: Int = 0
     ) -> ObservationState? {
         guard let observed = fetches[observation], !fetches.isSuspended(observed) else { return nil }
-        var result = ObservationState(token: moment(of: observed), count: observed.count)
+        var result = ObservationState(token: token(of: observed), count: observed.count)
         result.isDeleted = observed.result.isDeleted
         // Without a visible change since the sequence, all later changes were beyond offset and limit.
         if let sequence, sequence < observed.previous {
@@ -395,7 +398,7 @@ extension RecordFeed {
             net.add(observed.result.changes(after: start).all)
             result.details = observed.details(net)
         }
-        if observed.count <= wantsIDs { result.ids = observed.ids }
+        if observed.count <= maxIDs { result.ids = observed.ids }
         return result
     }
 }

@@ -28,7 +28,7 @@ struct ViewMoments: Sendable {
     var bytes: Int { members.count * Self.memberBytes + moments.count * 1000 }
 
     /// Returns true if the view has a moment or a list of moments.
-    func has(_ object: ObjectID) -> Bool {
+    func contains(_ object: ObjectID) -> Bool {
         if case .moment(let moment)? = DerivedCollection(object) { return moments[moment] != nil }
         return MomentList(object).map { lists[$0] != nil } ?? false
     }
@@ -63,7 +63,7 @@ struct ViewMoments: Sendable {
         if moments[member.moment]?.add(member) == nil { moments[member.moment] = collection(of: member.moment) }
     }
 
-    /// The properties are computed from all members again only if the removed one has the first or the last date.
+    /// Removes a member. The properties are computed from all members again only if it has the first or the last date.
     private mutating func remove(_ member: MomentMember, _ id: ObjectID) {
         byMoment[member.moment]?.remove(id)
         if byMoment[member.moment]?.isEmpty == true { byMoment[member.moment] = nil }

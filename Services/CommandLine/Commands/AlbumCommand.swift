@@ -54,7 +54,7 @@ struct AlbumCommand: AsyncParsableCommand {
         var table = Self.table
         for (album, count) in zip(SmartAlbum.allCases, counts) {
             if output.isJSON { try output.json(["id": .string(album.id.text), "count": JSON(count)]) }
-            table.add([album.id.text, "\(count)", album.words.title])
+            table.add([album.id.text, "\(count)", album.texts.title])
         }
         if !output.isJSON { try output.lines(table.lines) }
     }
@@ -68,22 +68,22 @@ struct AlbumCommand: AsyncParsableCommand {
             completion: Completions.assets
         )
         var ids: [String] = []
-        @OptionGroup var place: FolderOption
+        @OptionGroup var folderOption: FolderOption
         @Flag(help: "Create it even if there is an album of this title.") var another = false
         @OptionGroup var client: ClientOptions
 
         var reportsAtSignals: Bool { true }
 
-        func validate() throws { _ = try AlbumLookup.title(title) }
+        func validate() throws { try AlbumLookup.checkTitle(title) }
 
         func run(in library: PhotoLibrary, output: Output) async throws {
             let assets = try await AssetArguments.read(ids, in: library)
-            let parent = try await place.reference(in: library)
+            let parent = try await folderOption.reference(in: library)
             if !another {
-                let others = try await AlbumLookup.namesakes {
-                    try await AlbumLookup.titled(title, in: library).entities.map(\.id)
+                let others = try await AlbumLookup.readableIDs {
+                    try await AlbumLookup.albums(title, in: library).entities.map(\.id)
                 }
-                try AlbumLookup.refuse(others, "album", title)
+                try AlbumLookup.requireUnusedTitle(others, "album", title)
             }
             let first = assets.prefix(ChangeRecord.maxEntities - 1).map { ObjectReference.id($0) }
             var transactions = CommandTransactions()
@@ -117,15 +117,15 @@ struct AlbumCommand: AsyncParsableCommand {
         @Flag(help: "Rename it even if there is another album of this title.") var another = false
         @OptionGroup var client: ClientOptions
 
-        func validate() throws { _ = try AlbumLookup.title(title) }
+        func validate() throws { try AlbumLookup.checkTitle(title) }
 
         func run(in library: PhotoLibrary, output: Output) async throws {
             let album = try await AlbumLookup.find(album, in: library)
             if !another {
-                let others = try await AlbumLookup.namesakes {
-                    try await AlbumLookup.titled(title, in: library).entities.map(\.id)
+                let others = try await AlbumLookup.readableIDs {
+                    try await AlbumLookup.albums(title, in: library).entities.map(\.id)
                 }
-                try AlbumLookup.refuse(others.filter { $0 != album.id }, "album", title)
+                try AlbumLookup.requireUnusedTitle(others.filter { $0 != album.id }, "album", title)
             }
             let result = try await library.perform([.updateCollection(.init(id: .id(album.id), title: title))])
             try output.result(result.json) { ["\(album.id)  \(title.printable)"] }
@@ -181,13 +181,13 @@ struct AlbumCommand: AsyncParsableCommand {
 
         func run(in library: PhotoLibrary, output: Output) async throws {
             let album = try await AlbumLookup.find(album, in: library)
-            let seen = try await library.assets(try Fetch(.assets(.collection(album.id))).wireForm, count: 0)
+            let page = try await library.assets(try Fetch(.assets(.collection(album.id))).wireForm, count: 0)
             let result = try await library.perform([
                 .updateCollection(
                     .init(
                         id: .id(album.id),
                         edits: [.move(from: Array(Set(from)).sorted(), to: to)],
-                        snapshot: seen.token
+                        snapshot: page.token
                     )
                 )
             ])

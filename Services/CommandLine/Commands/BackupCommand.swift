@@ -19,8 +19,8 @@ struct BackupCommand: LibraryCommand {
             backup to the same folder copies only new files and removes files that the library no longer has. If it is \
             interrupted, the previous backup stays intact. Referenced files are listed, not copied.
 
-            Files that are damaged or missing in the library are named, all others are backed up, and the exit status \
-            is 3. An intact copy of them in the earlier backup is kept.
+            Files that are damaged or missing in the library are listed, all others are backed up, and the exit \
+            status is 3. An intact copy of such a file in the earlier backup is kept.
             """
     )
 
@@ -34,7 +34,7 @@ struct BackupCommand: LibraryCommand {
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         let request = BackupLibrary(target: ServicePaths.absolute(target), verifies: verify)
-        let result = try await library.catalog.following(request, output: output)
+        let result = try await library.catalog.askWithProgress(request, output: output)
         try output.result(result.json) {
             let kinds = [
                 (result.linked, "linked"), (result.copied, "copied"), (result.present, "already present"),
@@ -43,7 +43,7 @@ struct BackupCommand: LibraryCommand {
             ]
             let parts = kinds.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
             let details = parts.isEmpty ? "" : ": " + parts.joined(separator: ", ")
-            return Self.damaged(result) + [
+            return Self.damageLines(of: result) + [
                 "\(QuantityFormatter.count(result.resources, "resource")), \(QuantityFormatter.bytes(result.bytes))\(details); "
                     + "snapshot at \(result.token)"
             ]
@@ -51,19 +51,19 @@ struct BackupCommand: LibraryCommand {
         if result.damaged > 0 { throw ExitCode(CommandFailure.Status.partly.rawValue) }
     }
 
-    /// The lines about files that are damaged or missing in the library.
-    private static func damaged(_ result: BackupLibrary.Result) -> [String] {
+    /// Returns the lines about files that are damaged or missing in the library.
+    private static func damageLines(of result: BackupLibrary.Result) -> [String] {
         guard result.damaged > 0 else { return [] }
         let files = result.damagedFiles.map { file in
             let digest = file.digest
-            let place = "resources/\(digest.prefix(2))/\(digest.dropFirst(2).prefix(2))/\(digest)"
-            let state = file.isInBackup ? "the backup keeps \(place)" : "not in the backup, SHA-256 \(digest)"
+            let path = "resources/\(digest.prefix(2))/\(digest.dropFirst(2).prefix(2))/\(digest)"
+            let state = file.isInBackup ? "the backup keeps \(path)" : "not in the backup, SHA-256 \(digest)"
             let name = (file.filename ?? "a file").printable
             return "damaged  \(name) of \(file.asset?.description ?? "no asset"): \(state)"
         }
         return files + [
             "\(QuantityFormatter.count(result.damaged, "file")) damaged or missing in the library: check its disk, and "
-                + "import the same files again, those that the backup keeps from there"
+                + "import the same files again; take those that the backup keeps from the backup"
         ]
     }
 }

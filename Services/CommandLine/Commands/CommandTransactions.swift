@@ -1,13 +1,13 @@
 import PhotoClient
 
-/// The transactions of one run of a command. Their ids begin alike and are kept in the history, so that
+/// The transactions of one run of a command. Their ids share a prefix and are kept in the history, so that
 /// `safelight undo` finds all changes of the run.
 struct CommandTransactions {
     private let first = PhotoLibrary.uniqueTransaction()
     private var count = 0
 
-    /// The length of the beginning that the ids have in common: 32 hexadecimal digits.
-    private static let length = 32
+    /// The prefixLength of the common prefix: 32 hexadecimal digits.
+    private static let prefixLength = 32
 
     /// Returns the id of the next transaction.
     mutating func next() -> String {
@@ -15,20 +15,20 @@ struct CommandTransactions {
         return count == 1 ? first : "\(first)-\(count)"
     }
 
-    /// Returns the beginning that the ids of a run have in common; nil for an id of another form.
+    /// Returns the common prefix of the ids of a run; nil for an id of another form.
     ///
     /// The editor adds the identifier of the asset to the id of a request with several assets.
     static func run(of transaction: String?) -> String? {
         guard let transaction else { return nil }
-        let run = transaction.prefix(length)
-        guard run.utf8.count == length, run.allSatisfy({ $0.isASCII && $0.isHexDigit }) else { return nil }
-        let rest = transaction.dropFirst(length)
+        let run = transaction.prefix(prefixLength)
+        guard run.utf8.count == prefixLength, run.allSatisfy({ $0.isASCII && $0.isHexDigit }) else { return nil }
+        let rest = transaction.dropFirst(prefixLength)
         return rest.isEmpty || rest.hasPrefix("-") || rest.hasPrefix(".") ? String(run) : nil
     }
 
-    /// Returns the time at which a run began, in microseconds since 1970: its ids begin with it.
-    static func begin(of run: String) -> Int64? { Int64(run.prefix(12), radix: 16).map { $0 * 1000 } }
+    /// Returns the start of a run in microseconds since 1970, with which its ids begin.
+    static func startTime(of run: String) -> Int64? { Int64(run.prefix(12), radix: 16).map { $0 * 1000 } }
 
     /// True if the id is that of the first transaction of a run, before which there is none.
-    static func isFirst(_ transaction: String?) -> Bool { transaction?.utf8.count == length }
+    static func isFirst(_ transaction: String?) -> Bool { transaction?.utf8.count == prefixLength }
 }

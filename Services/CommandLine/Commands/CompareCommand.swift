@@ -33,7 +33,7 @@ struct CompareCommand: LibraryCommand {
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let asset = try await AssetArguments.one(id, in: library)
+        let asset = try await AssetArguments.readOne(id, in: library)
         var request = CompareEdit(asset: asset, maximumSide: size, hasLabels: true)
         request.isNetworkAccessAllowed = downloads.download
         try EditedImageOutput.save(

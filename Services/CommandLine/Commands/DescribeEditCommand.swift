@@ -25,7 +25,7 @@ struct DescribeEditCommand: LibraryCommand {
 
     @Option(
         name: .customLong("list"),
-        help: ArgumentHelp("Describe an adjustment list in place of the asset's edit.", valueName: "file")
+        help: ArgumentHelp("Describe an adjustment list instead of the asset's edit.", valueName: "file")
     )
     var listFile: String?
 
@@ -40,18 +40,18 @@ struct DescribeEditCommand: LibraryCommand {
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         var request = DescribeEdit(
-            asset: try await AssetArguments.one(id, in: library),
+            asset: try await AssetArguments.readOne(id, in: library),
             adjustments: try listFile.map(AdjustmentOptions.read),
             as: form
         )
         request.isNetworkAccessAllowed = downloads.download
-        let answer = try await library.editor.ask(request, deadline: .seconds(120), downloads, output)
-        guard let file = answer.attachments.first else {
+        let response = try await library.editor.ask(request, deadline: .seconds(120), downloads, output)
+        guard let file = response.attachments.first else {
             throw CommandFailure(message: "the editor returned no file", name: ErrorCode.internalError.rawValue)
         }
         try OutputFile.write(file, to: self.output)
         guard self.output != "-" else { return }
-        try output.result(answer.result.json) { ["\(self.output.printable): \(file.count) bytes"] }
+        try output.result(response.result.json) { ["\(self.output.printable): \(file.count) bytes"] }
     }
 }
 

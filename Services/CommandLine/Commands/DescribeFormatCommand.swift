@@ -20,7 +20,7 @@ struct DescribeFormatCommand: ParsableCommand {
     @Argument(help: "catalog, thumbnailer, editor, change-broker or adjustments.")
     var subject: String
 
-    @Flag(help: "Changes nothing: all formats are JSON.")
+    @Flag(help: "Has no effect: all formats are JSON.")
     var json = false
 
     /// For `make docs`: prints the reference page of all services instead, with the executed requests of a file.

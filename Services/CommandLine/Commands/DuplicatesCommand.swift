@@ -8,7 +8,7 @@ import PhotoModel
 struct DuplicatesCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "duplicates",
-        abstract: "List assets with the same picture.",
+        abstract: "List assets with the same image.",
         discussion: """
             Files with the same bytes are one asset already. This command lists those whose image data are the same, but \
             into which another program has written keywords, dates or a rating. The one that was imported first comes \
@@ -19,7 +19,7 @@ struct DuplicatesCommand: LibraryCommand {
     @Flag(help: "Print the identifiers of all but the first of each group, one per line.")
     var ids = false
 
-    @Option(help: "The most groups; 0 for all.")
+    @Option(help: "The maximum number of groups; 0 for all.")
     var limit = 0
 
     @OptionGroup var client: ClientOptions
@@ -33,7 +33,7 @@ struct DuplicatesCommand: LibraryCommand {
         try await run(in: library, output: output, LastListing())
     }
 
-    /// - Parameter last: the listing that is replaced if there are duplicates
+    /// Prints the groups. A table replaces the listing `last`.
     func run(in library: PhotoLibrary, output: Output, _ last: LastListing) async throws {
         let isTable = !ids && !output.isJSON
         var listing: LastListing.Recorder?
@@ -41,19 +41,19 @@ struct DuplicatesCommand: LibraryCommand {
         var request = FetchDuplicates()
         while true {
             let page = try await library.catalog.ask(request).result
-            let wanted = page.groups.prefix(limit == 0 ? .max : limit - groups)
-            if isTable, listing == nil, !wanted.isEmpty {
+            let shown = page.groups.prefix(limit == 0 ? .max : limit - groups)
+            if isTable, listing == nil, !shown.isEmpty {
                 listing = last.begin()
                 if let note = listing?.note { output.note(note) }
             }
-            // Those of all groups of the page are read together.
+            // The assets of all groups of the page are read together.
             var assets = NamedAssets(
-                isTable ? wanted.flatMap(\.assets) : [],
+                isTable ? shown.flatMap(\.assets) : [],
                 in: library,
                 members: AssetMembers.row,
                 pieceSize: FetchAssets.maxPage
             )
-            for group in wanted {
+            for group in shown {
                 groups += 1
                 others += group.assets.count - 1
                 if output.isJSON {
@@ -65,7 +65,7 @@ struct DuplicatesCommand: LibraryCommand {
                     for _ in group.assets {
                         if let asset = try await assets.next()?.asset { members.append(asset) }
                     }
-                    // The numbers are kept before they are shown: the reader may go away, as `head` does.
+                    // The listing is stored before it is printed: the reader of a pipe may exit early, as `head` does.
                     listing?.append(members.map(\.id))
                     try output.line(groups == 1 ? output.bold(FetchCommand.heading) : "")
                     for asset in members {
@@ -78,7 +78,7 @@ struct DuplicatesCommand: LibraryCommand {
             request.after = next
         }
         guard isTable else { return }
-        let pictures = QuantityFormatter.count(groups, "picture")
-        output.note(groups == 0 ? "no picture is there twice" : "\(pictures) in \(groups + others) assets")
+        let images = QuantityFormatter.count(groups, "image")
+        output.note(groups == 0 ? "no image is in the library twice" : "\(images) in \(groups + others) assets")
     }
 }

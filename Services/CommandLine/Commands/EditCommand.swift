@@ -12,11 +12,11 @@ struct EditCommand: SelectionCommand {
         abstract: "Edit assets; the originals are never modified.",
         discussion: """
             The operations given replace those of earlier edits; --append keeps them and adds to them. `safelight undo` \
-            takes the edits of the last command back.
+            undoes the edits of the last command.
 
             The operations apply in this order: rotate, flip, straighten, crop, exposure, temperature, contrast, \
-            saturation, black-and-white, the look of --lut, then every --operation. For another order, use --list with \
-            an adjustment list: {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}, …]}.
+            saturation, black-and-white, --lut, then every --operation. For another order, use --list with an \
+            adjustment list: {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}, …]}.
 
             With --where and the other options of fetch, all assets of the fetch are edited, 100 in one request. Each \
             asset is a transaction of its own: those that were edited before an error stay edited.
@@ -38,8 +38,8 @@ struct EditCommand: SelectionCommand {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "Options of ImageMagick's convert, for example '-modulate 100,130 -unsharp 0x1 -rotate 90'; carried out by the "
-                + "operations that mean the same, behind the other adjustments.",
+            "Options of ImageMagick's convert, for example '-modulate 100,130 -unsharp 0x1 -rotate 90'; converted to "
+                + "the equivalent operations, which are applied after the other adjustments.",
             valueName: "options"
         )
     )
@@ -86,19 +86,19 @@ struct EditCommand: SelectionCommand {
             throw CommandFailure.usage("--priority must be high, normal or low")
         }
         guard let preview else { return }
-        guard assets.ids.count == 1 else { throw Self.previewsOne }
+        guard assets.ids.count == 1 else { throw Self.previewCountFailure }
         guard ifRevision == nil else { throw CommandFailure.usage("--preview cannot be combined with --if-revision") }
         try OutputFile.requireJPEG(preview)
     }
 
-    private static let previewsOne = CommandFailure.usage("--preview takes exactly one asset")
+    private static let previewCountFailure = CommandFailure.usage("--preview takes exactly one asset")
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         let ids = try await assets.read(in: library)
         let list = live.applied(to: try adjustments.list(mayBeEmpty: mayBeEmpty))
         if let preview {
-            // One word can name several assets, and standard input as well.
-            guard let id = ids.first, ids.count == 1 else { throw Self.previewsOne }
+            // One argument can name several assets, and so can standard input.
+            guard let id = ids.first, ids.count == 1 else { throw Self.previewCountFailure }
             return try await save(preview, id, list, library, output)
         }
         var request = ApplyEdits(
@@ -106,23 +106,23 @@ struct EditCommand: SelectionCommand {
             magick: try magickOptions(),
             mode: append ? .append : .replace,
             engine: engine,
-            enhance: enhance,
+            enhances: enhance,
             priority: EditPriority(rawValue: priority) ?? .normal,
-            dryRun: dryRun,
+            isDryRun: dryRun,
             client: library.client
         )
         request.isNetworkAccessAllowed = downloads.download
         if let ifRevision { request.ifRevision = try revision(ifRevision) }
         guard !ids.isEmpty else { return output.note("the fetch has no assets") }
-        let pieces = BatchedChanges.split(ids, by: Self.assetsPerRequest)
-        if pieces.count > 1 { output.note("too many assets for one request: using \(pieces.count) requests") }
+        let batches = BatchedChanges.split(ids, by: Self.assetsPerRequest)
+        if batches.count > 1 { output.note("too many assets for one request: using \(batches.count) requests") }
         var progress = ProgressReporter(output: output)
         progress.begin(total: ids.count)
         var (done, failed) = (0, 0)
         var transactions = CommandTransactions()
-        for piece in pieces {
+        for batch in batches {
             request.transaction = transactions.next()
-            if ids.count == 1 { request.asset = piece.first } else { request.assets = piece }
+            if ids.count == 1 { request.asset = batch.first } else { request.assets = batch }
             // The assets of this request that were edited, as the editor has reported.
             var edited = 0
             let outcome: EditOutcomes
@@ -132,12 +132,12 @@ struct EditCommand: SelectionCommand {
                 progress.clear()
                 throw CommandFailure(error, after: dryRun ? 0 : done - failed + edited, of: ids.count)
             }
-            done += piece.count
+            done += batch.count
             failed += outcome.failed
             progress.clear()
-            // Without them the edit was made nevertheless.
+            // The edit is complete even if its details cannot be read.
             let details = (try? await details(outcome, in: library, output)) ?? []
-            try report(outcome, of: piece.count, details, output)
+            try report(outcome, of: batch.count, details, output)
             if done < ids.count { progress.update(done) }
         }
         if failed > 0 { throw ExitCode(CommandFailure.Status.partly.rawValue) }
@@ -161,7 +161,7 @@ struct EditCommand: SelectionCommand {
                     let (part, failed) = (params["done"]?.intValue ?? 0, params["failed"]?.intValue ?? 0)
                     edited = max(edited, Int(clamping: part))
                     progress.update(done + Int(clamping: part + failed))
-                case .reply(let reply): return reply.result
+                case .response(let response): return response.result
                 }
             }
             throw ErrorCode.connectionLost.error(
@@ -178,17 +178,17 @@ struct EditCommand: SelectionCommand {
             step.adjustments?["operations"]?.arrayValue?.compactMap { $0["operation"]?.stringValue } ?? []
         }
         let (before, after) = (steps.dropLast().last ?? [], steps.last ?? [])
-        func words(_ operations: [String]) -> String {
+        func joined(_ operations: [String]) -> String {
             operations.isEmpty ? "none" : operations.joined(separator: ", ")
         }
         var lines = [
             "    \((asset.originalFilename ?? "-").printable), now \(asset.pixelWidth) x \(asset.pixelHeight) pixels",
-            "    operations: \(words(before)) -> \(words(after))",
+            "    operations: \(joined(before)) -> \(joined(after))",
         ]
-        let lost = before.filter { !after.contains($0) }
-        if !lost.isEmpty, !append {
+        let removed = before.filter { !after.contains($0) }
+        if !removed.isEmpty, !append {
             lines.append(
-                "    replaced: \(words(lost)); `safelight undo` brings them back, --append would have kept them"
+                "    replaced: \(joined(removed)); `safelight undo` brings them back, --append would have kept them"
             )
         }
         return lines
@@ -221,7 +221,7 @@ struct EditCommand: SelectionCommand {
         }
     }
 
-    /// Returns the numbers of the changes of several assets, between which others may have made changes.
+    /// Returns the numbers of the first and the last change. Other clients may have made changes between them.
     private static func changes(_ outcome: EditOutcomes) -> String {
         let numbers = outcome.results.filter { $0["isChanged"]?.boolValue == true }
             .compactMap { $0["sequence"]?.intValue }
@@ -239,11 +239,12 @@ struct EditCommand: SelectionCommand {
         var request = PreviewEdit(asset: id, adjustments: list, magick: try magickOptions(), engine: engine)
         if append || enhance { request = try await complete(request, library, output) }
         request.isNetworkAccessAllowed = downloads.download
-        let answer = try await library.editor.ask(request, deadline: .seconds(120), downloads, output)
-        try EditedImageOutput.save(answer, to: file, output)
+        let response = try await library.editor.ask(request, deadline: .seconds(120), downloads, output)
+        try EditedImageOutput.save(response, to: file, output)
     }
 
-    /// Returns the preview of all operations that the edit would have: a preview itself neither appends nor enhances.
+    /// Returns a request for a preview of all operations that the edit would have: a preview itself neither appends nor
+    /// enhances.
     private func complete(
         _ preview: PreviewEdit,
         _ library: PhotoLibrary,
@@ -255,8 +256,8 @@ struct EditCommand: SelectionCommand {
             magick: preview.magick,
             mode: append ? .append : .replace,
             engine: engine,
-            enhance: enhance,
-            dryRun: true,
+            enhances: enhance,
+            isDryRun: true,
             client: library.client
         )
         plan.isNetworkAccessAllowed = downloads.download
@@ -276,7 +277,7 @@ struct EditCommand: SelectionCommand {
         )
     }
 
-    /// True if the other options are an edit without any operation.
+    /// True if the other options are an edit even without an operation.
     private var mayBeEmpty: Bool { enhance || magick != nil || live.audioVolume != nil || live.keyFrame != nil }
 
     private func magickOptions() throws -> MagickOptions? {
@@ -297,14 +298,14 @@ struct EditCommand: SelectionCommand {
 /// An image that the editor returned.
 enum EditedImageOutput {
     /// Writes the image to a file, or to standard output for `-`, and prints its size.
-    static func save(_ answer: ServiceResponse<PreviewEdit.Result>, to file: String, _ output: Output) throws {
-        guard let image = answer.attachments.first else {
+    static func save(_ response: ServiceResponse<PreviewEdit.Result>, to file: String, _ output: Output) throws {
+        guard let image = response.attachments.first else {
             throw CommandFailure(message: "the editor returned no image", name: ErrorCode.internalError.rawValue)
         }
         try OutputFile.write(image, to: file)
         guard file != "-" else { return }
-        try output.result(answer.result.json) {
-            ["\(file.printable): \(answer.result.pixelWidth) x \(answer.result.pixelHeight) pixels"]
+        try output.result(response.result.json) {
+            ["\(file.printable): \(response.result.pixelWidth) x \(response.result.pixelHeight) pixels"]
         }
     }
 }

@@ -13,7 +13,7 @@ struct ExportCommand: LibraryCommand {
             Exports the named assets, or all assets of a fetch if none is named, with the raw files of photos and the \
             videos of Live Photos. Files are verified by their SHA-256, and have their original names; no file is \
             replaced: a second IMG_1.jpg becomes "IMG_1 (2).jpg", with its raw file, its video and its sidecar, and a \
-            file that is there with the same content is not written again. Only a sidecar is replaced, if an earlier \
+            file that exists with the same content is not written again. Only a sidecar is replaced, if an earlier \
             export of the same asset wrote it and it is unchanged. \
             With --size, images are rendered instead: with edits, or without them with --original.
             """

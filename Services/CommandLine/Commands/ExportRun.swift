@@ -34,8 +34,8 @@ struct ExportRun {
         progress = ProgressReporter(output: output)
     }
 
-    /// The error of a service that does not answer any more: the other assets cannot be exported either.
-    private struct Silence: Error {
+    /// The error of a service that no longer responds: the other assets cannot be exported either.
+    private struct ServiceUnresponsive: Error {
         let error: RPCError
 
         init(of service: ServiceName, _ error: RPCError) {
@@ -45,7 +45,7 @@ struct ExportRun {
         }
     }
 
-    /// The members of each asset that are needed: a sidecar has nearly all of them.
+    /// The members of each asset that are needed; nil for all, because a sidecar has nearly all of them.
     private var members: [String]? { command.sidecar ? nil : AssetMembers.export }
 
     /// Exports the assets of a fetch.
@@ -59,7 +59,7 @@ struct ExportRun {
                 page = try await pages.next()
             }
         } catch {
-            throw stopped(by: error)
+            throw finish(after: error)
         }
         try finish()
     }
@@ -78,7 +78,7 @@ struct ExportRun {
                 }
             }
         } catch {
-            throw stopped(by: error)
+            throw finish(after: error)
         }
         try finish()
     }
@@ -96,11 +96,11 @@ struct ExportRun {
         }
     }
 
-    /// Keeps the files that are complete, and returns the error that names how far the export got.
-    private mutating func stopped(by error: any Error) -> CommandFailure {
+    /// Completes the files that were written, and returns the error with the number of exported assets.
+    private mutating func finish(after error: any Error) -> CommandFailure {
         batch.flush(&progress)
         progress.clear()
-        let cause: any Error = (error as? Silence)?.error ?? error
+        let cause: any Error = (error as? ServiceUnresponsive)?.error ?? error
         return CommandFailure(cause, after: progress.done - progress.failed, of: progress.total)
     }
 
@@ -108,10 +108,10 @@ struct ExportRun {
 
     /// Exports one asset. If that fails, also because a file cannot be written, the export continues with the next one.
     ///
-    /// - Throws: ``Silence``
+    /// - Throws: ``ServiceUnresponsive``
     private mutating func export(_ asset: Asset) async throws {
         for service in command.services where !service.client(of: library).isConnected {
-            if let error = await silence(of: service) { throw Silence(of: service, error) }
+            if let error = await errorIfUnresponsive(service) { throw ServiceUnresponsive(of: service, error) }
         }
         var item = ExportBatch.Item()
         defer { batch.append(item, &progress) }
@@ -128,21 +128,21 @@ struct ExportRun {
         }
     }
 
-    /// Waits for a service that may be restarting, and returns the error of one that does not answer.
-    private func silence(of service: ServiceName) async -> RPCError? {
-        await service.client(of: library).silence(within: restartTime)
+    /// Waits for a service that may be restarting. Returns the error if it does not respond; nil if it does.
+    private func errorIfUnresponsive(_ service: ServiceName) async -> RPCError? {
+        await service.client(of: library).errorIfUnresponsive(within: restartTime)
     }
 
     /// Reports an error that concerns one asset.
     ///
-    /// - Throws: ``Silence``
+    /// - Throws: ``ServiceUnresponsive``
     private mutating func report(_ error: any Error, of asset: Asset) async throws {
         switch error {
-        case let silence as Silence: throw silence
+        case let error as ServiceUnresponsive: throw error
         case let error as RPCError:
-            if error.isSilence {
+            if error.meansNoResponse {
                 for service in command.services {
-                    if await silence(of: service) != nil { throw Silence(of: service, error) }
+                    if await errorIfUnresponsive(service) != nil { throw ServiceUnresponsive(of: service, error) }
                 }
             }
             progress.report(CommandFailure(error, of: asset.id))
@@ -156,34 +156,34 @@ struct ExportRun {
         to item: inout ExportBatch.Item
     ) async throws {
         let (result, bytes) = try await image(request)
-        let ending = request.format.fileExtension
+        let fileExtension = request.format.fileExtension
         let stem = FilePath.Component(ExportFolder.safe(asset.originalFilename ?? "file"))?.stem ?? "file"
-        let name = "\(stem).\(ending)"
+        let name = "\(stem).\(fileExtension)"
         var files = [
             ExportFolder.File(name: name, digest: SHA256.hash(data: bytes).hexadecimal, size: Int64(bytes.count))
         ]
         let sidecar = try await sidecar(of: asset)
         if let sidecar { files.append(.init(name: name, sidecar: sidecar)) }
-        let places = try folder.places(of: files)
-        let place = places[0]
+        let destinations = try folder.destinations(of: files)
+        let destination = destinations[0]
         let json: JSON = [
-            "asset": .string(asset.id.text), "file": .string(place.path), "size": JSON(bytes.count),
+            "asset": .string(asset.id.text), "file": .string(destination.path), "size": JSON(bytes.count),
             "pixelWidth": JSON(result.pixelWidth), "pixelHeight": JSON(result.pixelHeight),
-            "isPresent": .bool(place.isPresent),
+            "isPresent": .bool(destination.isPresent),
         ]
         let line =
-            "\(place.path.printable)  \(result.pixelWidth) x \(result.pixelHeight)"
-            + (place.isPresent ? ", already there" : "")
-        item.files.append(.init(writer: try write(bytes, to: place), result: (json: json, line: line)))
-        if let sidecar { item.files.append(.init(writer: try write(sidecar, to: places[1]))) }
+            "\(destination.path.printable)  \(result.pixelWidth) x \(result.pixelHeight)"
+            + (destination.isPresent ? ", already there" : "")
+        item.files.append(.init(writer: try write(bytes, to: destination), result: (json: json, line: line)))
+        if let sidecar { item.files.append(.init(writer: try write(sidecar, to: destinations[1]))) }
     }
 
-    /// How often an image is requested whose thumbnailer ended meanwhile. It may be the image that ends it.
+    /// The maximum number of requests for an image during which the thumbnailer ends: the image may be the cause.
     private static let imageAttempts = 3
 
     /// Requests an image, again if the thumbnailer is restarted meanwhile: nothing is lost with the connection.
     ///
-    /// - Throws: ``Silence`` if the thumbnailer does not come back
+    /// - Throws: ``ServiceUnresponsive`` if the thumbnailer does not come back
     private func image(_ request: ImageRequest) async throws -> (result: ImageRequest.Result, bytes: Bytes) {
         var attempts = 1
         while true {
@@ -191,7 +191,7 @@ struct ExportRun {
                 return try await library.image(request, deadline: command.downloads.deadline(.seconds(120)))
             } catch {
                 guard error.errorCode == .connectionLost, attempts < Self.imageAttempts else { throw error }
-                if await silence(of: .thumbnailer) != nil { throw Silence(of: .thumbnailer, error) }
+                if await errorIfUnresponsive(.thumbnailer) != nil { throw ServiceUnresponsive(of: .thumbnailer, error) }
                 attempts += 1
             }
         }
@@ -204,7 +204,7 @@ struct ExportRun {
         }
         var resources = [resource]
         if !current, let alternate = asset.resource(.alternatePhoto) { resources.append(alternate) }
-        // A video that is a part of the photo's file is in it already.
+        // A video that is part of the photo's file needs no file of its own.
         if let video = current ? asset.currentVideo : asset.resource(.pairedVideo), video.offset == nil {
             resources.append(video)
         }
@@ -218,17 +218,17 @@ struct ExportRun {
         }
         let sidecar = try await sidecar(of: asset)
         if let sidecar { files.append(.init(name: files[0].name, sidecar: sidecar)) }
-        let places = try folder.places(of: files)
-        for (resource, place) in zip(resources, places) {
+        let destinations = try folder.destinations(of: files)
+        for (resource, destination) in zip(resources, destinations) {
             do {
-                item.files.append(try await write(resource, of: asset, to: place))
+                item.files.append(try await write(resource, of: asset, to: destination))
             } catch let error as RPCError {
                 // The other files of the asset are exported nevertheless.
                 item.isComplete = false
                 try await report(error, of: asset)
             }
         }
-        if let sidecar { item.files.append(.init(writer: try write(sidecar, to: places[resources.count]))) }
+        if let sidecar { item.files.append(.init(writer: try write(sidecar, to: destinations[resources.count]))) }
     }
 
     // MARK: One file
@@ -239,17 +239,17 @@ struct ExportRun {
     private func write(
         _ resource: AssetResource,
         of asset: Asset,
-        to place: ExportFolder.Place
+        to destination: ExportFolder.Destination
     ) async throws -> ExportBatch.File {
         let json: JSON = [
-            "asset": .string(asset.id.text), "file": .string(place.path), "size": .int(resource.size),
-            "digest": .string(resource.digest), "isPresent": .bool(place.isPresent),
+            "asset": .string(asset.id.text), "file": .string(destination.path), "size": .int(resource.size),
+            "digest": .string(resource.digest), "isPresent": .bool(destination.isPresent),
         ]
         let line =
-            "\(place.path.printable)  \(QuantityFormatter.bytes(resource.size))"
-            + (place.isPresent ? ", already there" : "")
-        guard !place.isPresent else { return ExportBatch.File(result: (json: json, line: line)) }
-        let writer = try OutputFileWriter(place.path, replaces: false, sync: sync)
+            "\(destination.path.printable)  \(QuantityFormatter.bytes(resource.size))"
+            + (destination.isPresent ? ", already there" : "")
+        guard !destination.isPresent else { return ExportBatch.File(result: (json: json, line: line)) }
+        let writer = try OutputFileWriter(destination.path, replaces: false, sync: sync)
         do {
             let bytes = library.resource(
                 asset: asset.id,
@@ -266,16 +266,16 @@ struct ExportRun {
         return ExportBatch.File(writer: writer, result: (json: json, line: line))
     }
 
-    /// Writes a file that is in memory. Returns nil if it is there already.
-    private func write(_ bytes: [UInt8], to place: ExportFolder.Place) throws -> OutputFileWriter? {
-        guard !place.isPresent else { return nil }
-        let writer = try OutputFileWriter(place.path, replaces: place.replaces, sync: sync)
+    /// Writes bytes to a file. Returns nil if the file exists already.
+    private func write(_ bytes: [UInt8], to destination: ExportFolder.Destination) throws -> OutputFileWriter? {
+        guard !destination.isPresent else { return nil }
+        let writer = try OutputFileWriter(destination.path, replaces: destination.replaces, sync: sync)
         try writer.write(bytes)
         try writer.close(isSynced: batch.syncsEachFile)
         return writer
     }
 
-    /// Returns the sidecar of an asset, or nil if none is wanted.
+    /// Returns the sidecar of an asset, or nil if none is requested.
     private func sidecar(of asset: Asset) async throws -> [UInt8]? {
         guard command.sidecar else { return nil }
         let isCurrent = command.images.size == nil ? command.current : !command.images.original
@@ -283,18 +283,18 @@ struct ExportRun {
         return Array(try await XMPSidecar.text(of: asset, isRender: isRender, in: library).utf8)
     }
 
-    /// Returns the original name of a file. A render has that of the asset, with its own ending.
+    /// Returns the original name of a file. A render has the name of the asset with the extension of its own type.
     private static func fileName(of resource: AssetResource, _ asset: Asset) -> String {
         let name = resource.originalFilename ?? asset.originalFilename ?? "file"
         guard resource.originalFilename == nil, resource.type != asset.originalResource?.type else { return name }
-        guard let ending = resource.fileEnding else { return name }
+        guard let fileExtension = resource.fileExtension else { return name }
         let stem = FilePath.Component(ExportFolder.safe(name))?.stem ?? "file"
-        return "\(stem).\(ending)"
+        return "\(stem).\(fileExtension)"
     }
 }
 
 extension ExportFolder.File {
-    /// A sidecar beside the file with this name.
+    /// Creates a sidecar for the file with this name.
     fileprivate init(name: String, sidecar: [UInt8]) {
         let digest = SHA256.hash(data: sidecar).hexadecimal
         self.init(name: name, suffix: ".xmp", digest: digest, size: Int64(sidecar.count), sidecar: sidecar)
@@ -302,8 +302,8 @@ extension ExportFolder.File {
 }
 
 extension AssetResource {
-    /// The usual ending of a file of this type, or nil for a type that no render has.
-    fileprivate var fileEnding: String? {
+    /// The extension of a file of this type, or nil for a type that no render has.
+    fileprivate var fileExtension: String? {
         switch contentType {
         case "public.jpeg": "jpg"
         case "com.apple.quicktime-movie": "mov"
@@ -314,6 +314,6 @@ extension AssetResource {
 }
 
 extension Asset {
-    /// The video of a Live Photo as it is shown.
+    /// The current video of a Live Photo.
     fileprivate var currentVideo: AssetResource? { resource(.fullSizePairedVideo) ?? resource(.pairedVideo) }
 }

@@ -31,7 +31,7 @@ struct FetchCommand: LibraryCommand {
         try await run(in: library, output: output, LastListing())
     }
 
-    /// - Parameter last: the listing that a table replaces
+    /// Prints the assets. A table replaces the listing `last`.
     func run(in library: PhotoLibrary, output: Output, _ last: LastListing) async throws {
         let fetch = try await fetch.fetch(in: library)
         if count {
@@ -53,31 +53,32 @@ struct FetchCommand: LibraryCommand {
         }
     }
 
-    /// The assets that are listed on a terminal unless `--limit` says otherwise.
+    /// The maximum number of rows on a terminal without `--limit`.
     private static let rowsOnTerminal = 100
 
-    /// Prints a table and keeps its assets for `@3`.
+    /// Prints a table and stores its assets for `@3`.
     private func list(
         _ fetch: FetchDescription,
         in library: PhotoLibrary,
         _ output: Output,
         _ last: LastListing
     ) async throws {
-        let most = output.isTerminal && self.fetch.limit == nil ? Self.rowsOnTerminal : Int.max
+        let maxRows = output.isTerminal && self.fetch.limit == nil ? Self.rowsOnTerminal : Int.max
         var listing = last.begin()
         if let note = listing.note { output.note(note) }
         try output.line(output.bold(Self.heading))
         var count = 0
-        var pages = AssetPages(fetch, in: library, members: AssetMembers.row, pageSize: min(most, FetchAssets.maxPage))
-        while count < most, let page = try await pages.next() {
-            let assets = page.assets.prefix(most - count)
-            // The numbers are kept before they are shown: the reader may go away, as `head` does.
+        let pageSize = min(maxRows, FetchAssets.maxPage)
+        var pages = AssetPages(fetch, in: library, members: AssetMembers.row, pageSize: pageSize)
+        while count < maxRows, let page = try await pages.next() {
+            let assets = page.assets.prefix(maxRows - count)
+            // The listing is stored before it is printed: the reader of a pipe may exit early, as `head` does.
             listing.append(assets.map(\.id))
             for asset in assets {
                 count += 1
                 try output.line(Self.row(asset, number: count))
             }
-            if count == most, page.count > count {
+            if count == maxRows, page.count > count {
                 output.note("the first \(count) of \(page.count) assets; --limit 0 lists all")
             }
         }
@@ -87,7 +88,7 @@ struct FetchCommand: LibraryCommand {
     static let heading = row(cells: [""] + titles.map { String($0) })
 
     static func row(_ asset: Asset, number: Int) -> String {
-        let date = asset.creationDate.map { QuantityFormatter.shortMoment($0, offset: asset.creationOffset) }
+        let date = asset.creationDate.map { QuantityFormatter.shortTime($0, offset: asset.creationOffset) }
         return row(
             "@\(number)",
             asset.id.text,

@@ -58,19 +58,19 @@ struct FolderCommand: AsyncParsableCommand {
     struct Create: LibraryCommand {
         static let configuration = CommandConfiguration(abstract: "Create a folder.")
         @Argument(help: "Title of the folder.") var title: String
-        @OptionGroup var place: FolderOption
+        @OptionGroup var folderOption: FolderOption
         @Flag(help: "Create it even if there is a folder of this title.") var another = false
         @OptionGroup var client: ClientOptions
 
-        func validate() throws { _ = try AlbumLookup.title(title) }
+        func validate() throws { try AlbumLookup.checkTitle(title) }
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            let parent = try await place.reference(in: library)
+            let parent = try await folderOption.reference(in: library)
             if !another {
-                let others = try await AlbumLookup.namesakes {
+                let others = try await AlbumLookup.readableIDs {
                     try await AlbumLookup.folders(title, in: library).entities.map(\.id)
                 }
-                try AlbumLookup.refuse(others, "folder", title)
+                try AlbumLookup.requireUnusedTitle(others, "folder", title)
             }
             let result = try await library.perform([.createList(.init(ref: "folder", title: title, parent: parent))])
             try output.result(result.json) { ["\(result.id("folder")?.text ?? "")  \(title.printable)"] }
@@ -85,15 +85,15 @@ struct FolderCommand: AsyncParsableCommand {
         @Flag(help: "Rename it even if there is another folder of this title.") var another = false
         @OptionGroup var client: ClientOptions
 
-        func validate() throws { _ = try AlbumLookup.title(title) }
+        func validate() throws { try AlbumLookup.checkTitle(title) }
 
         func run(in library: PhotoLibrary, output: Output) async throws {
             let folder = try await AlbumLookup.folder(folder, in: library)
             if !another {
-                let others = try await AlbumLookup.namesakes {
+                let others = try await AlbumLookup.readableIDs {
                     try await AlbumLookup.folders(title, in: library).entities.map(\.id)
                 }
-                try AlbumLookup.refuse(others.filter { $0 != folder.id }, "folder", title)
+                try AlbumLookup.requireUnusedTitle(others.filter { $0 != folder.id }, "folder", title)
             }
             let result = try await library.perform([.updateList(.init(id: .id(folder.id), title: title))])
             try output.result(result.json) { ["\(folder.id)  \(title.printable)"] }

@@ -11,8 +11,8 @@ struct GrantsCommand: AsyncParsableCommand {
         commandName: "grants",
         abstract: "Decide who may do what with the library: list, pending, approve, deny, limit, revoke, history.",
         discussion: """
-            An identity is key:NAME for a client with a key, uid:N for another user of this machine; NAME alone stands \
-            for key:NAME. Decisions take effect at once, without a restart. Run it as the user who runs the services, \
+            An identity is key:NAME for a client with a key, uid:N for another user of this machine; NAME alone means \
+            key:NAME. Decisions take effect at once, without a restart. Run it as the user who runs the services, \
             or with a key made with `safelight keys create NAME --access owner`.
             """,
         subcommands: [
@@ -46,7 +46,7 @@ struct GrantsCommand: AsyncParsableCommand {
     /// `safelight grants pending`
     struct Pending: LibraryCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the questions that wait for a decision: requests for access, and transactions."
+            abstract: "List the requests for access and the transactions that wait for a decision."
         )
         @OptionGroup var client: ClientOptions
 
@@ -95,7 +95,7 @@ struct GrantsCommand: AsyncParsableCommand {
     /// `safelight grants deny`
     struct Deny: LibraryCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Refuse an identity access, or decline one transaction."
+            abstract: "Deny access to an identity, or decline one transaction."
         )
         @Argument(help: "An identity, or a question about consent as printed by `grants pending`.") var id: String
         @OptionGroup var client: ClientOptions
@@ -112,9 +112,9 @@ struct GrantsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Give an identity access to a list of assets and to nothing else.",
             discussion: """
-                The list is of the assets that the options select now; `grants widen` and `grants narrow` change it. \
-                Assets that the client adds join its list. Albums and folders are not in its view; moments and smart \
-                albums have the assets of the list only.
+                The list has the assets that the options select now; `grants widen` and `grants narrow` change it. \
+                Assets that the client adds are added to its list. The client sees no albums and folders; moments and \
+                smart albums have the assets of the list only.
                 """
         )
         @Argument(help: "The identity.") var identity: String
@@ -140,7 +140,7 @@ struct GrantsCommand: AsyncParsableCommand {
 
     /// `safelight grants narrow`
     struct Narrow: SelectionCommand {
-        static let configuration = CommandConfiguration(abstract: "Take assets off the list of a limited identity.")
+        static let configuration = CommandConfiguration(abstract: "Remove assets from the list of a limited identity.")
         @Argument(help: "The identity.") var identity: String
         @OptionGroup var assets: AssetSelection
         @OptionGroup var client: ClientOptions
@@ -169,7 +169,7 @@ struct GrantsCommand: AsyncParsableCommand {
     /// `safelight grants revoke`
     struct Revoke: LibraryCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Take access away from an identity.",
+            abstract: "Revoke the access of an identity.",
             discussion: """
                 Its running requests end with access_denied within a second, and its streams end. The key stays on its \
                 lists; `safelight keys revoke` removes it from them.
@@ -236,9 +236,9 @@ private struct GrantTable {
     func lines(orElse text: String) -> [String] { isEmpty ? [text] : table.lines }
 }
 
-/// Grants and questions as text.
+/// Formats grants and questions about consent as text.
 enum GrantText {
-    /// Returns the identity or the question that an argument names.
+    /// Returns the identity or the question about consent that an argument names.
     static func subject(_ text: String) -> (identity: String?, question: String?) {
         let isQuestion = text.count == 17 && text.hasPrefix("q") && text.dropFirst().allSatisfy(\.isHexDigit)
         return isQuestion ? (nil, text) : (identity(text), nil)

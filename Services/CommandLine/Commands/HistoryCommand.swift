@@ -26,11 +26,11 @@ struct HistoryCommand: LibraryCommand {
     var services: [ServiceName] { [.editor] }
 
     func validate() throws {
-        guard undoTo.map({ $0 >= 0 }) ?? true else { throw ValidationError("--undo-to is a step from 0") }
+        guard undoTo.map({ $0 >= 0 }) ?? true else { throw ValidationError("--undo-to must be a number from 0") }
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let id = try await AssetArguments.one(id, in: library)
+        let id = try await AssetArguments.readOne(id, in: library)
         if let undoTo {
             var request = UndoEdits(
                 asset: id,
@@ -52,13 +52,13 @@ struct HistoryCommand: LibraryCommand {
         if history.steps.isEmpty, history.isComplete { output.note("\(id) was never edited") }
         try output.result(history.json) {
             history.steps.map { step in
-                let what =
+                let edit =
                     step.kind == .revert
                     ? "reverted" : "\(step.formatIdentifier ?? "") \(step.formatVersion ?? "")".printable
                 let operations = step.adjustments?["operations"]?.arrayValue?.compactMap {
                     $0["operation"]?.stringValue
                 }
-                return "\(step.step)  #\(step.sequence)  \(what)  \((operations ?? []).joined(separator: ", "))"
+                return "\(step.step)  #\(step.sequence)  \(edit)  \((operations ?? []).joined(separator: ", "))"
             } + (history.isComplete ? [] : ["older steps are no longer in the history"])
         }
     }

@@ -12,18 +12,18 @@ struct ImportCommand: LibraryCommand {
         abstract: "Import photos and videos: files, and folders with everything in them.",
         discussion: """
             Files that are already in the library are recognized by their content, so an interrupted import continues \
-            when it is run again, even if a service was killed. Those in the trash are taken out of it. Broken files are \
+            when it is run again, even if a service was killed. Those in the trash are restored. Broken files are \
             reported and skipped. Symbolic links inside folders are not followed; hidden files and files that are \
-            clearly not images are ignored, and the folders of libraries are left out and named. Ctrl-C finishes the \
+            clearly not images are ignored, and the folders of libraries are skipped and reported. Ctrl-C finishes the \
             files in progress and then stops.
 
             Files in one folder with the same stem are imported as one asset: a photo and its raw file (taken within \
             one second of each other), a photo and its video as a Live Photo (same content identifier, or at most six \
             seconds long), and the XMP sidecars STEM.xmp and STEM.jpg.xmp, whose rating, keywords, caption and location \
-            take precedence over those in the photo; without those also that of the raw file or the video. Files that \
-            you name, as for FOLDER/*, are grouped as well. A sidecar is not applied to a photo that the library has \
-            already, which the summary says. If such a photo has another raw file or video, the one beside it is \
-            imported as an asset of its own.
+            take precedence over those in the photo. If there is neither, the sidecar of the raw file or the video is \
+            used. Files that you name, as for FOLDER/*, are grouped as well. A sidecar is not applied to a photo that \
+            the library has already; the summary counts such sidecars. If such a photo has another raw file or video, \
+            the one in the folder is imported as an asset of its own.
 
             With --reference nothing is copied: the files stay where they are, in a folder that the catalog was started \
             with (--import-root), and are checked each time they are opened; see rescan.
@@ -66,7 +66,7 @@ struct ImportCommand: LibraryCommand {
 
     func validate() throws {
         guard !paths.isEmpty else { throw ValidationError("name the files or folders to import") }
-        if let album { _ = try AlbumLookup.title(album) }
+        if let album { try AlbumLookup.checkTitle(album) }
         guard (1...256).contains(parallel) else { throw ValidationError("--parallel must be a number from 1 to 256") }
     }
 
@@ -79,11 +79,11 @@ struct ImportCommand: LibraryCommand {
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         var finder = try finder()
-        // An album that is not unique is refused before anything is imported.
-        if let album { _ = try await AlbumLookup.known(album, in: library) }
+        // An ambiguous title is an error before anything is imported.
+        if let album { _ = try await AlbumLookup.existing(album, in: library) }
         let stop = StopRequest()
         let signals = StopSignals(stop)
-        // A separate pass counts the items, so that the remaining time can be estimated; it keeps none of them.
+        // A separate pass counts the items without storing them, so that the remaining time can be estimated.
         let total = finder.count()
         var report = ImportReporter(total: total, output: output, isVerbose: verbose, keepsAssets: album != nil)
         var isAtEnd = false
@@ -122,20 +122,20 @@ struct ImportCommand: LibraryCommand {
         var finder = ImageFileFinder()
         var arguments = ArgumentBytes()
         for path in paths { try finder.add(path, bytes: arguments.next(path)) }
-        // That of an option, such as a title.
+        // The text may belong to an option, such as a title.
         if let text = arguments.changedText { throw CommandFailure.usage("\"\(text.prefix(200))\" is not UTF-8") }
         return finder
     }
 
-    /// Names the files and folders that were not imported, other than those that are clearly not images.
+    /// Reports the files and folders that were not imported, except files that are clearly not images.
     ///
-    /// - Returns: false if they were to be imported
+    /// - Returns: false if the user named one of them, or one cannot be read
     private func reportSkipped(_ finder: ImageFileFinder, _ output: Output) -> Bool {
         for (path, reason) in finder.unreadable {
             output.report(CommandFailure(message: "\(path) cannot be read: \(reason)", name: "not_read"))
         }
         for library in finder.libraries {
-            let message = "\(library.path) is the folder of a library: it was left out with everything in it"
+            let message = "\(library.path) is the folder of a library: it was skipped with everything in it"
             if library.isNamed {
                 let advice = "; name the folders in it that have other photos"
                 output.report(CommandFailure(message: message + advice, name: "not_imported"))
@@ -143,11 +143,11 @@ struct ImportCommand: LibraryCommand {
                 output.note(message.printable)
             }
         }
-        for path in finder.lonelySidecars {
+        for path in finder.unmatchedSidecars {
             let message = "\(path) is a sidecar, which is imported with its photo or video: name that too"
             output.report(CommandFailure(message: message, name: "not_imported"))
         }
-        return finder.unreadable.isEmpty && finder.lonelySidecars.isEmpty
+        return finder.unreadable.isEmpty && finder.unmatchedSidecars.isEmpty
             && !finder.libraries.contains(where: \.isNamed)
     }
 
@@ -160,8 +160,8 @@ struct ImportCommand: LibraryCommand {
             json["pairedVideo"] = item.pairedVideo.map { .string($0.string) }
             json["sidecar"] = item.sidecar.map { .string($0.string) }
             let others = [item.alternate, item.pairedVideo, item.sidecar].compactMap { $0?.lastComponent?.string }
-            let beside = others.isEmpty ? "" : "  + " + others.map(\.printable).joined(separator: ", ")
-            try output.result(.object(json)) { [item.main.string.printable + beside] }
+            let suffix = others.isEmpty ? "" : "  + " + others.map(\.printable).joined(separator: ", ")
+            try output.result(.object(json)) { [item.main.string.printable + suffix] }
         }
         let isComplete = reportSkipped(finder, output)
         if !output.isJSON {
@@ -178,10 +178,10 @@ struct ImportCommand: LibraryCommand {
     private static func add(_ ids: [ObjectID], to title: String, in library: PhotoLibrary) async throws {
         guard !ids.isEmpty else { return }
         var transactions = CommandTransactions()
-        let album = try await AlbumLookup.knownOrNew(title, in: library, &transactions)
-        for piece in BatchedChanges.split(ids, by: ChangeRecord.maxEntities - 1) {
+        let album = try await AlbumLookup.findOrCreate(title, in: library, &transactions)
+        for batch in BatchedChanges.split(ids, by: ChangeRecord.maxEntities - 1) {
             _ = try await library.perform(
-                [.updateCollection(.init(id: .id(album), add: piece.map { .id($0) }))],
+                [.updateCollection(.init(id: .id(album), add: batch.map { .id($0) }))],
                 transaction: transactions.next()
             )
         }

@@ -2,29 +2,29 @@ import Contracts
 import JSONValue
 import PhotoModel
 
-/// The requests that take back a transaction exactly: each entity is afterwards as before, except for its revision and
-/// dates of modification.
+/// The requests that undo a transaction exactly: afterwards each entity is as before, except for its revision and
+/// modification date.
 struct InverseChange {
-    /// One transaction of the catalog: first the conditions, as updates that name a revision, because each of the other
-    /// requests gives its object a new one.
+    /// The requests of one transaction. The conditions are updates that name a revision. They come first, because each
+    /// of the other requests gives its object a new revision.
     var requests: [ChangeRequest] { conditions + changes }
     private var conditions: [ChangeRequest] = []
     private var changes: [ChangeRequest] = []
     private var restored: [ObjectID] = []
-    /// Edits to undo by the editor.
+    /// Edits that the editor has to undo.
     private(set) var edits: [UndoEdits] = []
     /// The albums whose revision is a condition, with their revisions before and after the change.
     private(set) var albums: [ObjectID: (before: Revision?, after: Revision)] = [:]
 
-    /// An album of which a later change of the same command was taken back.
-    struct TakenBack {
+    /// An album of which a later change of the same command was undone.
+    struct UndoneAlbum {
         /// Its revision before the later change.
         let before: Revision?
         /// Its revision now.
         let now: Revision
     }
 
-    /// Members that every change of an asset changes, or that follow from others.
+    /// Members that every change of an asset changes, or that are derived from others.
     private static let consequences: Set = [
         "revision", "contentRevision", "modificationDate", "isRecentlyAdded", "isCreationOffsetDerived",
         "hasOnlyModificationDate",
@@ -34,7 +34,7 @@ struct InverseChange {
         "revision", "modificationDate", "title", "estimatedAssetCount", "keyAsset", "startDate", "endDate",
         "approximateLocation", "localizedLocationNames",
     ]
-    /// Members of a folder that follow from the albums and folders in it.
+    /// Members of a folder that are derived from the albums and folders in it.
     private static let folderConsequences: Set = [
         "revision", "modificationDate", "childCount", "startDate", "endDate",
     ]
@@ -43,44 +43,45 @@ struct InverseChange {
         "playbackVariation",
     ]
 
-    /// - Throws: ``CommandFailure`` that names what has no exact inverse
+    /// - Throws: ``CommandFailure`` that names the part without an exact inverse
     init(of record: ChangeRecord) throws {
         guard record.grants.isEmpty, record.questions.isEmpty else { throw Self.refused("decisions about access") }
-        // Before the albums, which the deletion has changed too.
+        // Checked before the albums, which the deletion has changed too.
         if let deleted = record.assets.first(where: { $0.after == nil }) {
             throw Self.refused("the deletion of \(deleted.id)")
         }
         for change in record.collections where (change.after ?? change.before)?.type == .album {
-            try takeBack(change, record)
+            try undo(change, record)
         }
-        // Moments and their years follow from the dates and locations of assets.
+        // Moments and their years are derived from the dates and locations of assets.
         let folders = record.lists.filter { ($0.after ?? $0.before)?.type == .folder }
-        for change in folders { try takeBack(change, folders) }
-        for change in record.assets { try takeBack(change) }
+        for change in folders { try undo(change, folders) }
+        for change in record.assets { try undo(change) }
         if !restored.isEmpty { changes.append(.restoreAssets(.init(ids: restored))) }
         guard requests.count <= ChangeRecord.maxEntities else {
             throw Self.refused("a change of \(record.assets.count) assets at a time")
         }
         guard !requests.isEmpty || !edits.isEmpty else { throw Self.refused("this change") }
-        // Each edit is a request of its own, and any of them may be refused after the others were carried out.
+        // Each edit is a request of its own, and any of them may be refused after the others were performed.
         guard edits.count + (requests.isEmpty ? 0 : 1) == 1 else {
             throw Self.refused(
                 "several edits, or an edit together with other changes,",
-                "; `safelight history ID --undo-to STEP` takes back the edit of one asset"
+                "; `safelight history ID --undo-to STEP` undoes the edit of one asset"
             )
         }
     }
 
-    private static func refused(_ what: String, _ advice: String = "") -> CommandFailure {
+    /// Returns the error for a part that has no exact inverse.
+    private static func refused(_ part: String, _ advice: String = "") -> CommandFailure {
         CommandFailure(
-            message: "\(what) cannot be taken back exactly, and nothing was changed\(advice)",
+            message: "\(part) cannot be undone exactly, and nothing was changed\(advice)",
             name: ErrorCode.requestNotSupported.rawValue
         )
     }
 
     // MARK: Albums
 
-    private mutating func takeBack(_ change: EntityChange<AssetCollection>, _ record: ChangeRecord) throws {
+    private mutating func undo(_ change: EntityChange<AssetCollection>, _ record: ChangeRecord) throws {
         guard let after = change.after else { throw Self.refused("a deleted album") }
         guard let before = change.before else {
             conditions.append(.updateCollection(.init(id: .id(after.id), ifRevision: after.revision)))
@@ -98,8 +99,8 @@ struct InverseChange {
             }
             switch (keys[0], keys[1]) {
             case (nil, .some): update.remove.append(asset.id)
-            case (.some, nil): throw Self.refused("an asset's place in an album that it was removed from")
-            case (let old?, let new?) where old != new: throw Self.refused("an asset's former place in an album")
+            case (.some, nil): throw Self.refused("an asset's position in an album that it was removed from")
+            case (let old?, let new?) where old != new: throw Self.refused("an asset's former position in an album")
             default: break
             }
         }
@@ -109,14 +110,13 @@ struct InverseChange {
         albums[after.id] = (before.revision, after.revision)
     }
 
-    /// Changes the conditions to the revisions that albums have now, after later changes of the same command were taken
-    /// back.
+    /// Changes the conditions to the revisions that albums have after later changes of the same command were undone.
     ///
     /// - Throws: ``CommandFailure`` `conflict` if something else has changed an album between those changes
-    mutating func expect(_ taken: [ObjectID: TakenBack]) throws {
+    mutating func updateConditions(_ undone: [ObjectID: UndoneAlbum]) throws {
         for index in conditions.indices {
             guard case .updateCollection(var update) = conditions[index], case .id(let id) = update.id,
-                let later = taken[id]
+                let later = undone[id]
             else { continue }
             guard later.before == update.ifRevision else {
                 throw CommandFailure(
@@ -131,7 +131,7 @@ struct InverseChange {
 
     // MARK: Folders
 
-    private mutating func takeBack(
+    private mutating func undo(
         _ change: EntityChange<CollectionList>,
         _ folders: [EntityChange<CollectionList>]
     ) throws {
@@ -150,7 +150,7 @@ struct InverseChange {
 
     // MARK: Assets
 
-    private mutating func takeBack(_ change: EntityChange<Asset>) throws {
+    private mutating func undo(_ change: EntityChange<Asset>) throws {
         guard let after = change.after, let before = change.before else {
             throw Self.refused("an import", "; `safelight trash` removes its assets")
         }
@@ -159,7 +159,7 @@ struct InverseChange {
         if change.isContentChanged {
             guard after.hasAdjustments || before.hasAdjustments else { throw Self.refused("a new original") }
             edits.append(UndoEdits(asset: after.id, ifContentRevision: after.contentRevision))
-            // The editor brings the former image back with all that follows from it.
+            // The editor restores the former image and all members that are derived from it.
             guard names.isDisjoint(with: Self.settable), before.trashedDate == after.trashedDate else {
                 throw Self.refused("an edit together with other changes")
             }
@@ -190,7 +190,7 @@ struct InverseChange {
         conditions.append(.updateAsset(.init(id: .id(after.id), set: patch, ifRevision: after.revision)))
     }
 
-    /// The members of two objects that differ.
+    /// Returns the names of the members that differ between two objects.
     private static func differences(_ before: JSON, _ after: JSON) -> Set<String> {
         let (before, after) = (before.objectValue ?? [:], after.objectValue ?? [:])
         let names = Set(before.members.map(\.name)).union(after.members.map(\.name))

@@ -11,8 +11,8 @@ protocol LibraryCommand: AsyncParsableCommand {
     var client: ClientOptions { get }
     /// The services that the command requires.
     var services: [ServiceName] { get }
-    /// True if a signal ends the command with a line about what is done. Other commands handle signals themselves, or
-    /// have nothing to say.
+    /// True if the command prints its progress when a signal ends it. Other commands handle signals themselves, or have
+    /// no progress to report.
     var reportsAtSignals: Bool { get }
     /// Checks the arguments before a connection is made.
     func check() throws
@@ -40,7 +40,7 @@ extension LibraryCommand {
             logger: Logger(label: "safelight", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         do {
-            for service in services { try await reach(service, in: library) }
+            for service in services { try await requireResponse(of: service, in: library) }
             try await run(in: library, output: output)
         } catch {
             await library.close()
@@ -50,13 +50,13 @@ extension LibraryCommand {
     }
 
     /// Checks that a service responds, for an early and clear error message.
-    private func reach(_ service: ServiceName, in library: PhotoLibrary) async throws {
+    private func requireResponse(of service: ServiceName, in library: PhotoLibrary) async throws {
         let addresses = service.client(of: library).addresses.map(\.description).joined(separator: ", ")
         do throws(RPCError) {
-            let limit = Duration.seconds(client.wait ?? ClientOptions.usualWait)
+            let limit = Duration.seconds(client.wait ?? ClientOptions.defaultWait)
             try await service.client(of: library).waitForAnswer(within: limit)
         } catch {
-            guard error.isSilence else { throw error }
+            guard error.meansNoResponse else { throw error }
             throw CommandFailure(
                 message: "the \(service.rawValue) does not respond at \(addresses); start the services with "
                     + "`safelight up`, or give their addresses (see --help)",
@@ -80,7 +80,7 @@ extension ServiceName {
 
 extension RPCError {
     /// True if the error means that the service did not respond.
-    var isSilence: Bool {
+    var meansNoResponse: Bool {
         switch errorCode {
         case .deadlineExceeded, .connectionLost, .unavailable: true
         default: false

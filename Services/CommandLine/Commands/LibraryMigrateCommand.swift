@@ -15,13 +15,13 @@ struct LibraryMigrateCommand: AsyncParsableCommand {
             commandName: "migrate",
             abstract: "Move the database of a library between SQLite and PostgreSQL.",
             discussion: """
-                Stop the services first. All records, outcomes of transactions and tokens stay what they are, so clients \
-                go on as if nothing had happened. The files of the photos stay in the folder. The database is copied; \
-                the old one is kept, a file of SQLite as library.sqlite.moved.
+                Stop the services first. All records, outcomes of transactions and tokens stay valid, so clients \
+                continue without a new fetch. The files of the photos stay in the folder. The database is copied; the \
+                old one is kept, an SQLite file under the name library.sqlite.moved.
                 """
         )
 
-        @Option(help: "Where to: postgresql://host/database, or sqlite for a file in the library's folder.")
+        @Option(help: "The destination: postgresql://host/database, or sqlite for a file in the library's folder.")
         var to: String
 
         @OptionGroup var library: LibraryOptions

@@ -34,12 +34,12 @@ struct LogCommand: LibraryCommand {
 
     @OptionGroup var client: ClientOptions
 
-    /// The most changes of --limit, which are kept in memory until the newest is read.
-    private static let mostKept = 100_000
+    /// The maximum of `--limit`. These changes are kept in memory until the newest one is read.
+    private static let maxLimit = 100_000
 
     func validate() throws {
-        guard (0...Self.mostKept).contains(limit) else {
-            throw ValidationError("--limit must be a number from 0 to \(Self.mostKept)")
+        guard (0...Self.maxLimit).contains(limit) else {
+            throw ValidationError("--limit must be a number from 0 to \(Self.maxLimit)")
         }
         if let problem = topic.lazy.compactMap(FeedTopicFilter.problem).first {
             throw ValidationError("--topic: \(problem)")

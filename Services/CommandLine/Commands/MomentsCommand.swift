@@ -39,10 +39,10 @@ struct MomentsCommand: LibraryCommand {
                 for moment in page.collections {
                     if output.isJSON { try output.json(moment.json) }
                     let names = moment.localizedLocationNames.joined(separator: ", ")
-                    let near = names.isEmpty ? moment.approximateLocation.map(QuantityFormatter.location) : names
-                    let place = near.map { "  near " + $0 } ?? ""
+                    let location = names.isEmpty ? moment.approximateLocation.map(QuantityFormatter.location) : names
+                    let suffix = location.map { "  near " + $0 } ?? ""
                     let photos = moment.estimatedAssetCount.map { "\($0)" } ?? "-"
-                    table.add([moment.id.text, photos, (moment.title ?? "-") + place])
+                    table.add([moment.id.text, photos, (moment.title ?? "-") + suffix])
                 }
                 count = page.count
                 position += page.collections.count

@@ -9,7 +9,7 @@ import PhotoModel
 struct PlayCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "play",
-        abstract: "Play a video with a player of this machine.",
+        abstract: "Play a video with a player on this machine.",
         discussion: "The video is piped to the player's standard input: by default mpv, ffplay or vlc."
     )
 
@@ -33,11 +33,11 @@ struct PlayCommand: LibraryCommand {
     ]
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let asset = try await AssetArguments.one(id, in: library)
+        let asset = try await AssetArguments.readOne(id, in: library)
         var request = VideoPlayback(asset: asset, version: original ? .original : .current)
         request.isNetworkAccessAllowed = downloads.download
         let video = try await library.thumbnailer.ask(request, deadline: .seconds(120), downloads, output).result
-        guard let command = player ?? Self.installed else {
+        guard let command = player ?? Self.installedPlayer else {
             throw CommandFailure(
                 message: "no player is installed; install mpv, or name one with --player",
                 name: "no_player"
@@ -48,20 +48,20 @@ struct PlayCommand: LibraryCommand {
         guard let pipe = popen(command, "we") else {
             throw CommandFailure(message: "the player cannot be started: \(command.printable)", name: "no_player")
         }
-        let outcome: (any Error)?
+        let failure: (any Error)?
         do {
             try await library.readStream(video) { bytes in fwrite(bytes, 1, bytes.count, pipe) == bytes.count }
-            outcome = nil
-        } catch { outcome = error }
+            failure = nil
+        } catch { failure = error }
         let status = pclose(pipe)
-        if let outcome { throw outcome }
+        if let failure { throw failure }
         guard status & 0x7F == 0, status >> 8 & 0xFF != 127 else {
             throw CommandFailure(message: "the player failed: \(command.printable)", name: "no_player")
         }
     }
 
     /// The command of the first player that is installed.
-    private static var installed: String? {
+    private static var installedPlayer: String? {
         let folders = (Environment["PATH"] ?? "/usr/bin").split(separator: ":")
         return players.first { name, _ in folders.contains { access("\($0)/\(name)", X_OK) == 0 } }?.1
     }

@@ -39,11 +39,11 @@ struct PresetCommand: ParsableCommand {
     /// `safelight preset list`
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List the presets with their operations.")
-        @OptionGroup var place: PresetFolderOptions
+        @OptionGroup var folderOption: PresetFolderOptions
         @OptionGroup var report: Report
 
         func run() throws {
-            let (folder, output) = (try place.folder(), Output(json: report.json))
+            let (folder, output) = (try folderOption.folder(), Output(json: report.json))
             let names = try folder.names()
             guard !names.isEmpty else { return output.note("no presets; `safelight preset save` saves one") }
             for name in names {
@@ -59,11 +59,11 @@ struct PresetCommand: ParsableCommand {
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Print the adjustment list of a preset.")
         @Argument(help: "Name of the preset.", completion: Completions.presets) var name: String
-        @OptionGroup var place: PresetFolderOptions
+        @OptionGroup var folderOption: PresetFolderOptions
         @OptionGroup var report: Report
 
         func run() throws {
-            try Output(json: report.json).line(try place.folder().read(name).list.json.prettyText)
+            try Output(json: report.json).line(try folderOption.folder().read(name).list.json.prettyText)
         }
     }
 
@@ -76,7 +76,7 @@ struct PresetCommand: ParsableCommand {
         @OptionGroup var report: Report
 
         func run() throws {
-            let folder = try adjustments.place.folder()
+            let folder = try adjustments.folderOption.folder()
             try folder.write(Preset(name: name, list: try adjustments.list()), replacing: replace)
         }
     }
@@ -91,11 +91,11 @@ struct PresetCommand: ParsableCommand {
         )
         var asset: String
         @Flag(help: "Replace an existing preset of this name.") var replace = false
-        @OptionGroup var place: PresetFolderOptions
+        @OptionGroup var folderOption: PresetFolderOptions
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            let id = try await AssetArguments.one(asset, in: library)
+            let id = try await AssetArguments.readOne(asset, in: library)
             let edited = try await library.namedAsset(id, members: ["id", "adjustmentFormatIdentifier"])
             guard edited.adjustmentFormatIdentifier == AdjustmentList.formatIdentifier else {
                 throw CommandFailure(
@@ -106,7 +106,7 @@ struct PresetCommand: ParsableCommand {
             let limit = AdjustmentData.maxBytes
             let bytes = try await library.resource(asset: id, type: .adjustmentData).readAll(limit: limit)
             let list = try AdjustmentList(json: JSON(parsing: bytes))
-            try place.folder().write(Preset(name: name, list: list), replacing: replace)
+            try folderOption.folder().write(Preset(name: name, list: list), replacing: replace)
         }
     }
 
@@ -117,11 +117,11 @@ struct PresetCommand: ParsableCommand {
         )
         @Argument(help: "Files to import.") var files: [String]
         @Flag(help: "Replace existing presets of the same name.") var replace = false
-        @OptionGroup var place: PresetFolderOptions
+        @OptionGroup var folderOption: PresetFolderOptions
         @OptionGroup var report: Report
 
         func run() throws {
-            let folder = try place.folder()
+            let folder = try folderOption.folder()
             // Every preset is read and checked before the first one is written.
             let presets = try files.flatMap { try PresetFolder.presets(inFile: $0) }
             for preset in presets { try folder.check(preset, replacing: replace) }
@@ -142,11 +142,11 @@ struct PresetCommand: ParsableCommand {
             abstract: "Print presets as one bundle for `preset import`."
         )
         @Argument(help: "Names of the presets. Default: all.") var names: [String] = []
-        @OptionGroup var place: PresetFolderOptions
+        @OptionGroup var folderOption: PresetFolderOptions
         @OptionGroup var report: Report
 
         func run() throws {
-            let folder = try place.folder()
+            let folder = try folderOption.folder()
             let presets = try (names.isEmpty ? try folder.names() : names).map { try folder.read($0).json }
             try Output(json: report.json).line((["version": 1, "presets": .array(presets)] as JSON).prettyText)
         }
@@ -156,11 +156,11 @@ struct PresetCommand: ParsableCommand {
     struct Remove: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Delete presets.")
         @Argument(help: "Names of the presets.") var names: [String]
-        @OptionGroup var place: PresetFolderOptions
+        @OptionGroup var folderOption: PresetFolderOptions
         @OptionGroup var report: Report
 
         func run() throws {
-            let folder = try place.folder()
+            let folder = try folderOption.folder()
             for name in names { try folder.require(name) }
             for (done, name) in names.enumerated() {
                 do {

@@ -66,7 +66,7 @@ struct PublishCommand: LibraryCommand {
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let reader = InputLineReader(file, longest: PublishedLine.maxBytes)
+        let reader = InputLineReader(file, maxLineBytes: PublishedLine.maxBytes)
         let lines = try reader.lines()
         let publisher = try EditPublisher(library: library, until: until.publishGoal, window: window)
         let stop = StopRequest()
@@ -84,7 +84,7 @@ struct PublishCommand: LibraryCommand {
         )
         let isStopped: Bool
         do {
-            isStopped = try await run.work(lines, stop: stop)
+            isStopped = try await run.run(lines, stop: stop)
         } catch {
             throw CommandFailure(error, after: await reporter.reached, of: await reporter.published, "published edit")
         }

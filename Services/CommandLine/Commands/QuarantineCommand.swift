@@ -31,7 +31,7 @@ struct QuarantineCommand: AsyncParsableCommand {
                 for entry in page.resources {
                     if output.isJSON { try output.json(entry.json) }
                     table.add([
-                        QuantityFormatter.shortMoment(entry.date), "\(entry.failures)", entry.service, entry.reason,
+                        QuantityFormatter.shortTime(entry.date), "\(entry.failures)", entry.service, entry.reason,
                         entry.assets.isEmpty ? "none" : entry.assets.map(\.text).joined(separator: " "), entry.digest,
                     ])
                 }
@@ -76,7 +76,7 @@ struct QuarantineCommand: AsyncParsableCommand {
                 if id.utf8.count == 64 {
                     digests.append(id)
                 } else {
-                    assets.append(try await AssetArguments.one(id, in: library))
+                    assets.append(try await AssetArguments.readOne(id, in: library))
                 }
             }
             var named = NamedAssets(assets, in: library, members: ["id", "resources"])

@@ -28,7 +28,7 @@ struct RescanCommand: LibraryCommand {
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         let request = RescanLibrary(root: root.map(ServicePaths.absolute))
-        let result = try await library.catalog.following(request, output: output)
+        let result = try await library.catalog.askWithProgress(request, output: output)
         try output.result(result.json) {
             var lines = result.moved.map { "moved     \($0.from.printable) -> \($0.to.printable)" }
             lines += result.changed.map { "changed   \($0.printable)" }

@@ -12,8 +12,8 @@ struct RestoreCommand: AsyncParsableCommand {
         commandName: "restore",
         abstract: "Restore a backup into a new library folder.",
         discussion: """
-            Every file is compared with its digest. Files that are damaged or missing in the backup are named and \
-            left out; the exit status is 3 then, and importing the same files again completes the library. The new \
+            Every file is compared with its digest. Files that are damaged or missing in the backup are listed and \
+            left out; the exit status is then 3, and importing the same files again completes the library. The new \
             library starts a new history: requests with tokens of the old library fail with token_expired, and clients \
             that follow changes must fetch again. The services need not run.
             """

@@ -24,7 +24,7 @@ struct SamplePhotosCommand: AsyncParsableCommand {
         let files = try await withThrowingTaskGroup(of: String.self) { group in
             for photo in SamplePhoto.dozen {
                 let path = root.appending(photo.path)
-                try Self.make(path.removingLastComponent())
+                try Self.createFolder(path.removingLastComponent())
                 group.addTask {
                     try Self.write(photo.jpeg, to: path.string)
                     return path.string
@@ -35,21 +35,21 @@ struct SamplePhotosCommand: AsyncParsableCommand {
         for file in files.sorted() { try output.result(["file": .string(file)]) { [file.printable] } }
     }
 
-    /// Writes a photo, unless it is there already.
+    /// Writes a photo, unless the file exists with the same content.
     private static func write(_ bytes: [UInt8], to path: String) throws {
         guard access(path, F_OK) == 0 else { return try OutputFile.write(bytes, to: path, replaces: false) }
-        guard try InputFile.read(path, limit: largest) != bytes else { return }
+        guard try InputFile.read(path, limit: maxBytes) != bytes else { return }
         throw CommandFailure(
             message: "\(path) has other content and is not replaced; name another folder",
             name: "not_written"
         )
     }
 
-    /// A larger file is none of the photos.
-    private static let largest = 64 << 20
+    /// The maximum number of bytes to compare; no sample photo is larger.
+    private static let maxBytes = 64 << 20
 
     /// Creates a folder and its parents.
-    private static func make(_ folder: FilePath) throws {
+    private static func createFolder(_ folder: FilePath) throws {
         var path = FilePath(root: folder.root)
         for component in folder.components {
             path.append(component)

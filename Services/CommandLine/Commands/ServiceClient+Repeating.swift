@@ -7,12 +7,12 @@ extension ServiceClient {
     /// The time that a service is given to start again.
     static let restartTime = Duration.seconds(30)
 
-    private static let firstPause = Duration.milliseconds(50)
-    private static let longestPause = Duration.seconds(2)
+    private static let firstDelay = Duration.milliseconds(50)
+    private static let maxDelay = Duration.seconds(2)
 
-    /// Waits until the service answers for its health.
+    /// Waits until the service answers a `health` request.
     ///
-    /// - Throws: the error of a service that does not respond in time (``RPCError/isSilence``), or its own error
+    /// - Throws: the error of a service that does not respond in time (``RPCError/meansNoResponse``), or its own error
     func waitForAnswer(within limit: Duration) async throws(RPCError) {
         let clock = ContinuousClock()
         let end = clock.now + limit
@@ -21,13 +21,13 @@ extension ServiceClient {
                 _ = try await health(deadline: max(end - clock.now, .milliseconds(1)))
                 return
             } catch {
-                // The service ended while it was asked; the next request waits until it is reachable again.
+                // The service ended during the request; the next request waits until it is reachable again.
                 guard error.errorCode == .connectionLost, clock.now < end else { throw error }
             }
         }
     }
 
-    /// Sends a change, and after a transient error again: with its transaction id it is performed once.
+    /// Sends a change, again after each transient error. It is performed once, because it has a transaction id.
     ///
     /// - Parameters:
     ///   - deadline: of all attempts together; nil for none
@@ -41,38 +41,40 @@ extension ServiceClient {
     ) async throws(RPCError) -> Value {
         let clock = ContinuousClock()
         let end = deadline.map { clock.now + $0 }
-        var pause = Self.firstPause
+        var delay = Self.firstDelay
         var failure: (error: RPCError, first: ContinuousClock.Instant)?
         while true {
-            if !isConnected, let error = await silence(within: restartTime) { throw failure?.error ?? error }
+            if !isConnected, let error = await errorIfUnresponsive(within: restartTime) {
+                throw failure?.error ?? error
+            }
             let start = clock.now
             do throws(RPCError) {
                 return try await attempt(end.map { $0 - clock.now })
             } catch {
                 guard error.isTransient else { throw error }
-                // The service has worked on an attempt that took long: the others before it no longer count.
-                if clock.now - start > restartTime { (failure, pause) = (nil, Self.firstPause) }
+                // The service has worked on this attempt for a long time: the earlier failures no longer count.
+                if clock.now - start > restartTime { (failure, delay) = (nil, Self.firstDelay) }
                 let first = failure?.first ?? clock.now
                 failure = (error, first)
-                let next = clock.now + pause
+                let next = clock.now + delay
                 guard next - first < restartTime, end.map({ next < $0 }) ?? true else { throw error }
             }
-            await TaskDelay.retryDelay(pause)
-            pause = min(pause * 2, Self.longestPause)
+            await TaskDelay.retryDelay(delay)
+            delay = min(delay * 2, Self.maxDelay)
         }
     }
 
-    /// Waits until the service answers, and returns the error of one that does not.
-    func silence(within limit: Duration) async -> RPCError? {
+    /// Waits until the service answers. Returns the error if it does not respond in time; nil otherwise.
+    func errorIfUnresponsive(within limit: Duration) async -> RPCError? {
         do throws(RPCError) {
             try await waitForAnswer(within: limit)
             return nil
         } catch {
-            return error.isSilence ? error : nil
+            return error.meansNoResponse ? error : nil
         }
     }
 
-    /// Sends a change of one asset, again if it is lost, as ``repeating(within:restartTime:_:)`` does.
+    /// Sends a change of one asset, again after a transient error, as ``repeating(within:restartTime:_:)`` does.
     ///
     /// - Parameter request: has a transaction id
     func change<R: Request>(

@@ -10,8 +10,8 @@ import SystemPackage
 
 /// Absolute paths for the services, and the folder of their executables.
 enum ServicePaths {
-    /// Returns the path resolved against the current directory, so that every process understands it; an empty one stays
-    /// empty, and is refused by those who use it.
+    /// Returns the path resolved against the current directory, so that it is valid in every process. An empty path
+    /// stays empty and is refused by the service that receives it.
     static func absolute(_ path: String) -> String {
         guard !path.isEmpty, !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
         defer { free(folder) }

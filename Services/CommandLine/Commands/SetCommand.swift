@@ -11,7 +11,7 @@ struct SetCommand: SelectionCommand {
         abstract: "Set rating, caption, keywords, date and location of assets.",
         discussion: """
             The originals are never modified: the values are stored in the library, and exports with --sidecar contain \
-            them. `safelight undo` takes all changes of the last command back.
+            them. `safelight undo` undoes all changes of the last command.
             """
     )
 
@@ -96,8 +96,8 @@ struct SetCommand: SelectionCommand {
         if let caption { patch.caption = .some(caption.isEmpty ? nil : caption) }
         if !keywords.isEmpty || noKeywords { patch.keywords = keywords }
         if let date {
-            let (moment, offset) = try Self.moment(date)
-            patch.creationDate = .some(moment)
+            let (time, offset) = try Self.parseDate(date)
+            patch.creationDate = .some(time)
             patch.creationOffset = .some(offset)
         }
         if let location { patch.location = .some(try Self.location(location)) }
@@ -105,15 +105,15 @@ struct SetCommand: SelectionCommand {
         return patch
     }
 
-    /// A date before it would be lost with a sidecar.
+    /// An earlier date would be lost in an export with a sidecar.
     private static let firstYear = 1800
 
-    /// In seconds. The offset of a larger one would be lost with a sidecar.
-    private static let largestOffset = 15 * 3600
+    /// In seconds. A larger offset would be lost in an export with a sidecar.
+    private static let maxOffset = 15 * 3600
 
     /// Parses a date with its offset from UTC in seconds.
-    static func moment(_ text: String) throws -> (microseconds: Int64, offset: Int) {
-        guard let moment = Timestamp.parse(text), text.contains("T") || text.contains("t") else {
+    static func parseDate(_ text: String) throws -> (microseconds: Int64, offset: Int) {
+        guard let time = Timestamp.parse(text), text.contains("T") || text.contains("t") else {
             throw ValidationError(
                 "--date: \"\(text.prefix(40))\" is not a date with an offset, as 2024-06-01T12:30:00+02:00"
             )
@@ -121,14 +121,14 @@ struct SetCommand: SelectionCommand {
         guard let year = Int(text.prefix(4)), year >= Self.firstYear else {
             throw ValidationError("--date: the years are \(Self.firstYear) to 9999, as in the metadata of files")
         }
-        guard let last = text.last, last != "Z", last != "z" else { return (moment, 0) }
+        guard let last = text.last, last != "Z", last != "z" else { return (time, 0) }
         // The parser has checked the form: a sign, two digits, a colon, two digits.
         let numbers = text.suffix(5).split(separator: ":").compactMap { Int($0) }
         let seconds = (numbers.first ?? 0) * 3600 + (numbers.last ?? 0) * 60
-        guard seconds <= Self.largestOffset else {
+        guard seconds <= Self.maxOffset else {
             throw ValidationError("--date: an offset is at most 15 hours, as in the metadata of files")
         }
-        return (moment, text.dropLast(5).last == "-" ? -seconds : seconds)
+        return (time, text.dropLast(5).last == "-" ? -seconds : seconds)
     }
 
     static func location(_ text: String) throws -> Location {

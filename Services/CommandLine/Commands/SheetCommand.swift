@@ -24,7 +24,7 @@ struct SheetCommand: LibraryCommand {
     @Option(help: "Number of columns, 1 to 40; of justified rows, the width in cells.")
     var columns = 6
 
-    @Option(help: "Width and height of a cell in pixels, 32 to 1024; of justified rows, the greatest height.")
+    @Option(help: "Width and height of a cell in pixels, 32 to 1024; of justified rows, the maximum height.")
     var cell = 256
 
     @Option(
@@ -94,19 +94,19 @@ struct SheetCommand: LibraryCommand {
             atLeast: page.token
         )
         request.isNetworkAccessAllowed = downloads.download
-        let answer = try await library.thumbnailer.ask(request, deadline: .seconds(600), downloads, output)
-        guard let image = answer.attachments.first else {
+        let response = try await library.thumbnailer.ask(request, deadline: .seconds(600), downloads, output)
+        guard let image = response.attachments.first else {
             throw CommandFailure(message: "the thumbnailer returned no image", name: ErrorCode.internalError.rawValue)
         }
         try OutputFile.write(image, to: file)
         guard file != "-" else { return }
-        let result = answer.result
+        let result = response.result
         var json = result.json.objectValue ?? [:]
         json["file"] = .string(file)
         json["assets"] = JSON(page.assets.count)
         try output.result(.object(json)) {
             let size = "\(result.pixelWidth) x \(result.pixelHeight) pixels"
-            return ["\(file.printable): \(QuantityFormatter.count(page.assets.count, "picture")), \(size)"]
+            return ["\(file.printable): \(QuantityFormatter.count(page.assets.count, "image")), \(size)"]
                 + result.failed.members.map {
                     "no image of \($0.name): \(CommandFailure.message(ofResult: $0.value))"
                 }
@@ -114,24 +114,24 @@ struct SheetCommand: LibraryCommand {
         if !result.failed.isEmpty { throw ExitCode(CommandFailure.Status.partly.rawValue) }
     }
 
-    /// The images of a page that are requested at a time.
-    private static let width = 8
+    /// The maximum number of images of a page that are requested at a time.
+    private static let maxRequests = 8
 
     private func savePage(of assets: [Asset], in library: PhotoLibrary, _ output: Output) async throws {
         var entries = assets.map { SheetPage.Entry(asset: $0) }
         try await withThrowingTaskGroup(of: (index: Int, entry: SheetPage.Entry).self) { group in
             var next = 0
-            func begin() {
+            func requestNext() {
                 guard next < assets.count else { return }
                 let index = next
                 next += 1
                 let (asset, request) = (assets[index], pageRequest(for: assets[index]))
                 group.addTask { (index, try await Self.entry(for: asset, request, in: library)) }
             }
-            for _ in 0..<Self.width { begin() }
+            for _ in 0..<Self.maxRequests { requestNext() }
             for try await done in group {
                 entries[done.index] = done.entry
-                begin()
+                requestNext()
             }
         }
         let name = file == "-" ? "Contact sheet" : String(file.split(separator: "/").last?.dropLast(5) ?? "")
@@ -146,14 +146,14 @@ struct SheetCommand: LibraryCommand {
             "failed": .object(JSONObject(distinct: reasons)),
         ]) {
             [
-                "\(file.printable): \(QuantityFormatter.count(assets.count, "picture")), \(QuantityFormatter.bytes(Int64(bytes.count)))"
+                "\(file.printable): \(QuantityFormatter.count(assets.count, "image")), \(QuantityFormatter.bytes(Int64(bytes.count)))"
             ]
                 + failed.map { "no image of \($0.asset.id): \($0.problem.printable)" }
         }
         if !failed.isEmpty { throw ExitCode(CommandFailure.Status.partly.rawValue) }
     }
 
-    /// Asks for twice the height of a row, for screens with two pixels in a CSS pixel.
+    /// Returns a request for an image of twice the row height, for screens with two pixels in a CSS pixel.
     private func pageRequest(for asset: Asset) -> ImageRequest {
         var request = ImageRequest(
             asset: asset.id,
@@ -179,7 +179,7 @@ struct SheetCommand: LibraryCommand {
             )
             return .init(asset: asset, image: (bytes, result.pixelWidth, result.pixelHeight))
         } catch {
-            guard !error.isSilence else { throw error }
+            guard !error.meansNoResponse else { throw error }
             return .init(asset: asset, problem: CommandFailure(error).message)
         }
     }

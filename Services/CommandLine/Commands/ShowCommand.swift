@@ -15,7 +15,7 @@ struct ShowCommand: LibraryCommand {
     @OptionGroup var assets: AssetArguments
 
     @Flag(
-        help: "Show the pictures too, in a terminal that can: kitty, Ghostty, iTerm2, WezTerm, foot, xterm with Sixel."
+        help: "Show the images too, in a terminal that can: kitty, Ghostty, iTerm2, WezTerm, foot, xterm with Sixel."
     )
     var picture = false
 
@@ -32,7 +32,7 @@ struct ShowCommand: LibraryCommand {
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let pictures = picture ? try TerminalPictures(graphics, output) : nil
+        let images = picture ? try TerminalImages(graphics, output) : nil
         var named = NamedAssets(try await assets.read(in: library), in: library)
         var albumTitles = AlbumTitles(library: library)
         var isFirst = true
@@ -46,7 +46,7 @@ struct ShowCommand: LibraryCommand {
             }
             if !isFirst { try output.line("") }
             isFirst = false
-            try await pictures?.show(asset, in: library)
+            try await images?.show(asset, in: library)
             let albums = try await albumTitles.titles(of: asset)
             let facts = Self.facts(asset, albums: albums, quarantined: entry.quarantined)
             let width = facts.map(\.name.count).max() ?? 0
@@ -57,17 +57,17 @@ struct ShowCommand: LibraryCommand {
         }
     }
 
-    /// "2024-05-01 14:30:00 +02:00", and what it was derived from.
-    private static func taken(_ asset: Asset) -> String? {
+    /// Returns the date of capture, "2024-05-01 14:30:00 +02:00", and the source of values that were derived.
+    private static func captureDate(_ asset: Asset) -> String? {
         guard let date = asset.creationDate else { return nil }
-        let marks =
+        let notes =
             (asset.hasOnlyModificationDate ? ["the file's last change; it has no date of capture"] : [])
-            + (asset.isCreationOffsetDerived ? ["time zone of the place"] : [])
-        return QuantityFormatter.exactMoment(date, offset: asset.creationOffset)
-            + (marks.isEmpty ? "" : " (\(marks.joined(separator: "; ")))")
+            + (asset.isCreationOffsetDerived ? ["time zone of the location"] : [])
+        return QuantityFormatter.exactTime(date, offset: asset.creationOffset)
+            + (notes.isEmpty ? "" : " (\(notes.joined(separator: "; ")))")
     }
 
-    /// "f/2.8, 1/250 s, ISO 400, 50 mm (75 mm in 35 mm format), flash fired"
+    /// Returns for example "f/2.8, 1/250 s, ISO 400, 50 mm (75 mm in 35 mm format), flash fired"
     private static func exposure(_ metadata: AssetMetadata) -> String {
         var parts: [String] = []
         if let aperture = metadata.aperture { parts.append("f/\(short(aperture))") }
@@ -94,7 +94,7 @@ struct ShowCommand: LibraryCommand {
         return rounded == rounded.rounded(.towardZero) ? String(Int(rounded)) : String(rounded)
     }
 
-    /// Returns the metadata of the asset as labels and values, the most looked-for first. Unknown values are omitted.
+    /// Returns the metadata of the asset as labels and values, the most important first. Unknown values are omitted.
     static func facts(
         _ asset: Asset,
         albums: [String],
@@ -109,7 +109,7 @@ struct ShowCommand: LibraryCommand {
         add("format", asset.contentType)
         add("size", "\(asset.pixelWidth) x \(asset.pixelHeight) pixels")
         if asset.duration > 0 { add("duration", QuantityFormatter.clock(.microseconds(asset.duration))) }
-        add("taken", taken(asset))
+        add("taken", captureDate(asset))
         add("location", asset.location.map(QuantityFormatter.location))
         add("camera", [asset.cameraMake, asset.cameraModel].compactMap { $0 }.joined(separator: " "))
         add("lens", asset.lensModel)
@@ -132,7 +132,7 @@ struct ShowCommand: LibraryCommand {
         add("flags", (asset.isFavorite ? ["favorite"] : []).joined() + (asset.isHidden ? " hidden" : ""))
         add("albums", albums.joined(separator: ", "))
         let smart = SmartAlbum.allCases.filter { $0 != .userLibrary && $0 != .generic && $0.contains(asset) }.map(
-            \.words.title
+            \.texts.title
         )
         add("smart albums", smart.joined(separator: ", "))
         add("moment", asset.moment.map { "\($0.title)  \($0.id)" })
@@ -146,12 +146,12 @@ struct ShowCommand: LibraryCommand {
         )
         add("original", asset.originalResourceChoice.map { "\($0.rawValue), of a RAW and a compressed one" })
         if let format = asset.adjustmentFormatIdentifier {
-            let date = asset.adjustmentDate.map { ", " + QuantityFormatter.moment($0) } ?? ""
+            let date = asset.adjustmentDate.map { ", " + QuantityFormatter.time($0) } ?? ""
             add("edited with", "\(format) \(asset.adjustmentFormatVersion ?? "")\(date)")
         }
-        add("added", QuantityFormatter.moment(asset.addedDate))
-        add("changed", QuantityFormatter.moment(asset.modificationDate))
-        add("in the trash", asset.trashedDate.map { "since \(QuantityFormatter.moment($0))" })
+        add("added", QuantityFormatter.time(asset.addedDate))
+        add("changed", QuantityFormatter.time(asset.modificationDate))
+        add("in the trash", asset.trashedDate.map { "since \(QuantityFormatter.time($0))" })
         add("revision", "\(asset.revision), content \(asset.contentRevision)")
         for resource in asset.resources {
             let pixels = resource.pixelWidth > 0 ? ", \(resource.pixelWidth) x \(resource.pixelHeight)" : ""
@@ -168,14 +168,14 @@ struct ShowCommand: LibraryCommand {
             add(
                 "quarantined",
                 "\(entry.reason) (\(entry.service), \(QuantityFormatter.count(entry.failures, "time")), last "
-                    + "\(QuantityFormatter.moment(entry.date))); `safelight quarantine lift \(asset.id)` releases it"
+                    + "\(QuantityFormatter.time(entry.date))); `safelight quarantine lift \(asset.id)` releases it"
             )
         }
         return facts
     }
 }
 
-/// The titles of albums, each of which is asked for once.
+/// A cache of the titles of albums.
 private struct AlbumTitles {
     let library: PhotoLibrary
     private var known: [ObjectID: String] = [:]

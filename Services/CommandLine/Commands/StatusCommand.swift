@@ -43,7 +43,7 @@ struct StatusCommand: LibraryCommand {
 
     var services: [ServiceName] { token ? [.catalog] : [] }
 
-    private var wanted: [ServiceName] {
+    private var selectedServices: [ServiceName] {
         names.isEmpty ? ServiceName.allCases : ServiceName.allCases.filter(names.contains)
     }
 
@@ -107,13 +107,13 @@ struct StatusCommand: LibraryCommand {
     }
 
     private func states(of library: PhotoLibrary) async -> [State] {
-        let deadline = Duration.seconds(client.wait ?? ClientOptions.usualWait)
-        let isPatient = client.wait != nil
-        let clients = wanted.flatMap { name in name.client(of: library).instances.map { (name, $0) } }
+        let deadline = Duration.seconds(client.wait ?? ClientOptions.defaultWait)
+        let waitsForHealth = client.wait != nil
+        let clients = selectedServices.flatMap { name in name.client(of: library).instances.map { (name, $0) } }
         return await withTaskGroup(of: (Int, State).self) { group in
             for (index, (name, client)) in clients.enumerated() {
                 group.addTask {
-                    (index, await Self.state(of: name, client, within: deadline, isPatient: isPatient))
+                    (index, await Self.state(of: name, client, within: deadline, waitsForHealth: waitsForHealth))
                 }
             }
             var states: [(Int, State)] = []
@@ -128,18 +128,20 @@ struct StatusCommand: LibraryCommand {
         of service: ServiceName,
         _ client: ServiceClient,
         within time: Duration,
-        isPatient: Bool
+        waitsForHealth: Bool
     ) async -> State {
         let clock = ContinuousClock()
         let end = clock.now + time
         while true {
             let state = await state(of: service, client, deadline: max(end - clock.now, .milliseconds(1)))
-            guard isPatient, !state.isHealthy, clock.now + pause < end, !Task.isCancelled else { return state }
-            await TaskDelay.pollInterval(pause)
+            guard waitsForHealth, !state.isHealthy, clock.now + pollInterval < end, !Task.isCancelled else {
+                return state
+            }
+            await TaskDelay.pollInterval(pollInterval)
         }
     }
 
-    private static let pause = Duration.milliseconds(100)
+    private static let pollInterval = Duration.milliseconds(100)
 
     private static func state(of service: ServiceName, _ client: ServiceClient, deadline: Duration) async -> State {
         var state = State(service: service, address: client.address.description)
@@ -147,7 +149,7 @@ struct StatusCommand: LibraryCommand {
             state.health = try await client.health(deadline: deadline)
             state.metrics = try await client.metrics()
         } catch {
-            state.problem = error.isSilence ? "does not respond" : error.message
+            state.problem = error.meansNoResponse ? "does not respond" : error.message
         }
         return state
     }
@@ -171,7 +173,7 @@ struct StatusCommand: LibraryCommand {
             lines += problems.map { "\(state.service.rawValue): \($0.printable)" }
         }
         lines += states.compactMap { $0.metrics["reread"].flatMap(rereadLine) }
-        lines += states.compactMap(pictureLine)
+        lines += states.compactMap(imageLine)
         if let edits = states.lazy.compactMap({ $0.metrics["published"]?.objectValue }).first {
             lines += [publishedLine(edits)]
         }
@@ -181,7 +183,7 @@ struct StatusCommand: LibraryCommand {
         return lines
     }
 
-    /// The progress of reading files of earlier versions again; nil if nothing is left to do.
+    /// Returns the progress of reading files of earlier versions again; nil if all were read.
     static func rereadLine(_ metrics: JSON) -> String? {
         guard let files = metrics["files"]?.intValue, let done = metrics["done"]?.intValue, done < files else {
             return nil
@@ -189,8 +191,8 @@ struct StatusCommand: LibraryCommand {
         return "metadata: \(done) of \(files) files of earlier versions read again"
     }
 
-    /// A summary of the thumbnailer in one line: queue, cache hit rate, renders per second, cache size.
-    private static func pictureLine(_ state: State) -> String? {
+    /// Returns a summary of the thumbnailer in one line: queue, cache hit rate, renders per second, cache size.
+    private static func imageLine(_ state: State) -> String? {
         func number(_ name: String, in group: JSON? = nil) -> Int64 {
             (group?[name] ?? state.metrics[name])?.intValue ?? 0
         }
@@ -204,7 +206,7 @@ struct StatusCommand: LibraryCommand {
             + "\(number("diskEntries", in: cache)) cached (\(QuantityFormatter.bytes(number("diskBytes", in: cache))))"
     }
 
-    /// A summary of the edits that were pushed to the editor, in one line.
+    /// Returns a summary in one line of the edits that were pushed to the editor.
     static func publishedLine(_ metrics: JSONObject) -> String {
         func number(_ name: String) -> Int64 { metrics[name]?.intValue ?? 0 }
         let open = number("waiting") + number("ready") + number("running")
@@ -216,7 +218,7 @@ struct StatusCommand: LibraryCommand {
         return line
     }
 
-    /// One line for each name and value; the members of a group are indented below its name.
+    /// Returns one line for each name and value; the members of a group are indented below its name.
     private static func metricLines(_ metrics: JSONObject, indent: Int) -> [String] {
         metrics.members.flatMap { name, value -> [String] in
             let start = String(repeating: " ", count: indent) + name.printable

@@ -20,7 +20,7 @@ struct StorageCommand: AsyncParsableCommand {
     /// `safelight storage status`
     struct Status: LibraryCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show how many files are local, in the object store and waiting, and the present problem.",
+            abstract: "Show how many files are local, in the object store and waiting, and the current problem.",
             discussion: "The exit status is 1 while there is a problem."
         )
         @OptionGroup var client: ClientOptions
@@ -49,7 +49,7 @@ struct StorageCommand: AsyncParsableCommand {
 
         func run(in library: PhotoLibrary, output: Output) async throws {
             let request = VerifyStorage(count: count, readsBytes: bytes)
-            let result = try await library.catalog.following(request, output: output)
+            let result = try await library.catalog.askWithProgress(request, output: output)
             try output.result(result.json) {
                 [
                     "\(QuantityFormatter.count(result.checked, "object")) checked, \(result.missing.count) missing, "
@@ -72,14 +72,14 @@ struct StorageCommand: AsyncParsableCommand {
         func check() throws { _ = try fetch.fetch(of: nil) }
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            try await StorageText.keep(try await fetch.fetch(in: library), true, in: library, output)
+            try await StorageText.setKept(true, try await fetch.fetch(in: library), in: library, output)
         }
     }
 
     /// `safelight storage release`
     struct Release: LibraryCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Give up the files of assets on this machine that the object store has.",
+            abstract: "Release the local files of assets whose bytes are in the object store.",
             discussion: "Example: safelight storage release --where 'creationDate < \"2015-01-01T00:00:00Z\"'"
         )
         @OptionGroup var fetch: FetchOptions
@@ -88,7 +88,7 @@ struct StorageCommand: AsyncParsableCommand {
         func check() throws { _ = try fetch.fetch(of: nil) }
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            try await StorageText.keep(try await fetch.fetch(in: library), false, in: library, output)
+            try await StorageText.setKept(false, try await fetch.fetch(in: library), in: library, output)
         }
     }
 
@@ -110,7 +110,7 @@ struct StorageCommand: AsyncParsableCommand {
                 fetch.includeHidden = true
                 fetch.includeAllBurstAssets = true
                 fetch.inTrash = isInTrash
-                try await StorageText.keep(fetch, true, in: library, output)
+                try await StorageText.setKept(true, fetch, in: library, output)
             }
         }
     }
@@ -127,7 +127,7 @@ struct StorageCommand: AsyncParsableCommand {
     }
 }
 
-/// The text of the commands about storage.
+/// The requests and texts that commands about storage have in common.
 enum StorageText {
     static func lines(_ status: StorageStatus.Result) -> [String] {
         func text(_ count: Int, _ bytes: Int64) -> String {
@@ -145,25 +145,27 @@ enum StorageText {
             "jobs      \(status.waitingJobCount) waiting, \(status.runningJobCount) running",
             "since the start  \(QuantityFormatter.bytes(status.uploadedBytes)) uploaded, "
                 + "\(QuantityFormatter.bytes(status.downloadedBytes)) downloaded, "
-                + "\(QuantityFormatter.bytes(status.releasedBytes)) given up",
+                + "\(QuantityFormatter.bytes(status.releasedBytes)) released",
         ]
         if let problem = status.problem { lines.append("problem   \(problem): \(status.message ?? "")") }
         return lines
     }
 
-    static func keep(
-        _ fetch: FetchDescription,
+    /// Downloads the files of the assets of a fetch and keeps them on this machine, or releases them, and prints the
+    /// result.
+    static func setKept(
         _ isKept: Bool,
+        _ fetch: FetchDescription,
         in library: PhotoLibrary,
         _ output: Output
     ) async throws {
         let request = KeepInStorage(fetch: fetch, isKept: isKept)
-        let result = try await library.catalog.following(request, output: output)
+        let result = try await library.catalog.askWithProgress(request, output: output)
         try output.result(result.json) {
-            let what = isKept ? "downloaded" : "given up"
+            let action = isKept ? "downloaded" : "released"
             return [
                 "\(QuantityFormatter.count(result.assets, "asset")): \(QuantityFormatter.count(result.count, "file")) "
-                    + "\(what), \(QuantityFormatter.bytes(result.bytes))"
+                    + "\(action), \(QuantityFormatter.bytes(result.bytes))"
             ]
         }
     }

@@ -9,9 +9,9 @@ import PhotoModel
 struct StorageJobsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "jobs",
-        abstract: "Ask for uploads and downloads of files, and see what became of each.",
+        abstract: "Request uploads and downloads of files, and see the state of each.",
         discussion: """
-            The catalog uploads every new file by itself. Create a job to learn when certain files are at the object \
+            The catalog uploads every new file by itself. Create a job to learn when certain files are in the object \
             store, or on this machine: it is kept, also over restarts, until it is acknowledged. At most \
             \(UploadJob.limit) jobs of a client are kept. The owner of the library sees the jobs of all clients.
             """,
@@ -26,7 +26,7 @@ struct StorageJobsCommand: AsyncParsableCommand {
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            let page = try await StorageJobsCommand.all(ListUploadJobs(), in: library)
+            let page = try await StorageJobsCommand.readAll(ListUploadJobs(), in: library)
             if page.jobs.isEmpty { output.note("no jobs") }
             try StorageJobsCommand.report(page, output)
             var open = Set(page.jobs.filter { !$0.state.isFinal }.map(\.id))
@@ -35,8 +35,8 @@ struct StorageJobsCommand: AsyncParsableCommand {
                 let changed = try await library.catalog.ask(ListUploadJobs(changedAfter: version)).result
                 version = changed.version
                 if changed.jobs.isEmpty {
-                    // A job may have been acknowledged elsewhere.
-                    let rest = try await StorageJobsCommand.all(ListUploadJobs(action: .cancel), in: library)
+                    // Another client may have acknowledged a job.
+                    let rest = try await StorageJobsCommand.readAll(ListUploadJobs(action: .cancel), in: library)
                     open.formIntersection(rest.jobs.map(\.id))
                 }
                 for job in changed.jobs {
@@ -116,8 +116,8 @@ struct StorageJobsCommand: AsyncParsableCommand {
         try report(try await library.catalog.ask(request).result, output)
     }
 
-    /// Returns all pages of a list as one.
-    fileprivate static func all(_ list: ListUploadJobs, in library: PhotoLibrary) async throws -> UploadJobPage {
+    /// Reads all pages of a list and returns them as one.
+    fileprivate static func readAll(_ list: ListUploadJobs, in library: PhotoLibrary) async throws -> UploadJobPage {
         var request = list
         var page = try await library.catalog.ask(request).result
         while let next = page.next {
@@ -157,12 +157,15 @@ struct JobSelection: ParsableArguments {
 
     fileprivate func update(
         _ action: UploadJob.Action,
-        _ words: String,
+        _ result: String,
         in library: PhotoLibrary,
         _ output: Output
     ) async throws {
         var ids = numbers
-        if all { ids = try await StorageJobsCommand.all(ListUploadJobs(action: action), in: library).jobs.map(\.id) }
+        if all {
+            let page = try await StorageJobsCommand.readAll(ListUploadJobs(action: action), in: library)
+            ids = page.jobs.map(\.id)
+        }
         var page = UploadJobPage()
         for start in stride(from: 0, to: ids.count, by: UploadJob.limit) {
             let part = Array(ids[start...].prefix(UploadJob.limit))
@@ -175,6 +178,6 @@ struct JobSelection: ParsableArguments {
             (page.capacity, page.version) = (updated.capacity, updated.version)
             page.jobs += updated.jobs
         }
-        try output.result(page.json) { ["\(QuantityFormatter.count(Set(ids).count, "job")) \(words)"] }
+        try output.result(page.json) { ["\(QuantityFormatter.count(Set(ids).count, "job")) \(result)"] }
     }
 }

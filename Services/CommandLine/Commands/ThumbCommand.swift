@@ -66,20 +66,20 @@ struct ThumbCommand: LibraryCommand {
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let id = try await AssetArguments.one(id, in: library)
+        let id = try await AssetArguments.readOne(id, in: library)
         let asset = try await library.namedAsset(id, members: AssetMembers.image + ["mediaType"])
         guard at == nil || asset.mediaType == .video else {
-            throw CommandFailure.usage("--at is for videos, and \(asset.id) is none")
+            throw CommandFailure.usage("--at is for videos, and \(asset.id) is not a video")
         }
         let request = try request(asset)
-        let (answer, image) = try await library.image(request, downloads, output)
+        let (result, image) = try await library.image(request, downloads, output)
         let file = self.output ?? "\(asset.id).\(request.format.fileExtension)"
         try OutputFile.write(image, to: file)
         guard file != "-" else { return }
-        var result = answer.json.objectValue ?? [:]
-        result["file"] = .string(file)
-        try output.result(.object(result)) {
-            ["\(file.printable): \(answer.pixelWidth) x \(answer.pixelHeight) pixels"]
+        var json = result.json.objectValue ?? [:]
+        json["file"] = .string(file)
+        try output.result(.object(json)) {
+            ["\(file.printable): \(result.pixelWidth) x \(result.pixelHeight) pixels"]
         }
     }
 
@@ -106,13 +106,14 @@ struct ThumbCommand: LibraryCommand {
         guard let file, file != "-", let dot = file.lastIndex(of: "."), !file[dot...].contains("/") else {
             return given ?? .jpeg
         }
-        let ending = file[file.index(after: dot)...].lowercased()
-        let named = ending == "jpeg" ? .jpeg : DeliveredFormat.allCases.first { $0.fileExtension == ending }
+        let fileExtension = file[file.index(after: dot)...].lowercased()
+        let named =
+            fileExtension == "jpeg" ? .jpeg : DeliveredFormat.allCases.first { $0.fileExtension == fileExtension }
         guard let format = given ?? named, named == nil || named == format else {
-            let usual = DeliveredFormat.allCases.map { "." + $0.fileExtension }.joined(separator: ", ")
+            let extensions = DeliveredFormat.allCases.map { "." + $0.fileExtension }.joined(separator: ", ")
             throw CommandFailure.usage(
                 given == nil
-                    ? "images cannot be written as .\(ending.prefix(20)); use \(usual), or give --format"
+                    ? "images cannot be written as .\(fileExtension.prefix(20)); use \(extensions), or give --format"
                     : "the file \(file.prefix(200)) is not of the format of --format"
             )
         }
@@ -140,7 +141,7 @@ extension DeliveredFormat: ExpressibleByArgument {
 }
 
 extension ImageRequest {
-    /// Asks for all pixels of an asset that is smaller than the target, because a file is not enlarged unasked.
+    /// Requests the full size of an asset that is smaller than the target: images are not enlarged by default.
     mutating func keepSize(of asset: Asset) {
         guard case .size(let width, let height) = targetSize else { return }
         let original = version == .original ? asset.originalResource : nil

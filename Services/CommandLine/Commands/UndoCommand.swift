@@ -8,31 +8,31 @@ import PhotoModel
 struct UndoCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "undo",
-        abstract: "Take back the last command with which you changed something.",
+        abstract: "Undo the last command with which you changed something.",
         discussion: """
-            The inverse is a new change; the history is kept. All changes of the last command are taken back, the \
-            newest first: a command makes one for up to 1,000 assets, and edit and revert make one for each asset. A \
-            change without an exact inverse is refused by name, and so is a change whose assets or albums were changed \
-            again since. A change of several edits, or of an edit and something else, is refused too. A second undo \
-            takes the first one back. Edits of one asset can also be restored with `safelight history ID --undo-to \
-            STEP`.
+            The inverse is a new change; the history is kept. All changes of the last command are undone, the newest \
+            first: a command makes one for up to 1,000 assets, and edit and revert make one for each asset. A change \
+            without an exact inverse is refused with the reason, and so is a change whose assets or albums were \
+            changed again since. A change of several edits, or of an edit and something else, is refused too. A \
+            second undo undoes the first one. Edits of one asset can also be restored with `safelight history ID \
+            --undo-to STEP`.
             """
     )
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Take back only this change, as printed by `safelight log`.", valueName: "number")
+        help: ArgumentHelp("Undo only this change, as printed by `safelight log`.", valueName: "number")
     )
     var change: Int64?
 
-    @Flag(help: "Print what would be taken back, and change nothing.")
+    @Flag(help: "Print the changes that would be undone, and change nothing.")
     var dryRun = false
 
     @OptionGroup var downloads: DownloadOptions
 
     @OptionGroup var client: ClientOptions
 
-    /// The records that are searched before the older ones.
+    /// The number of records that are searched at a time, the newest first.
     private static let window: Int64 = 500
     /// The time, in microseconds, by which the clock of the catalog may be behind that of a command.
     private static let clockDifference: Int64 = 60_000_000
@@ -51,37 +51,37 @@ struct UndoCommand: LibraryCommand {
             )
         }
         guard !dryRun else {
-            for step in steps { try output.result(step.json) { ["would take back:"] + step.lines } }
+            for step in steps { try output.result(step.json) { ["would undo:"] + step.lines } }
             return
         }
         var transactions = CommandTransactions()
-        var taken: [ObjectID: InverseChange.TakenBack] = [:]
+        var undone: [ObjectID: InverseChange.UndoneAlbum] = [:]
         for (done, step) in steps.enumerated() {
             var inverse = step.inverse
             let outcome: (sequence: Int64, isChanged: Bool)
             do {
-                try inverse.expect(taken)
+                try inverse.updateConditions(undone)
                 outcome = try await perform(inverse, &transactions, in: library, output)
             } catch {
-                throw Self.stopped(by: error, after: done, of: steps)
+                throw Self.failure(error, after: done, of: steps)
             }
             for (id, album) in inverse.albums {
-                let revision = outcome.isChanged ? Revision(outcome.sequence) : taken[id]?.now ?? album.after
-                taken[id] = InverseChange.TakenBack(before: album.before, now: revision)
+                let revision = outcome.isChanged ? Revision(outcome.sequence) : undone[id]?.now ?? album.after
+                undone[id] = InverseChange.UndoneAlbum(before: album.before, now: revision)
             }
             try output.result(["undone": .int(step.sequence), "sequence": .int(outcome.sequence)]) {
-                ["took back, change #\(outcome.sequence):"] + step.lines
+                ["undone by change #\(outcome.sequence):"] + step.lines
             }
         }
     }
 
-    /// Returns the error with the changes that were not taken back, if others were: `--change` names one of them.
-    private static func stopped(by error: any Error, after done: Int, of steps: [Step]) -> CommandFailure {
+    /// Returns the error. If some changes were undone, it lists the others, for `--change`.
+    private static func failure(_ error: any Error, after done: Int, of steps: [Step]) -> CommandFailure {
         var failure = CommandFailure(error, after: done, of: steps.count, "change")
         guard done > 0 else { return failure }
         let rest = steps[done...].map { "#\($0.sequence)" }
         failure.message +=
-            "; not taken back: \(QuantityFormatter.list(Array(rest.prefix(20)), of: rest.count)); see --change"
+            "; not undone: \(QuantityFormatter.list(Array(rest.prefix(20)), of: rest.count)); see --change"
         return failure
     }
 
@@ -110,7 +110,7 @@ struct UndoCommand: LibraryCommand {
 
     // MARK: The history
 
-    /// A change to take back. The record itself may have a thousand whole assets.
+    /// A change to undo, without its record, which may have a thousand whole assets.
     private struct Step {
         let sequence: Int64
         let inverse: InverseChange
@@ -129,7 +129,7 @@ struct UndoCommand: LibraryCommand {
         )
     }
 
-    /// Returns the change that was named, or those of this user's last command, the newest first.
+    /// Returns the change given by `--change`, or those of this user's last command, the newest first.
     ///
     /// - Throws: ``CommandFailure`` if one of them has no exact inverse
     private func steps(in library: PhotoLibrary, _ output: Output) async throws -> [Step] {
@@ -137,7 +137,7 @@ struct UndoCommand: LibraryCommand {
             let record = try await record(change, try await library.currentToken(), in: library)
             return try record.map { [try step($0, output)] } ?? []
         }
-        // An answer at once: whoever may read the history is known to the catalog.
+        // The catalog answers at once: an identity that may read the history needs no decision of the owner.
         let request = OpenSession(client: library.client, purpose: "safelight undo")
         let identity = try await library.catalog.ask(request).result.identity
         let current = try await library.currentToken()
@@ -166,8 +166,8 @@ struct UndoCommand: LibraryCommand {
                 mine.removeLast()
             } else if !mine.contains(where: { CommandTransactions.run(of: $0.transaction) == run }) {
                 // Others may have made many changes meanwhile; no change of the command is older than its start.
-                let begin = run.flatMap(CommandTransactions.begin) ?? .max
-                guard let oldest, oldest >= begin - Self.clockDifference else { break }
+                let runStart = run.flatMap(CommandTransactions.startTime) ?? .max
+                guard let oldest, oldest >= runStart - Self.clockDifference else { break }
             }
             // Others may have made changes between those of the command.
             let parts = mine.filter { CommandTransactions.run(of: $0.transaction) == run }
@@ -192,7 +192,7 @@ struct UndoCommand: LibraryCommand {
         return found
     }
 
-    /// Reads the records after a sequence, the oldest first, as far as there are some.
+    /// Reads the records after a sequence through another one or the newest, the oldest first.
     ///
     /// The records may be on several pages: the size of a page is limited too.
     private func read(

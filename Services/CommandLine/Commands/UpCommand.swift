@@ -32,7 +32,7 @@ struct UpCommand: AsyncParsableCommand {
     @OptionGroup(title: "Endpoints")
     var endpoints: EndpointOptions
 
-    /// The order of starting: each service needs those before it.
+    /// The order in which the services are started: each needs those before it.
     static let order: [ServiceName] = [.catalog, .changeBroker, .thumbnailer, .editor]
 
     func run() async throws {
@@ -46,12 +46,12 @@ struct UpCommand: AsyncParsableCommand {
         let replica = try replica.resolve()
         let addresses = try endpoints.resolve()
         try addresses.folder.prepare()
-        // Once, and not for each start of the catalog: it may be started again after the volume went away.
+        // Checked once, not at each start of the catalog, which may be restarted after the volume was unmounted.
         _ = try newLibrary.resolve(library: folder)
         if Self.hasForeignFiles(folder) {
             output.note(
-                "safelight: \(folder.printable) has other files, among which the library is kept. An import leaves the "
-                    + "whole folder out: if these are photos to import, stop and name another folder with --library"
+                "safelight: \(folder.printable) has other files beside those of the library. An import skips the whole "
+                    + "folder: if these are photos to import, stop and name another folder with --library"
             )
         }
         let lock = try RunFolderLock(runFolder: addresses.folder.path)
@@ -74,7 +74,7 @@ struct UpCommand: AsyncParsableCommand {
         if !isUp { throw ExitCode(CommandFailure.Status.refused.rawValue) }
     }
 
-    /// True if a new library begins in a folder with visible files that are not those of a library.
+    /// Returns true if a new library is created in a folder with visible files that are not those of a library.
     static func hasForeignFiles(_ folder: String) -> Bool {
         let path = FilePath(folder)
         guard let names = try? ImageFileFinder.names(in: path), !ImageFileFinder.isLibrary(names, path) else {
@@ -85,7 +85,7 @@ struct UpCommand: AsyncParsableCommand {
             .contains { !own.contains($0) && !$0.hasPrefix(".") && !$0.hasPrefix("library") }
     }
 
-    /// The environment variables of every service, so that all use the same settings whatever the inherited
+    /// Returns the environment variables of every service, so that all use the same settings whatever the inherited
     /// environment contains.
     func variables(
         library: String,

@@ -10,11 +10,11 @@ import SystemPackage
 struct VideoCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "video",
-        abstract: "Show what a video contains, or save it, also in another size.",
+        abstract: "Show the tracks of a video, or save it, also at another size.",
         discussion: """
-            With --output the video is saved in an order in which players can begin at once. With --preset it is encoded \
-            anew: made smaller to fit into the size, upright, with date, place, camera and sound. Of a Live Photo, its \
-            video is shown or saved.
+            With --output the video is saved so that players can start before they have read the whole file. With \
+            --preset it is re-encoded: scaled down to fit into the size, upright, with date, location, camera and \
+            sound. Of a Live Photo, its video is shown or saved.
             """
     )
 
@@ -24,7 +24,7 @@ struct VideoCommand: LibraryCommand {
     @Option(name: .shortAndLong, help: "Output file; - for standard output.")
     var output: String?
 
-    @Option(help: "Encode the video anew: \(Self.presets).")
+    @Option(help: "Re-encode the video: \(Self.presets).")
     var preset: String?
 
     @Flag(help: "Use the original, without edits.")
@@ -52,7 +52,7 @@ struct VideoCommand: LibraryCommand {
         if let preset = preset.flatMap(VideoExportPreset.init), let path = self.output {
             return try await export(preset, to: path, in: library, output)
         }
-        let asset = try await AssetArguments.one(id, in: library)
+        let asset = try await AssetArguments.readOne(id, in: library)
         var request = VideoPlayback(asset: asset, version: original ? .original : .current)
         request.isNetworkAccessAllowed = downloads.download
         let video = try await library.thumbnailer.ask(request, deadline: .seconds(120), downloads, output).result
@@ -74,7 +74,7 @@ struct VideoCommand: LibraryCommand {
         _ output: Output
     ) async throws {
         let version: VideoVersion = original ? .original : .current
-        let asset = try await AssetArguments.one(id, in: library)
+        let asset = try await AssetArguments.readOne(id, in: library)
         var request = ExportVideo(asset: asset, preset: preset, version: version)
         request.isNetworkAccessAllowed = downloads.download
         let video = try await library.exportVideo(request) { status in

@@ -36,10 +36,10 @@ struct WarmCommand: LibraryCommand {
     var reportsAtSignals: Bool { true }
 
     /// The number of assets that are requested at a time.
-    private static let batch = 500
-    /// The number of failures whose reason is asked for.
-    private static let mostReasons = 20
-    private static let pause = Duration.milliseconds(100)
+    private static let batchSize = 500
+    /// The maximum number of failures whose reason is requested.
+    private static let maxReasons = 20
+    private static let pollInterval = Duration.milliseconds(100)
 
     func validate() throws {
         guard !size.isEmpty, size.count <= 8 else { throw ValidationError("give 1 to 8 sizes") }
@@ -62,7 +62,7 @@ struct WarmCommand: LibraryCommand {
         var failedAssets: [ObjectID] = []
         do {
             while let ids = page?.ids {
-                for batch in BatchedChanges.split(ids, by: Self.batch) {
+                for batch in BatchedChanges.split(ids, by: Self.batchSize) {
                     let states = try await warm(batch, sizes, caches) { progress.update(prepared + failed + $0) }
                     for status in states {
                         prepared += status.prepared
@@ -79,11 +79,11 @@ struct WarmCommand: LibraryCommand {
         }
         await caches.close()
         progress.clear()
-        for asset in failedAssets.prefix(Self.mostReasons) {
+        for asset in failedAssets.prefix(Self.maxReasons) {
             guard try await report(asset, sizes, in: library, &progress) else { break }
         }
-        if failedAssets.count > Self.mostReasons {
-            output.note("\(failedAssets.count - Self.mostReasons) more have images that could not be rendered")
+        if failedAssets.count > Self.maxReasons {
+            output.note("\(failedAssets.count - Self.maxReasons) more have images that could not be rendered")
         }
         let (ready, broken) = (prepared, failed)
         try output.result(["prepared": JSON(ready), "failed": JSON(broken)]) {
@@ -92,9 +92,9 @@ struct WarmCommand: LibraryCommand {
         if broken > 0 { throw ExitCode(CommandFailure.Status.partly.rawValue) }
     }
 
-    /// Prints why an image of the asset cannot be rendered, which a request for it says.
+    /// Requests the images of an asset and prints the error of the first one that cannot be rendered.
     ///
-    /// - Returns: false if a service does not respond, so that it is not asked about the other assets
+    /// - Returns: false if a service does not respond, so that nothing is requested for the other assets
     private func report(
         _ asset: ObjectID,
         _ sizes: [TargetSize],
@@ -111,23 +111,23 @@ struct WarmCommand: LibraryCommand {
                 progress.report(
                     CommandFailure(error, of: (name ?? asset.text).printable)
                 )
-                return !error.isSilence
+                return !error.meansNoResponse
             }
         }
         return true
     }
 
     /// Caches the images of some assets and waits until all are done. If a thumbnailer is restarted meanwhile, begins
-    /// again with new caches: the images that are there are not made again.
+    /// again with new caches: images that are cached already are not rendered again.
     private func warm(
         _ assets: [ObjectID],
         _ sizes: [TargetSize],
         _ caches: InstanceCaches,
-        _ reached: (Int) -> Void
+        _ onProgress: (Int) -> Void
     ) async throws -> [CacheStatus.Result] {
         try await caches.library.thumbnailer.repeating(within: nil) { _ throws(RPCError) in
             do throws(RPCError) {
-                return try await warm(try await caches.divide(assets), sizes, reached)
+                return try await warm(try await caches.divide(assets), sizes, onProgress)
             } catch {
                 caches.forget()
                 guard error.errorCode == .handleExpired else { throw error }
@@ -136,11 +136,11 @@ struct WarmCommand: LibraryCommand {
         }
     }
 
-    /// Waits until all images of the caches are done. The caches are polled: they have counters, no events.
+    /// Starts caching and waits until all images are done. The caches are polled: they have counters and no events.
     private func warm(
         _ parts: [(cache: InstanceCaches.Cache, assets: [ObjectID])],
         _ sizes: [TargetSize],
-        _ reached: (Int) -> Void
+        _ onProgress: (Int) -> Void
     ) async throws(RPCError) -> [CacheStatus.Result] {
         for (cache, assets) in parts {
             for size in sizes {
@@ -156,17 +156,17 @@ struct WarmCommand: LibraryCommand {
             for (cache, _) in parts {
                 states.append(try await cache.thumbnailer.ask(CacheStatus(cache: cache.id)).result)
             }
-            reached(states.reduce(0) { $0 + $1.prepared + $1.failed })
+            onProgress(states.reduce(0) { $0 + $1.prepared + $1.failed })
             if states.allSatisfy({ $0.waiting + $0.preparing == 0 }) {
                 for (cache, _) in parts { _ = try await cache.thumbnailer.ask(StopAllCaching(cache: cache.id)) }
                 return states
             }
-            await TaskDelay.pollInterval(Self.pause)
+            await TaskDelay.pollInterval(Self.pollInterval)
         }
     }
 }
 
-/// The caches of one command, one at each thumbnailer that gets assets.
+/// The caches of one command, one for each thumbnailer that gets assets.
 private final class InstanceCaches {
     struct Cache {
         let thumbnailer: ServiceClient
@@ -178,7 +178,7 @@ private final class InstanceCaches {
 
     init(_ library: PhotoLibrary) { self.library = library }
 
-    /// Returns the assets by the thumbnailer that is asked for their images.
+    /// Returns the assets grouped by the thumbnailer that renders their images, with its cache.
     func divide(_ assets: [ObjectID]) async throws(RPCError) -> [(cache: Cache, assets: [ObjectID])] {
         var parts: [(Cache, [ObjectID])] = []
         for (thumbnailer, assets) in await library.thumbnailer.divide(assets) {
@@ -195,7 +195,7 @@ private final class InstanceCaches {
     /// Forgets the caches, so that new ones are opened: a thumbnailer that was restarted has none of them.
     func forget() { opened = [:] }
 
-    /// Closes the caches; without that they end with their lease.
+    /// Closes the caches, which would otherwise end with their lease.
     func close() async {
         for cache in opened.values { _ = try? await cache.thumbnailer.ask(CloseCache(cache: cache.id)) }
     }

@@ -101,7 +101,7 @@ struct WatchCommand: LibraryCommand {
     func run(in library: PhotoLibrary, output: Output) async throws {
         // A command that does not read its input must not end the watch with SIGPIPE.
         signal(SIGPIPE, SIG_IGN)
-        let program = exec.map { ChangeHook(command: $0, time: .seconds(execSeconds)) }
+        let program = exec.map { ChangeHook(command: $0, timeLimit: .seconds(execSeconds)) }
         if isFetch {
             let watch = FetchWatcher(
                 program: program,
@@ -118,10 +118,10 @@ struct WatchCommand: LibraryCommand {
             output: output
         )
         var tokens = tokenFile.map { TokenFile($0) }
-        let remembered = try tokens?.read()
-        // Before the first command is run: it would be run again for the same change each time.
+        let storedToken = try tokens?.read()
+        // Checked before the first command is run: without a stored token it would be run again at each start.
         try tokens?.check()
-        let start = if let remembered { Optional(remembered) } else { try await start(in: library) }
+        let start = if let storedToken { Optional(storedToken) } else { try await start(in: library) }
         let feed = library.changes(since: start, topics: grants ? [FeedTopic.grants] : topic)
         try await watch.run(feed, in: library, tokens: tokens)
     }

@@ -39,10 +39,10 @@ struct DoctorCommand: AsyncParsableCommand {
         let addresses = try? client.serviceEndpoints()
         let running = try await runningCatalog(addresses)
         let folder = try running.folder ?? library.resolve()
-        let named = try store.resolve()
-        let server = named ?? running.server
-        // The catalog has its database on a server whose address it does not say.
-        let isServerUnknown = named == nil && running.hidesServer
+        let givenServer = try store.resolve()
+        let server = givenServer ?? running.server
+        // The catalog has its database on a server whose address it does not report.
+        let isServerUnknown = givenServer == nil && running.hidesServer
         let endpoints = try client.endpoints.resolve()
         let now = WallClock.nowMicroseconds()
 
@@ -64,20 +64,22 @@ struct DoctorCommand: AsyncParsableCommand {
         }
         if output.showsProgress, deep { try? Output.write("\r\u{1B}[K", to: .standardError) }
         if let addresses {
-            var answers = try await services(addresses)
-            // The running catalog knows better which files are still needed than the check of the library folder.
-            if answers.contains(where: { $0.subject == "collector" }) {
+            var serviceFindings = try await services(addresses)
+            // The running catalog knows the unreferenced files more exactly than the check of the library folder.
+            if serviceFindings.contains(where: { $0.subject == "collector" }) {
                 findings.removeAll { $0.subject == "collector" }
             }
-            // Services run whose sockets were deleted.
-            if findings.contains(where: { $0.subject == "socket" }) { answers.removeAll { $0.subject == "services" } }
-            Self.chooseDatabase(&findings, &answers)
-            findings += answers
+            // The services run, but their sockets were deleted.
+            if findings.contains(where: { $0.subject == "socket" }) {
+                serviceFindings.removeAll { $0.subject == "services" }
+            }
+            Self.chooseDatabase(&findings, &serviceFindings)
+            findings += serviceFindings
         }
         if collect, !findings.contains(where: { $0.subject == "catalog" }) {
             findings.append(.warning("collector", "the catalog is not running", "start it; only it removes files"))
         }
-        try report(Self.merged(findings), output)
+        try report(Self.withoutDuplicates(findings), output)
     }
 
     private func connect(_ endpoints: ServiceEndpoints) throws -> PhotoLibrary {
@@ -88,17 +90,16 @@ struct DoctorCommand: AsyncParsableCommand {
         )
     }
 
-    /// Keeps one of two findings about the database: that of the catalog also has its role, but may be of settings that
-    /// have changed since it connected.
-    private static func chooseDatabase(_ findings: inout [Finding], _ answers: inout [Finding]) {
+    /// Keeps one of two findings about the database. That of the catalog also has its role, but may be outdated: the
+    /// settings of the server may have changed since the catalog connected.
+    private static func chooseDatabase(_ findings: inout [Finding], _ serviceFindings: inout [Finding]) {
         let isDatabase: (Finding) -> Bool = { $0.subject == "database" }
-        guard let ours = findings.first(where: isDatabase), let theirs = answers.first(where: isDatabase) else {
-            return
-        }
+        guard let ours = findings.first(where: isDatabase), let theirs = serviceFindings.first(where: isDatabase)
+        else { return }
         if ours.level == .ok, theirs.level == .ok {
             findings.removeAll(where: isDatabase)
         } else {
-            answers.removeAll(where: isDatabase)
+            serviceFindings.removeAll(where: isDatabase)
         }
     }
 
@@ -127,11 +128,11 @@ struct DoctorCommand: AsyncParsableCommand {
         return findings
     }
 
-    /// Removes findings that two checks have in common.
-    private static func merged(_ findings: [Finding]) -> [Finding] {
-        var seen: [Finding] = []
-        for finding in findings where !seen.contains(finding) { seen.append(finding) }
-        return seen
+    /// Returns the findings without duplicates: two checks may have the same finding.
+    private static func withoutDuplicates(_ findings: [Finding]) -> [Finding] {
+        var unique: [Finding] = []
+        for finding in findings where !unique.contains(finding) { unique.append(finding) }
+        return unique
     }
 
     private func report(_ findings: [Finding], _ output: Output) throws {

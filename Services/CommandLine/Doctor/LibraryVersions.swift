@@ -1,6 +1,6 @@
 /// The versions of the C libraries that are too old or have known bugs.
 enum LibraryVersions {
-    /// Judges the version of a library.
+    /// Returns the finding about the version of a library.
     ///
     /// - Parameters:
     ///   - name: the library: libzmq, imagemagick, libheif, exiv2 or sqlite
@@ -41,7 +41,7 @@ enum LibraryVersions {
         }
     }
 
-    /// "6.9.11-60 Q16" becomes 6, 9, 11, 60.
+    /// Returns the numbers of a version: 6, 9, 11 and 60 for "6.9.11-60 Q16".
     static func numbers(_ text: String) -> [Int] {
         let start = text.prefix { $0.isNumber || $0 == "." || $0 == "-" }
         return start.split { !$0.isNumber }.compactMap { Int($0) }

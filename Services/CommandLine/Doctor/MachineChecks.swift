@@ -14,13 +14,15 @@ struct MachineChecks {
     /// False if the database is on a server, and not in the folder.
     var hasDatabase = true
 
-    /// The file that each library of its kind has in the folder.
+    /// A file that every library has: the database, or `head` if the database is on a server.
     private var file: String { hasDatabase ? "\(library)/library.sqlite" : "\(library)/head" }
 
     /// 2025-01-01; an earlier time means that the clock is wrong. Microseconds since 1970.
     static let earliest: Int64 = 1_735_689_600_000_000
-    static let leastSpace: Int64 = 256 << 20
-    static let goodSpace: Int64 = 2 << 30
+    /// The free bytes of the disk below which there is a problem.
+    static let problemSpace: Int64 = 256 << 20
+    /// The free bytes of the disk below which there is a warning.
+    static let warningSpace: Int64 = 2 << 30
 
     func findings() -> [Finding] { [runFolder, libraryFolder] + disk + keyFolder + [clock] + locks }
 
@@ -67,7 +69,7 @@ struct MachineChecks {
         guard access(library, X_OK) == 0 else {
             return .problem(
                 "library",
-                "this user may not enter \(library), which belongs to user \(status.st_uid)",
+                "this user cannot enter \(library), which belongs to user \(status.st_uid)",
                 "run this as that user"
             )
         }
@@ -76,7 +78,7 @@ struct MachineChecks {
         }
         guard access(library, R_OK | W_OK | X_OK) == 0, access(file, R_OK | W_OK) == 0 else {
             if errno == EROFS {
-                let text = "\(library) is on a filesystem that is mounted for reading only"
+                let text = "\(library) is on a filesystem that is mounted read-only"
                 return .problem("library", text, "mount it for writing")
             }
             return .problem(
@@ -93,11 +95,11 @@ struct MachineChecks {
 
     private var disk: [Finding] {
         guard let space = Self.space(library) else { return [] }
-        let text = "\(QuantityFormatter.bytes(space.free)) free of \(QuantityFormatter.bytes(space.all))"
-        if space.free < Self.leastSpace {
+        let text = "\(QuantityFormatter.bytes(space.free)) free of \(QuantityFormatter.bytes(space.total))"
+        if space.free < Self.problemSpace {
             return [.problem("disk", "\(text): writes are refused when it is used up", "free some space")]
         }
-        if space.free < Self.goodSpace || space.free < space.all / 50 {
+        if space.free < Self.warningSpace || space.free < space.total / 50 {
             return [.warning("disk", text, "free some space before the next import")]
         }
         return [.ok("disk", text)]
@@ -131,11 +133,11 @@ struct MachineChecks {
         guard now > Self.earliest else {
             return .problem(
                 "clock",
-                "the time is \(QuantityFormatter.moment(now))",
+                "the time is \(QuantityFormatter.time(now))",
                 "set the clock; changes get wrong dates"
             )
         }
-        return .ok("clock", QuantityFormatter.moment(now))
+        return .ok("clock", QuantityFormatter.time(now))
     }
 
     // MARK: Locks
@@ -153,7 +155,7 @@ struct MachineChecks {
             guard let status = Self.status(file) else { return nil }
             guard let holders = held[status.st_ino] else { return .ok("lock", "\(file) is not locked") }
             guard let pid = Self.holder(file), holders.contains(pid) else {
-                // A file of another filesystem may be locked, or the number is that of a process in another container.
+                // The lock may be on a file of another filesystem, or the process in another container.
                 return .ok("lock", "\(file) may be locked by a process of another container; see `fuser \(file)`")
             }
             if let socket = sockets[file], Self.status(socket) == nil {
@@ -174,13 +176,13 @@ struct MachineChecks {
         }
     }
 
-    /// The process that wrote its number into a lock file; nil if there is none, or if this user may not read it.
+    /// Returns the process that wrote its number into a lock file; nil if there is none or the file cannot be read.
     private static func holder(_ file: String) -> Int32? {
         guard let bytes = try? InputFile.read(file, limit: 16) else { return nil }
         return Int32(String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self))
     }
 
-    /// The living process that has locked a file; nil if none is certain.
+    /// Returns the running process that has locked a file; nil if it cannot be determined.
     private static func process(locking file: String) -> Int32? {
         guard let status = Self.status(file), let pid = holder(file), heldLocks()[status.st_ino]?.contains(pid) == true,
             kill(pid, 0) == 0 || errno == EPERM
@@ -188,9 +190,9 @@ struct MachineChecks {
         return pid
     }
 
-    /// The processes that hold locks, by inode, from `/proc/locks`, so that the check takes no lock itself. Files of
-    /// several filesystems can have the same inode number, and the device in `/proc/locks` is not that of `stat` on all of
-    /// them; a lock is certain if the number in the lock file is among the processes.
+    /// Returns the processes that hold locks, by inode, from `/proc/locks`, so that the check takes no lock itself.
+    /// Files of several filesystems can have the same inode number, and the device in `/proc/locks` is not that of
+    /// `stat` on all of them; a lock is certain if the number in the lock file is among the processes.
     private static func heldLocks() -> [ino_t: Set<Int32>] {
         guard let bytes = try? InputFile.read("/proc/locks", limit: 1 << 20) else { return [:] }
         var held: [ino_t: Set<Int32>] = [:]
@@ -213,8 +215,8 @@ struct MachineChecks {
         return stat(path, &status) == 0 ? status : nil
     }
 
-    /// The free and total space of the file system in bytes; nil if it cannot be read.
-    static func space(_ path: String) -> (free: Int64, all: Int64)? {
+    /// Returns the free and total space of the filesystem in bytes; nil if it cannot be read.
+    static func space(_ path: String) -> (free: Int64, total: Int64)? {
         var status = statvfs()
         guard statvfs(path, &status) == 0 else { return nil }
         let block = Int64(clamping: status.f_frsize)

@@ -22,16 +22,16 @@ struct ProgramChecks {
     func findings(progress: @escaping @Sendable (_ done: Int64, _ total: Int64) -> Void) async -> [Finding] {
         guard !isServerUnknown else {
             let text = "the files are not compared with the database, whose address has a password and is hidden"
-            return await worker() + [.warning("store", text, "name the address with --store or SAFELIGHT_STORE")]
+            return await checkWorker() + [.warning("store", text, "name the address with --store or SAFELIGHT_STORE")]
         }
-        return await worker() + store(progress)
+        return await checkWorker() + checkStore(progress)
     }
 
     // MARK: Libraries
 
-    private func worker() async -> [Finding] {
+    private func checkWorker() async -> [Finding] {
         guard
-            let json = await ask(
+            let json = await run(
                 "thumbnailer",
                 ["about", "--log", "error", "--attempt", "\(library)/library.sqlite"],
                 { _, _ in }
@@ -68,7 +68,8 @@ struct ProgramChecks {
         return findings + [Self.confinement(json)]
     }
 
-    /// Judges the confinement: whether a worker under the control of a malicious file could reach anything but its job.
+    /// Returns the finding about the confinement: whether a worker that a malicious file controls can access more than
+    /// its job.
     static func confinement(_ json: JSON) -> Finding {
         let attempts = json["attempts"]?.objectValue?.members ?? []
         if let open = attempts.first(where: { $0.value == "succeeded" })?.name {
@@ -91,13 +92,11 @@ struct ProgramChecks {
 
     // MARK: The library
 
-    private func store(_ progress: @escaping @Sendable (Int64, Int64) -> Void) async -> [Finding] {
+    private func checkStore(_ progress: @escaping @Sendable (Int64, Int64) -> Void) async -> [Finding] {
         let arguments = ["examine", "--library", library] + (isDeep ? ["--deep"] : [])
-        guard let json = await ask("catalog", arguments, progress) else {
-            let place = server == nil ? "" : " --store …"
-            return [
-                .problem("database", "it cannot be checked", "run `catalog examine --library …\(place)` for the reason")
-            ]
+        guard let json = await run("catalog", arguments, progress) else {
+            let command = "catalog examine --library …\(server == nil ? "" : " --store …")"
+            return [.problem("database", "it cannot be checked", "run `\(command)` for the reason")]
         }
         return Self.judge(json, now: now)
     }
@@ -115,7 +114,7 @@ struct ProgramChecks {
             return findings + [.problem("database", "it is damaged: \(text)", "stop the services and restore a backup")]
         }
         if let server { findings.append(server) }
-        func add(_ member: String, _ what: String, _ advice: String) {
+        func add(_ member: String, _ description: String, _ advice: String) {
             guard let sample = json[member], let count = sample["count"]?.intValue, count > 0 else { return }
             let first = sample["first"]?.arrayValue?.compactMap(\.stringValue) ?? []
             let names = first.joined(separator: ", ") + (count > first.count ? ", …" : "")
@@ -123,7 +122,7 @@ struct ProgramChecks {
                 Finding(
                     level: .problem,
                     subject: "store",
-                    text: "\(count) \(what): \(names)",
+                    text: "\(count) \(description): \(names)",
                     advice: advice
                 )
             )
@@ -141,12 +140,12 @@ struct ProgramChecks {
             let files = QuantityFormatter.count(Int(clamping: json["resources"]?.intValue ?? 0), "file")
             let bytes = QuantityFormatter.bytes(json["bytes"]?.intValue ?? 0)
             let remote = json["remote"]?.intValue ?? 0
-            let away = remote > 0 ? ", \(remote) in the object store only" : ""
+            let remoteText = remote > 0 ? ", \(remote) in the object store only" : ""
             let isDeep = json["isDeep"]?.boolValue == true
             findings.append(
                 .ok(
                     "store",
-                    "\(files), \(bytes), none missing\(away)\(isDeep ? ", and their content is unchanged" : "")"
+                    "\(files), \(bytes), none missing\(remoteText)\(isDeep ? ", and their content is unchanged" : "")"
                 )
             )
         }
@@ -158,19 +157,19 @@ struct ProgramChecks {
                 findings.append(
                     .warning(
                         "clock",
-                        "the newest change has a date in the future: \(QuantityFormatter.moment(newest))",
+                        "the newest change has a date in the future: \(QuantityFormatter.time(newest))",
                         "set the clock; until that date, new changes are dated out of order"
                     )
                 )
             } else {
-                findings.append(.ok("history", "the newest change is from \(QuantityFormatter.moment(newest))"))
+                findings.append(.ok("history", "the newest change is from \(QuantityFormatter.time(newest))"))
             }
         }
         findings.append(ServiceChecks.quarantine(Int(clamping: json["quarantined"]?.intValue ?? 0)))
         return findings
     }
 
-    /// The finding about stored files that nothing refers to.
+    /// Returns the finding about stored files to which no record refers.
     static func collectable(_ count: Int64, _ bytes: Int64, isCollected: Bool) -> Finding {
         let files = "\(QuantityFormatter.count(Int(clamping: count), "file")), \(QuantityFormatter.bytes(bytes))"
         guard !isCollected else { return .ok("collector", "\(files) collected") }
@@ -185,7 +184,7 @@ struct ProgramChecks {
 
     /// Runs a program and returns the last JSON line of its output, or nil if it fails. Progress lines before it are
     /// passed to `progress`.
-    private func ask(
+    private func run(
         _ name: String,
         _ arguments: [String],
         _ progress: @escaping @Sendable (Int64, Int64) -> Void
@@ -194,7 +193,7 @@ struct ProgramChecks {
             let result = try await Subprocess.run(
                 .path(programs.appending(name)),
                 arguments: Arguments(arguments),
-                // Not an argument, which other users can read: the address may have a password.
+                // A variable: other users can read arguments, and the address may have a password.
                 environment: .inherit.updating(["SAFELIGHT_STORE": Optional(server ?? "sqlite")]),
                 input: .none,
                 output: .sequence,

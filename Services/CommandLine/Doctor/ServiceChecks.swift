@@ -11,8 +11,8 @@ struct ServiceChecks {
     /// True if unreferenced files are removed now.
     var collects = false
 
-    /// The responses of one service; nil members if it did not respond.
-    private struct Answer: Sendable {
+    /// The state of one instance of a service; its optional members are nil if it did not respond.
+    private struct InstanceState: Sendable {
         let service: ServiceName
         let address: EndpointAddress
         var health: Health.Result?
@@ -24,7 +24,6 @@ struct ServiceChecks {
         var reread: JSON?
         /// The reason why the thumbnailer cannot write images to its cache.
         var cacheProblem: String?
-        var problem = ""
     }
 
     /// Queries all services.
@@ -32,28 +31,28 @@ struct ServiceChecks {
     /// - Returns: the findings, and whether any service responded
     func findings() async -> (findings: [Finding], isRunning: Bool) {
         let clients = ServiceName.allCases.flatMap { name in name.client(of: library).instances.map { (name, $0) } }
-        let answers = await withTaskGroup(of: Answer.self) { group in
+        let states = await withTaskGroup(of: InstanceState.self) { group in
             for (service, client) in clients {
                 group.addTask { await ask(service, client) }
             }
-            var answers: [Answer] = []
-            for await answer in group { answers.append(answer) }
-            return answers
+            var states: [InstanceState] = []
+            for await state in group { states.append(state) }
+            return states
         }
-        guard answers.contains(where: { $0.health != nil }) else {
+        guard states.contains(where: { $0.health != nil }) else {
             return ([.ok("services", "not running; the library was checked directly")], false)
         }
         var findings: [Finding] = []
         for (name, client) in clients {
-            guard let answer = answers.first(where: { $0.service == name && $0.address == client.address }) else {
+            guard let state = states.first(where: { $0.service == name && $0.address == client.address }) else {
                 continue
             }
-            findings.append(judge(answer))
+            findings.append(judge(state))
         }
-        if let finding = answers.lazy.compactMap(\.store).first.flatMap(Self.store) { findings.append(finding) }
-        if let finding = answers.lazy.compactMap(\.reread).first.flatMap(Self.reread) { findings.append(finding) }
-        for problem in answers.compactMap(\.cacheProblem) {
-            let advice = "free space on its disk, or mend the folder; until then images are made anew for each request"
+        if let finding = states.lazy.compactMap(\.store).first.flatMap(Self.store) { findings.append(finding) }
+        if let finding = states.lazy.compactMap(\.reread).first.flatMap(Self.reread) { findings.append(finding) }
+        for problem in states.compactMap(\.cacheProblem) {
+            let advice = "free space on its disk, or repair the folder; until then images are rendered for each request"
             findings.append(.warning("cache", "the thumbnailer cannot write images to its cache: \(problem)", advice))
         }
         if let finding = await quarantine() { findings.append(finding) }
@@ -74,34 +73,34 @@ struct ServiceChecks {
         return .ok("object store", "\(store): \(QuantityFormatter.count(status.remoteCount, "file"))\(waiting)")
     }
 
-    private func ask(_ service: ServiceName, _ client: ServiceClient) async -> Answer {
-        var answer = Answer(service: service, address: client.address)
+    private func ask(_ service: ServiceName, _ client: ServiceClient) async -> InstanceState {
+        var state = InstanceState(service: service, address: client.address)
         do throws(RPCError) {
-            answer.health = try await client.health(deadline: .seconds(2))
+            state.health = try await client.health(deadline: .seconds(2))
             let document = try await client.ask(Discover(), deadline: .seconds(5)).result.members
-            answer.version = document["info"]?["x-protocol"]?.intValue
+            state.version = document["info"]?["x-protocol"]?.intValue
             let metrics = try await client.metrics(deadline: .seconds(5))
-            (answer.connections, answer.reread) = (metrics["connections"], metrics["reread"])
-            answer.store = metrics["store"]
-            answer.cacheProblem = metrics["cache"]?["diskProblem"]?.stringValue
+            (state.connections, state.reread) = (metrics["connections"], metrics["reread"])
+            state.store = metrics["store"]
+            state.cacheProblem = metrics["cache"]?["diskProblem"]?.stringValue
         } catch {
-            answer.problem = error.message
+            // The members that were not read stay nil.
         }
-        return answer
+        return state
     }
 
-    private func judge(_ answer: Answer) -> Finding {
-        let name = answer.service.rawValue
-        guard let health = answer.health else {
-            return .problem(name, "does not respond at \(answer.address)", "start it; its log says why it ended")
+    private func judge(_ state: InstanceState) -> Finding {
+        let name = state.service.rawValue
+        guard let health = state.health else {
+            return .problem(name, "does not respond at \(state.address)", "start it; its log says why it ended")
         }
         guard health.isHealthy else {
             return .problem(name, health.problems.joined(separator: "; "), "check its log")
         }
-        guard answer.version == 1 else {
+        guard state.version == 1 else {
             return .problem(
                 name,
-                "uses protocol version \(answer.version.map(String.init) ?? "unknown"), but this program uses 1",
+                "uses protocol version \(state.version.map(String.init) ?? "unknown"), but this program uses 1",
                 "install the same version of both"
             )
         }
@@ -112,17 +111,17 @@ struct ServiceChecks {
                 "restart the services after an upgrade"
             )
         }
-        if let most = answer.connections?["mostLocal"]?.intValue, most < Self.fewConnections {
+        if let limit = state.connections?["mostLocal"]?.intValue, limit < Self.minConnections {
             return .warning(
                 name,
-                "accepts at most \(most) connections because of its limit of open files",
+                "accepts at most \(limit) connections because of its limit of open files",
                 "raise the hard limit of open files (ulimit -Hn, LimitNOFILE=) and restart it"
             )
         }
-        return .ok(name, "responds at \(answer.address), version \(health.version), sequence \(health.sequence)")
+        return .ok(name, "responds at \(state.address), version \(health.version), sequence \(health.sequence)")
     }
 
-    private static let fewConnections: Int64 = 512
+    private static let minConnections: Int64 = 512
 
     private func quarantine() async -> Finding? {
         guard let page = try? await library.catalog.ask(ListQuarantine(count: 1)).result else { return nil }
@@ -139,7 +138,8 @@ struct ServiceChecks {
         }
     }
 
-    /// Returns what acknowledged changes survive on PostgreSQL; nil for a file of SQLite, which syncs every commit.
+    /// Returns the finding about the durability of acknowledged changes on PostgreSQL; nil for SQLite, which syncs
+    /// every commit.
     static func store(_ metrics: JSON) -> Finding? {
         guard metrics["engine"]?.stringValue == "postgresql" else { return nil }
         let mode = metrics["synchronousCommit"]?.stringValue ?? "?"
@@ -157,11 +157,11 @@ struct ServiceChecks {
             )
         }
         let role = metrics["role"]?.stringValue.map { $0 + "; " } ?? ""
-        let place = standbys.isEmpty || mode == "local" ? "of the server" : "of the server and its replicas \(standbys)"
-        return .ok("database", "\(server): \(role)acknowledged changes are on the disks \(place)")
+        let replicas = standbys.isEmpty || mode == "local" ? "" : " and its replicas \(standbys)"
+        return .ok("database", "\(server): \(role)acknowledged changes are on the disks of the server\(replicas)")
     }
 
-    /// Returns how far the files of an earlier version were read again; nil if there are none.
+    /// Returns the progress of reading the files of earlier versions again; nil if there are none.
     static func reread(_ metrics: JSON) -> Finding? {
         guard let files = metrics["files"]?.intValue, let done = metrics["done"]?.intValue, files > 0 else {
             return nil

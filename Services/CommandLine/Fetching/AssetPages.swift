@@ -8,7 +8,7 @@ struct AssetPages {
     private let library: PhotoLibrary
     private let fetch: FetchDescription
     private let members: [String]?
-    private let largestPage: Int
+    private let maxPageSize: Int
     private var pageSize: Int
     /// The number of pages read since their size was halved.
     private var pagesRead = 0
@@ -21,8 +21,8 @@ struct AssetPages {
     ///   - pageSize: assets per request, 1...1,000; fewer if so many are too large for a message
     init(_ fetch: FetchDescription, in library: PhotoLibrary, members: [String]?, pageSize: Int = 500) {
         (self.fetch, self.library, self.members) = (fetch, library, members)
-        largestPage = max(1, min(pageSize, FetchAssets.maxPage))
-        self.pageSize = largestPage
+        maxPageSize = max(1, min(pageSize, FetchAssets.maxPage))
+        self.pageSize = maxPageSize
     }
 
     /// Returns the next page; nil after the last. The first page has the count and the token also of an empty result.
@@ -34,7 +34,8 @@ struct AssetPages {
         return page
     }
 
-    /// Asks for smaller pages if the assets of one are too large for a message, and later for larger ones again.
+    /// Reads the next page. Requests smaller pages if the assets of one are too large for a message, and later larger
+    /// ones again.
     private mutating func read() async throws(RPCError) -> FetchAssets.Result {
         while true {
             do throws(RPCError) {
@@ -46,7 +47,7 @@ struct AssetPages {
                     count: pageSize
                 )
                 pagesRead += 1
-                if pagesRead.isMultiple(of: 4) { pageSize = min(2 * pageSize, largestPage) }
+                if pagesRead.isMultiple(of: 4) { pageSize = min(2 * pageSize, maxPageSize) }
                 return page
             } catch {
                 guard error.errorCode == .limitExceeded, pageSize > 1 else { throw error }
@@ -77,8 +78,8 @@ struct IdentifierPages {
     }
 
     private func read() async throws(RPCError) -> (ids: [ObjectID], token: ChangeToken, count: Int) {
-        // For a page of identifiers alone the catalog computes the whole result. That costs more than reading the rows
-        // of a few assets, for which it is enough to ask for a second member.
+        // For a page of identifiers alone the catalog computes the whole result, which takes longer than reading the
+        // rows of a few assets. A request for a second member makes it read the rows.
         if (1...FetchAssets.maxPage).contains(fetch.limit) {
             let page = try await library.assets(
                 fetch,

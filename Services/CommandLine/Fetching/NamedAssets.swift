@@ -5,12 +5,12 @@ import PhotoModel
 
 /// Assets by their identifiers, in this order, also those in the trash. One request reads many of them.
 struct NamedAssets {
-    /// An asset that was asked for.
+    /// A requested asset.
     struct Entry {
         let id: ObjectID
         /// The asset; nil if there is none with the identifier.
         let asset: Asset?
-        /// The quarantined ones of its files, if the asset was read with its resources.
+        /// Its quarantined files, if the asset was read with its resources.
         let quarantined: [QuarantinedResource]
     }
 
@@ -19,7 +19,7 @@ struct NamedAssets {
     private let members: [String]?
     private let pieceSize: Int
     private var index = 0
-    /// The index behind the piece that has been read.
+    /// The index after the last piece that was read.
     private var end = 0
     private var assets: [ObjectID: Asset] = [:]
     private var quarantined: [QuarantinedResource] = []
@@ -50,9 +50,9 @@ struct NamedAssets {
         var missing: Set<ObjectID> = []
         for inTrash in [nil, true] as [Bool?] {
             var fetch = FetchDescription(.assets)
-            let wanted = piece.filter { assets[$0] == nil && !missing.contains($0) }
-            guard !wanted.isEmpty else { return }
-            fetch.ids = wanted
+            let remaining = piece.filter { assets[$0] == nil && !missing.contains($0) }
+            guard !remaining.isEmpty else { return }
+            fetch.ids = remaining
             fetch.inTrash = inTrash
             var pages = AssetPages(fetch, in: library, members: members, pageSize: pieceSize)
             while let page = try await pages.next() {
@@ -63,7 +63,7 @@ struct NamedAssets {
         }
     }
 
-    /// The error of an identifier that no asset has.
+    /// Returns the error for an identifier that no asset has.
     static func noAsset(_ id: ObjectID) -> RPCError {
         ErrorCode.identifierNotFound.error("there is no asset \(id)", ["id": .string(id.text)])
     }

@@ -23,38 +23,39 @@ extension PhotoLibrary {
         var page = FetchAssets(fetch: fetch, token: token, from: from, count: count)
         page.projection = Projection(members: members)
         let request = FetchMembers(page: page)
-        let reply = try await retrying { time throws(RPCError) in
+        let result = try await retrying { time throws(RPCError) in
             try await self.catalog.ask(request, deadline: time).result.members
         }
         do throws(JSONProblem) {
-            return try FetchMembers.page(reply, members)
+            return try FetchMembers.page(result, members)
         } catch {
             throw ErrorCode.internalError.error("the result of \(FetchAssets.method) cannot be decoded: \(error)")
         }
     }
 
-    /// Sends a request that changes nothing, and again after each transient error until the deadline, as the library
-    /// does with its own requests.
+    /// Sends a request that changes nothing, again after each transient error until the deadline, as the library does
+    /// with its own requests.
     func retrying<Value>(
         within deadline: Duration = .seconds(30),
         _ attempt: (_ remaining: Duration) async throws(RPCError) -> Value
     ) async throws(RPCError) -> Value {
         let clock = ContinuousClock()
         let end = clock.now + deadline
-        var pause = Duration.milliseconds(50)
+        var delay = Duration.milliseconds(50)
         while true {
             do throws(RPCError) {
                 return try await attempt(end - clock.now)
             } catch  where error.isTransient {
-                guard clock.now + pause < end else { throw error }
-                await TaskDelay.retryDelay(pause)
-                pause = min(pause * 2, .seconds(2))
+                guard clock.now + delay < end else { throw error }
+                await TaskDelay.retryDelay(delay)
+                delay = min(delay * 2, .seconds(2))
             }
         }
     }
 }
 
-/// `fetch.assets` with a projection: the type of its usual result is that of whole assets, and refuses parts of them.
+/// `fetch.assets` with a projection: the result of ``FetchAssets`` has whole assets, and its decoding refuses
+/// parts of them.
 private struct FetchMembers: CatalogRead {
     typealias Result = FreeForm
     static let method = FetchAssets.method
@@ -71,7 +72,7 @@ private struct FetchMembers: CatalogRead {
     )
 
     /// Decodes a page whose assets have only the members of these names.
-    static func page(_ reply: JSONObject, _ members: [String]) throws(JSONProblem) -> FetchAssets.Result {
+    static func page(_ result: JSONObject, _ members: [String]) throws(JSONProblem) -> FetchAssets.Result {
         let table = JSONTable(
             "Asset",
             "Some members of an asset.",
@@ -79,10 +80,10 @@ private struct FetchMembers: CatalogRead {
             blank: Asset(id: .none),
             Asset.table.fields.filter { members.contains($0.name) }
         )
-        var others = reply
+        var others = result
         others["assets"] = .array([])
         var page = try FetchAssets.Result(json: .object(others))
-        for asset in reply["assets"]?.arrayValue ?? [] { page.assets.append(try table.decode(asset)) }
+        for asset in result["assets"]?.arrayValue ?? [] { page.assets.append(try table.decode(asset)) }
         return page
     }
 }

@@ -17,8 +17,8 @@ struct ImageFileFinder {
     private var knownFiles: Set<FilePath> = []
     private var ready: [ImportItem] = []
 
-    /// The files of a folder that are named if they cannot be read.
-    private static let mostNamed = 100
+    /// The maximum number of unreadable files of a folder that are reported one by one.
+    private static let maxReported = 100
 
     private enum SearchItem {
         /// The files of a folder that the user named.
@@ -27,14 +27,14 @@ struct ImageFileFinder {
         case folder(FilePath, isNamed: Bool)
     }
 
-    /// The number of files that were skipped because they are clearly not images, or are sidecars that no item has.
+    /// The number of files that were skipped: files that are clearly not images, and sidecars that no item has.
     private(set) var others = 0
-    /// The folders and files that cannot be read, with the reason. The folder stands for everything or much in it.
+    /// The folders and files that cannot be read, with the reason. A folder is listed for all or many of its files.
     private(set) var unreadable: [(path: FilePath, reason: Errno)] = []
     /// The folders of libraries that were skipped.
     private(set) var libraries: [(path: FilePath, isNamed: Bool)] = []
     /// The sidecars that the user named without a photo or video to which they could belong.
-    private(set) var lonelySidecars: [FilePath] = []
+    private(set) var unmatchedSidecars: [FilePath] = []
 
     /// Adds a path that the user named.
     ///
@@ -75,7 +75,7 @@ struct ImageFileFinder {
         others = 0
         unreadable = []
         libraries = []
-        lonelySidecars = []
+        unmatchedSidecars = []
     }
 
     /// Returns the next item, or nil at the end.
@@ -99,18 +99,18 @@ struct ImageFileFinder {
         return count
     }
 
-    /// Makes the named files of a folder the next items.
+    /// Groups the named files of a folder into the next items.
     private mutating func group(_ files: [FilePath], in folder: FilePath) {
         let sidecars = files.filter(Self.isSidecar)
         let others = files.filter { !Self.isSidecar($0) }
         ready = ImportItem.items(in: folder, others, sidecars: sidecars).reversed()
         let names = Set(others.flatMap { [$0.lastComponent?.string, $0.stem].compactMap { $0 } })
         for sidecar in unused(sidecars) {
-            // A photo with two sidecars has that of its whole name.
+            // A photo with two sidecars has the one named after its whole name.
             if let stem = sidecar.stem, names.contains(stem) {
                 self.others += 1
             } else {
-                lonelySidecars.append(sidecar)
+                unmatchedSidecars.append(sidecar)
             }
         }
     }
@@ -135,9 +135,9 @@ struct ImageFileFinder {
             libraries.append((folder, isNamed))
             return
         }
-        var inside: [SearchItem] = []
+        var subfolders: [SearchItem] = []
         var (files, sidecars): ([FilePath], [FilePath]) = ([], [])
-        var (known, hidden): (Int, [(path: FilePath, reason: Errno)]) = (0, [])
+        var (readable, failed): (Int, [(path: FilePath, reason: Errno)]) = (0, [])
         for name in names.sorted(by: { $0.lexicographicallyPrecedes($1) }) where name.first != UInt8(ascii: ".") {
             guard let component = Self.component(name) else { continue }
             let path = folder.appending(component)
@@ -145,13 +145,13 @@ struct ImageFileFinder {
             do throws(Errno) {
                 kind = try Self.kind(path)
             } catch {
-                // A file that was removed meanwhile is none to import.
-                if error != .noSuchFileOrDirectory { hidden.append((path, error)) }
+                // A file that was removed meanwhile is not reported.
+                if error != .noSuchFileOrDirectory { failed.append((path, error)) }
                 continue
             }
-            known += 1
+            readable += 1
             switch kind {
-            case S_IFDIR: inside.append(.folder(path, isNamed: false))
+            case S_IFDIR: subfolders.append(.folder(path, isNamed: false))
             case S_IFREG where Self.isSidecar(path): sidecars.append(path)
             case S_IFREG where ImageFileNames.isClearlyOther(path): others += 1
             case S_IFREG: files.append(path)
@@ -159,15 +159,15 @@ struct ImageFileFinder {
             }
         }
         // In a folder that may be listed, but not entered, nothing can be read.
-        let most = known == 0 ? 1 : Self.mostNamed
-        if hidden.count > most, let first = hidden.first { hidden = [(folder, first.reason)] }
-        unreadable += hidden
+        let maxReported = readable == 0 ? 1 : Self.maxReported
+        if failed.count > maxReported, let first = failed.first { failed = [(folder, first.reason)] }
+        unreadable += failed
         ready = ImportItem.items(in: folder, files, sidecars: sidecars).reversed()
         others += unused(sidecars).count
-        pending += inside.reversed()
+        pending += subfolders.reversed()
     }
 
-    /// Returns whether a folder is that of a library, whose database may be on a server.
+    /// Returns true if a folder is that of a library, whose database may be on a server.
     static func isLibrary(_ names: [[UInt8]], _ folder: FilePath) -> Bool {
         names.contains(Array("resources".utf8)) && (try? kind(folder.appending("resources"))) == S_IFDIR
             && ["library.sqlite", "head"].contains { name in
@@ -198,7 +198,7 @@ struct ImageFileFinder {
         while true {
             errno = 0
             guard let entry = readdir(directory) else {
-                // `readdir` also returns nil on a read error, which must not look like the end of the folder.
+                // `readdir` also returns nil on a read error, which must not be treated as the end of the folder.
                 if errno != 0 { throw Errno(rawValue: errno) }
                 return names
             }

@@ -17,14 +17,14 @@ enum ImageFileNames {
         "ogg", "url", "lnk", "part", "tmp", "bak", "thm", "lrprev", "lrcat",
     ]
 
-    /// Returns true if the file is clearly not an image: by its extension, or if it starts as text.
+    /// Returns true if the file is clearly not an image: by its extension, or because it starts with text.
     static func isClearlyOther(_ path: FilePath) -> Bool {
-        let ending = path.extension?.lowercased() ?? ""
-        if images.contains(ending) { return false }
-        return others.contains(ending) || startsAsText(path)
+        let fileExtension = path.extension?.lowercased() ?? ""
+        if images.contains(fileExtension) { return false }
+        return others.contains(fileExtension) || startsWithText(path)
     }
 
-    private static func startsAsText(_ path: FilePath) -> Bool {
+    private static func startsWithText(_ path: FilePath) -> Bool {
         guard let file = try? FileDescriptor.open(path, .readOnly, options: [.noFollow, .nonBlocking]) else {
             return false
         }

@@ -1,8 +1,8 @@
 import Glibc
 import SystemPackage
 
-/// Collects small files into groups that are imported in one transaction, so that a file costs what its bytes cost and not
-/// a message, a job and a commit.
+/// Collects small files into groups. The files of a group are imported in one transaction, so that they share a
+/// message, a job and a commit.
 struct ImportGroups {
     /// The maximum number of files in a group.
     static let maxFiles = 16
@@ -18,8 +18,8 @@ struct ImportGroups {
     /// - Parameter maxFiles: the maximum number of files in a group, if it is less than ``maxFiles``
     init(maxFiles: Int) { self.maxFiles = min(max(1, maxFiles), Self.maxFiles) }
 
-    /// Returns the next group in the order of the items; empty at the end. An item that is large or has several files is
-    /// a group of its own.
+    /// Returns the next group in the order of the items; empty at the end. An item that is large or has several files
+    /// is a group of its own.
     ///
     /// - Parameter next: returns the next item
     mutating func next(_ next: () -> ImportItem?) -> [ImportItem] {

@@ -10,8 +10,8 @@ struct ImportItem: Sendable, Hashable {
     var pairedVideo: FilePath?
     /// The sidecar of the asset.
     private(set) var sidecar: FilePath?
-    /// The sidecar of each file that has one, for files that turn out not to belong together; nil if it is that of the
-    /// asset for all of them.
+    /// The sidecar of each file that has one, for files that turn out not to belong together; nil if all have that of
+    /// the asset.
     private var separateSidecars: [FilePath: FilePath]?
 
     init(_ main: FilePath, alternate: FilePath? = nil, pairedVideo: FilePath? = nil, sidecar: FilePath? = nil) {
@@ -30,7 +30,7 @@ struct ImportItem: Sendable, Hashable {
     }
 
     /// One item for each file, for files that turn out not to belong together.
-    var apart: [ImportItem] {
+    var separateItems: [ImportItem] {
         files.map { file in
             if let separateSidecars { return ImportItem(file.path, sidecar: separateSidecars[file.path]) }
             return ImportItem(file.path, sidecar: sidecar)
@@ -60,9 +60,9 @@ struct ImportItem: Sendable, Hashable {
 
     /// Groups the files of a folder into items. Files whose names are not UTF-8 become items of their own.
     static func items(in folder: FilePath, _ files: [FilePath], sidecars: [FilePath]) -> [ImportItem] {
-        // By the bytes of the names, which can differ for equal texts.
+        // The key is the bytes of a name, because texts with different bytes can be equal.
         var paths: [[UInt8]: FilePath] = [:]
-        func found(_ name: String) -> FilePath? { paths[Array(name.utf8)] }
+        func lookUp(_ name: String) -> FilePath? { paths[Array(name.utf8)] }
         var names: [String] = []
         var others: [ImportItem] = []
         for path in files + sidecars {
@@ -75,18 +75,18 @@ struct ImportItem: Sendable, Hashable {
         }
         let sidecarNames = FileGrouping.Sidecars(among: names)
         let items = FileGrouping.groups(names).compactMap { group -> ImportItem? in
-            guard let main = found(group.main) else { return nil }
+            guard let main = lookUp(group.main) else { return nil }
             var item = ImportItem(
                 main,
-                alternate: group.alternate.flatMap(found),
-                pairedVideo: group.pairedVideo.flatMap(found),
-                sidecar: group.sidecar.flatMap(found)
+                alternate: group.alternate.flatMap(lookUp),
+                pairedVideo: group.pairedVideo.flatMap(lookUp),
+                sidecar: group.sidecar.flatMap(lookUp)
             )
             guard item.files.count > 1, item.sidecar != nil else { return item }
             var separate: [FilePath: FilePath] = [:]
             for name in [group.main, group.alternate, group.pairedVideo] {
-                guard let name, let file = found(name) else { continue }
-                separate[file] = sidecarNames.sidecar(of: name).flatMap(found)
+                guard let name, let file = lookUp(name) else { continue }
+                separate[file] = sidecarNames.sidecar(of: name).flatMap(lookUp)
             }
             item.separateSidecars = separate
             return item

@@ -17,10 +17,10 @@ struct ImportReporter {
     private(set) var duplicates = 0
     /// Known files whose stored copy was damaged and was replaced.
     private(set) var healed = 0
-    /// Known files whose asset was in the trash and was taken out of it.
+    /// Known files whose asset was in the trash and was restored.
     private(set) var restored = 0
-    /// New files whose picture the library had already, in a file with other metadata.
-    private(set) var samePicture = 0
+    /// New files whose image the library had already, in a file with other metadata.
+    private(set) var sameImage = 0
     private(set) var broken = 0
     /// Sidecars that were not applied, because their photos were in the library already.
     private(set) var notApplied = 0
@@ -29,7 +29,7 @@ struct ImportReporter {
     /// The asset of each file, with the index of the file; empty unless `keepsAssets`.
     private(set) var assets: [(index: Int, id: ObjectID)] = []
 
-    /// Without a terminal, a progress line is printed after this time: the output of a job may be sent by mail.
+    /// The time between progress lines without a terminal; long, because the output of a job may be sent by mail.
     static let timePerLine = Duration.seconds(10)
     private static let timePerDrawing = Duration.milliseconds(100)
 
@@ -54,13 +54,13 @@ struct ImportReporter {
         switch outcome {
         case .imported(let id, let sequence, let same):
             imported += 1
-            if same != nil { samePicture += 1 }
+            if same != nil { sameImage += 1 }
             if keepsAssets { assets.append((index, id)) }
             json["outcome"] = "imported"
             json["id"] = .string(id.text)
             json["sequence"] = .int(sequence)
             json["samePicture"] = same.map { .string($0.text) }
-            if isVerbose { try write("imported  \(id)  \(name)\(same.map { ", the picture of \($0)" } ?? "")") }
+            if isVerbose { try write("imported  \(id)  \(name)\(same.map { ", the same image as \($0)" } ?? "")") }
         case .duplicate(let id, let isHealed, let isRestored):
             duplicates += 1
             if isHealed { healed += 1 }
@@ -80,8 +80,8 @@ struct ImportReporter {
                 clearBar()
                 // Messages about a path name it.
                 let message = error.message.printable
-                let place = message.hasPrefix(name) ? "" : "\(name): "
-                output.note("broken: \(place)\(message) (\(error.name.printable))")
+                let prefix = message.hasPrefix(name) ? "" : "\(name): "
+                output.note("broken: \(prefix)\(message) (\(error.name.printable))")
             }
         case .notApplied: break
         }
@@ -89,7 +89,7 @@ struct ImportReporter {
         try draw()
     }
 
-    /// Counts a sidecar that was not applied. It may have been applied at an earlier import.
+    /// Counts a sidecar that was not applied. An earlier import may have applied it.
     private mutating func recordSidecar(_ path: FilePath, of id: ObjectID) throws {
         notApplied += 1
         if output.isJSON {
@@ -126,7 +126,7 @@ struct ImportReporter {
     ///
     /// - Parameters:
     ///   - others: the number of files ignored because they are not images
-    ///   - isStopped: whether the import was stopped before its end
+    ///   - isStopped: true if the import was stopped before its end
     func finish(others: Int, isStopped: Bool) throws {
         clearBar()
         let elapsed = clock.now - start
@@ -135,20 +135,21 @@ struct ImportReporter {
             return try output.json([
                 "summary": [
                     "imported": JSON(imported), "duplicates": JSON(duplicates), "broken": JSON(broken),
-                    "healed": JSON(healed), "restored": JSON(restored), "samePicture": JSON(samePicture),
+                    "healed": JSON(healed), "restored": JSON(restored), "samePicture": JSON(sameImage),
                     "notApplied": JSON(notApplied), "others": JSON(others), "seconds": .double(seconds),
                     "isStopped": .bool(isStopped),
                 ]
             ])
         }
         var parts = ["\(imported) imported", "\(duplicates) already there", "\(broken) broken"]
-        if samePicture > 0 {
-            parts[0] += ", \(samePicture) of them with a picture that is there (safelight duplicates)"
+        if sameImage > 0 {
+            parts[0] += ", \(sameImage) of them with an image that is already there (safelight duplicates)"
         }
         if restored > 0 { parts.append("\(restored) restored from the trash") }
         if healed > 0 { parts.append("\(healed) damaged and replaced") }
         if notApplied > 0 {
-            parts.append("\(QuantityFormatter.count(notApplied, "sidecar")) not applied to photos that were there")
+            let count = QuantityFormatter.count(notApplied, "sidecar")
+            parts.append("\(count) not applied to photos that were already there")
         }
         if others > 0 { parts.append("\(QuantityFormatter.count(others, "other file")) ignored") }
         let rate = seconds > 0 ? ", \(QuantityFormatter.rate(Double(meter.done) / seconds)) files/s" : ""

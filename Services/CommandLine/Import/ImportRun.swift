@@ -10,10 +10,10 @@ import SystemPackage
 
 /// The outcome of the import of one file.
 enum ImportFileOutcome: Sendable {
-    /// - Parameter same: an asset with the same picture, in a file with other metadata
+    /// - Parameter same: an asset with the same image, in a file with other metadata
     case imported(ObjectID, sequence: Int64, same: ObjectID?)
-    /// The library already contained these bytes; `isHealed` if they replaced a damaged file, `isRestored` if their asset
-    /// was in the trash and was taken out of it.
+    /// The library already contained these bytes; `isHealed` if they replaced a damaged file, `isRestored` if their
+    /// asset was in the trash and was restored.
     case duplicate(ObjectID, isHealed: Bool, isRestored: Bool)
     /// The sidecar was not applied, because its photo was in the library already.
     case notApplied(ObjectID)
@@ -32,7 +32,8 @@ struct FileOutcome: Sendable {
     }
 }
 
-/// Imports items concurrently: small files in groups with one transaction each, other items in transactions of their own.
+/// Imports items concurrently: small files in groups with one transaction each, other items in transactions of their
+/// own.
 ///
 /// There is no state between runs: the catalog recognizes bytes that the library already has.
 struct ImportRun: Sendable {
@@ -43,25 +44,26 @@ struct ImportRun: Sendable {
     let isReferenced: Bool
     /// True if the stored files of bytes that the library already has are read and compared.
     let verifies: Bool
-    /// The prefix of the transaction names of this run, so that a repeated request is not performed twice.
+    /// The prefix of the transaction ids of this run, so that a repeated request is not performed twice.
     private let name = "import-" + PhotoLibrary.uniqueTransaction()
     private let access: Access
 
-    /// How the catalog gets the bytes: from paths, until it refuses them, or with the requests and by uploads.
+    /// The way in which the catalog gets the bytes: by path until it refuses paths, then as attachments and uploads.
     private final class Access: Sendable {
-        /// For items with uploads. An item has up to three, and an identity 64 at a time: with a permit, none keeps
-        /// uploads open while it waits for another one. Fewer at a time are also complete sooner over a slow network.
+        /// Limits the items with uploads. An item has up to three uploads, and an identity may have 64 open at a time,
+        /// so an item with a permit never waits for the uploads of another one. Over a slow network, fewer items at a
+        /// time are also complete sooner.
         let uploading = FairSemaphore<Int>(permits: 16)
         private let mayNamePaths: Mutex<Bool>
         init(mayNamePaths: Bool) { self.mayNamePaths = Mutex(mayNamePaths) }
-        var byPath: Bool { mayNamePaths.withLock { $0 } }
+        var usesPaths: Bool { mayNamePaths.withLock { $0 } }
         func disallowPaths() { mayNamePaths.withLock { $0 = false } }
     }
 
     /// The time limit of each request, including restarts of services.
     static let deadline = Duration.seconds(300)
-    /// One byte more than the catalog accepts, so that it refuses a longer one instead of reading a part.
-    private static let longestSidecar = (4 << 20) + 1
+    /// One byte more than the catalog accepts, so that it refuses a longer sidecar: a truncated one would be accepted.
+    private static let maxSidecarBytes = (4 << 20) + 1
 
     init(library: PhotoLibrary, width: Int, isReferenced: Bool = false, verifies: Bool = false) {
         self.library = library
@@ -108,11 +110,11 @@ struct ImportRun: Sendable {
         }
     }
 
-    /// The number of small files that count as one of the files in progress. Those in progress are synced together, so with
-    /// more of them the catalog waits for the disk less often.
+    /// The number of small files that count as one of the files in progress. Those in progress are synced together, so
+    /// with more of them the catalog waits for the disk less often.
     private static let smallFilesPerFile = 4
 
-    /// Returns what a group counts for of the files in progress.
+    /// Returns the weight of a group among the files in progress.
     private static func weight(_ files: Int) -> Int { max(1, files / smallFilesPerFile) }
 
     /// Imports items and returns the outcomes of each. Those of several items are imported in one transaction; if it is
@@ -130,7 +132,7 @@ struct ImportRun: Sendable {
 
     /// Imports single files in one transaction; returns nil if they have to be imported one by one.
     private func importTogether(_ items: [ImportItem], _ transaction: String) async throws -> [FileOutcome]? {
-        guard access.byPath else { return nil }
+        guard access.usesPaths else { return nil }
         var requests: [ChangeRequest] = []
         for (index, item) in items.enumerated() {
             guard let resources = resourcesByPath(item) else { return nil }
@@ -140,8 +142,8 @@ struct ImportRun: Sendable {
         do throws(RPCError) {
             result = try await library.perform(requests, transaction: transaction, deadline: Self.deadline)
         } catch {
-            let isOfPaths = error.errorCode == .accessDenied || error.errorCode == .accessRestricted
-            guard error.concernsFile || isOfPaths else { throw error }
+            let refusesPaths = error.errorCode == .accessDenied || error.errorCode == .accessRestricted
+            guard error.concernsFile || refusesPaths else { throw error }
             return nil
         }
         return try items.enumerated().map { index, item in
@@ -158,7 +160,7 @@ struct ImportRun: Sendable {
                 item.main,
                 .duplicate(
                     id,
-                    // The file may be gone meanwhile, or only the catalog can read it.
+                    // The file may have been removed meanwhile, or only the catalog can read it.
                     isHealed: (try? Self.isHealed(item.main, result)) ?? false,
                     isRestored: result.restored.contains(id)
                 )
@@ -170,15 +172,15 @@ struct ImportRun: Sendable {
         "the catalog returned no identifier for the new asset"
     )
 
-    /// Returns whether a file is one of those that replaced damaged ones: the result names their digests.
+    /// Returns true if a file is one of those that replaced damaged ones, whose digests the result has.
     private static func isHealed(_ path: FilePath, _ result: PerformChanges.Result) throws(RPCError) -> Bool {
         guard !result.healed.isEmpty else { return false }
         let bytes = try InputBytes(path).read(limit: Int(ImportGroups.maxFileBytes))
         return result.healed.contains(SHA256.hash(data: bytes).hexadecimal)
     }
 
-    /// Imports an item. If its sidecar cannot be read, imports the files without it and reports it. If the files do not
-    /// belong together after all, imports each as an asset of its own.
+    /// Imports an item. If its sidecar cannot be read, reports it and imports the files without it. If the files do
+    /// not belong together according to the catalog, imports each as an asset of its own.
     private func importItem(_ item: ImportItem, name: String) async throws -> [FileOutcome] {
         let result: PerformChanges.Result
         do throws(RPCError) {
@@ -215,7 +217,7 @@ struct ImportRun: Sendable {
         }
         if error.errorCode == .resourcesDisagree || item.files.count > 1 && error.concernsFile {
             var outcomes: [FileOutcome] = []
-            for (number, part) in item.apart.enumerated() {
+            for (number, part) in item.separateItems.enumerated() {
                 outcomes += try await importItem(part, name: "\(name).\(number)")
             }
             return outcomes
@@ -238,11 +240,11 @@ struct ImportRun: Sendable {
             guard error.concernsFile else { throw error }
             return item.files.dropFirst().map { FileOutcome($0.path, .broken(error)) }
         }
-        let own = Set(asset.resources.map(\.digest))
+        let digests = Set(asset.resources.map(\.digest))
         var outcomes: [FileOutcome] = []
-        for (number, part) in item.apart.enumerated() where part.main != item.main {
+        for (number, part) in item.separateItems.enumerated() where part.main != item.main {
             do throws(RPCError) {
-                guard !own.contains(try InputBytes(part.main).digest()) else { continue }
+                guard !digests.contains(try InputBytes(part.main).digest()) else { continue }
             } catch {
                 outcomes.append(FileOutcome(part.main, .broken(error)))
                 continue
@@ -254,7 +256,7 @@ struct ImportRun: Sendable {
 
     private func create(_ item: ImportItem, _ transaction: String) async throws(RPCError) -> PerformChanges.Result {
         // A path that is not UTF-8 cannot be sent as JSON; the bytes are sent instead.
-        if access.byPath || isReferenced, let resources = resourcesByPath(item) {
+        if access.usesPaths || isReferenced, let resources = resourcesByPath(item) {
             let sidecar = item.sidecar?.exactText.map { NewResource(source: .path($0)) }
             do throws(RPCError) {
                 return try await perform(resources, sidecar, [], transaction)
@@ -271,8 +273,8 @@ struct ImportRun: Sendable {
         while true {
             do throws(RPCError) {
                 return try await createFromBytes(item, transaction + "-bytes")
-            } catch  where error.isOfOpenUploads && end.map({ ContinuousClock.now < $0 }) != false {
-                // Those of another import with this identity: each ends with its item.
+            } catch  where error.isUploadLimit && end.map({ ContinuousClock.now < $0 }) != false {
+                // Another import with this identity has the uploads open. Each of them ends with its item.
                 end = end ?? (ContinuousClock.now + Self.deadline)
                 await TaskDelay.retryDelay(.milliseconds(Int.random(in: 500...1500)))
             } catch  where error.errorCode == .handleExpired && losses + 1 < PhotoLibrary.uploadAttempts {
@@ -305,7 +307,7 @@ struct ImportRun: Sendable {
         return result
     }
 
-    /// Sends the bytes of an item and creates its asset. If that fails, nothing of the item stays at the catalog.
+    /// Sends the bytes of an item and creates its asset. If that fails, cancels its uploads.
     private func sendBytes(_ item: ImportItem, _ transaction: String) async throws(RPCError) -> PerformChanges.Result {
         var bytes = ItemBytes()
         do throws(RPCError) {
@@ -340,7 +342,7 @@ struct ImportRun: Sendable {
                 originalFilename: path.lastComponent?.string
             )
             do throws(RPCError) {
-                bytes.attachments.append(try InputBytes(path).read(limit: Self.longestSidecar))
+                bytes.attachments.append(try InputBytes(path).read(limit: Self.maxSidecarBytes))
             } catch {
                 var error = error
                 error.data["sidecar"] = true
@@ -374,7 +376,7 @@ struct ImportRun: Sendable {
             bytes.attachments.append(try file.read(limit: Int(file.size)))
             return .attachment(bytes.attachments.count - 1)
         }
-        let upload = try await library.upload(file: file.name, deadline: Self.deadline, verifies: verifies)
+        let upload = try await library.upload(file: file.path, deadline: Self.deadline, verifies: verifies)
         bytes.uploads.append(upload)
         return .upload(upload)
     }
@@ -402,13 +404,13 @@ extension RPCError {
             .librarySwitching, .libraryReadOnly, .userCancelled, .interrupted, .busy, .deadlineExceeded,
             .connectionLost, .behind, .unavailable, .idReused, .methodNotFound, .invalidParams, .handleExpired:
             false
-        case .limitExceeded: !isOfOpenUploads
+        case .limitExceeded: !isUploadLimit
         default: true
         }
     }
 
-    /// True if this identity, or all together, have as many uploads open at the catalog as they may have.
-    var isOfOpenUploads: Bool {
+    /// True if the error is the limit of open uploads at the catalog, of this identity or of all together.
+    var isUploadLimit: Bool {
         (errorCode == .limitExceeded || errorCode == .busy) && data["open"]?.intValue != nil
     }
 }

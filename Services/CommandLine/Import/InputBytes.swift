@@ -8,7 +8,7 @@ final class InputBytes {
     let size: Int64
     private let file: FileDescriptor
     /// A path to the open file that stays valid even if the file is renamed.
-    var name: String { "/proc/self/fd/\(file.rawValue)" }
+    var path: String { "/proc/self/fd/\(file.rawValue)" }
 
     init(_ path: FilePath) throws(RPCError) {
         do {

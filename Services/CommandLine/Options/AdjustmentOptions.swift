@@ -23,10 +23,10 @@ struct AdjustmentOptions: ParsableArguments {
     @Flag(help: "Convert to black and white.")
     var blackAndWhite = false
 
-    @Option(help: ArgumentHelp("Apply a look: a .cube file or a HALD CLUT (PNG).", valueName: "file"))
+    @Option(help: ArgumentHelp("Apply a colour look-up table: a .cube file or a HALD CLUT (PNG).", valueName: "file"))
     var lut: String?
 
-    @Option(help: "Share of the look in the result, 0 to 1. Default: 1.")
+    @Option(help: "Strength of the look-up table, 0 to 1. Default: 1.")
     var lutStrength: Double?
 
     @Option(parsing: .unconditional, help: "Rotate clockwise by 90, 180 or 270 degrees.")
@@ -63,14 +63,14 @@ struct AdjustmentOptions: ParsableArguments {
     )
     var preset: [String] = []
 
-    @OptionGroup var place: PresetCommand.PresetFolderOptions
+    @OptionGroup var folderOption: PresetCommand.PresetFolderOptions
 
     /// Returns the adjustment list of the flags.
     ///
-    /// The operations are in the documented order: rotate, flip, straighten, crop, then exposure, temperature, contrast,
-    /// saturation, black-and-white and the look. For another order, users pass a list.
+    /// The operations are in the documented order: rotate, flip, straighten, crop, then exposure, temperature,
+    /// contrast, saturation, black-and-white and the look-up table. For another order, users pass a list.
     ///
-    /// - Parameter mayBeEmpty: whether no operation at all is allowed
+    /// - Parameter mayBeEmpty: true if a list without operations is allowed
     func list(mayBeEmpty: Bool = false) throws -> AdjustmentList {
         let operations = try operations()
         if let listFile {
@@ -79,7 +79,7 @@ struct AdjustmentOptions: ParsableArguments {
             }
             return try Self.read(listFile)
         }
-        let folder = try place.folder()
+        let folder = try folderOption.folder()
         let first = try preset.flatMap { try folder.read($0).list.operations.map(\.json) }
         guard !operations.isEmpty || !first.isEmpty || mayBeEmpty else {
             throw CommandFailure.usage("no adjustment is given; use for example --exposure 0.5 (--help lists all)")
@@ -114,12 +114,12 @@ struct AdjustmentOptions: ParsableArguments {
         add("contrast", contrast.map { .double($0) })
         add("saturation", saturation.map { .double($0) })
         if blackAndWhite { operations.append(["operation": "blackAndWhite"]) }
-        if let lut { operations.append(try Self.look(lut, strength: lutStrength ?? 1)) }
+        if let lut { operations.append(try Self.readTable(lut, strength: lutStrength ?? 1)) }
         return operations + others.map(Self.operation)
     }
 
-    /// Reads a look. A .cube file becomes a PNG, which takes a fraction of its size; a PNG stays as it is.
-    static func look(_ file: String, strength: Double) throws -> JSON {
+    /// Reads a look-up table. A .cube file is converted to a PNG, which has a fraction of its size.
+    static func readTable(_ file: String, strength: Double) throws -> JSON {
         var bytes = try InputFile.read(file, limit: ColourTable.largestFile)
         if !bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]) {
             do throws(ColourTableError) { bytes = try ColourTable(cube: bytes).png } catch {
@@ -129,10 +129,10 @@ struct AdjustmentOptions: ParsableArguments {
             }
         }
         let table = Data(bytes).base64EncodedString()
-        guard table.utf8.count <= AdjustmentKind.largestTable else {
+        guard table.utf8.count <= AdjustmentKind.maxTableCharacters else {
             throw CommandFailure(
-                message: "\(file.printable) takes \(bytes.count) bytes, and an edit carries a look of at most "
-                    + "\(AdjustmentKind.largestTable / 4 * 3); use one with fewer points or with 8 bits",
+                message: "\(file.printable) takes \(bytes.count) bytes, and a look-up table may have at most "
+                    + "\(AdjustmentKind.maxTableCharacters / 4 * 3); use one with fewer points or with 8 bits",
                 name: ErrorCode.limitExceeded.rawValue
             )
         }

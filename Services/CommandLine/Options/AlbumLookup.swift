@@ -16,34 +16,34 @@ enum AlbumLookup {
             if let album = page.collections.first { return album }
             throw CommandFailure(message: "there is no album \(id)", name: "identifier_not_found")
         }
-        return try one(of: try await titled(text, in: library), "album", text)
+        return try requireOne(of: try await albums(text, in: library), "album", text)
     }
 
     /// Returns the identifier of the album, smart album, moment or folder with this identifier or title.
     static func container(_ text: String, in library: PhotoLibrary) async throws -> ObjectID {
         if let id = ObjectID(text), id.kind != .asset { return id }
-        let albums = try await titled(text, in: library)
+        let albums = try await albums(text, in: library)
         if albums.entities.isEmpty {
             if let smart = smart(text) { return smart.id }
             let folders = try await folders(text, in: library)
-            if !folders.entities.isEmpty { return try one(of: folders, "folder", text).id }
+            if !folders.entities.isEmpty { return try requireOne(of: folders, "folder", text).id }
         }
-        return try one(of: albums, "album", text).id
+        return try requireOne(of: albums, "album", text).id
     }
 
     /// Returns the smart album with this English name, ignoring case, or nil.
     static func smart(_ text: String) -> SmartAlbum? {
-        SmartAlbum.allCases.first { folded($0.words.title) == folded(text) || $0.subtype.rawValue == text }
+        SmartAlbum.allCases.first { folded($0.texts.title) == folded(text) || $0.subtype.rawValue == text }
     }
 
     /// Returns the folder with this identifier or title.
     ///
     /// - Throws: ``CommandFailure`` if there is none, or more than one with the title
     static func folder(_ text: String, in library: PhotoLibrary) async throws -> CollectionList {
-        try one(of: try await folders(text, in: library), "folder", text)
+        try requireOne(of: try await folders(text, in: library), "folder", text)
     }
 
-    /// Albums or folders that were looked for.
+    /// Albums or folders that a look-up found.
     struct Found<Entity> {
         /// The first of them, at most ten.
         var entities: [Entity] = []
@@ -51,11 +51,11 @@ enum AlbumLookup {
         var count = 0
     }
 
-    /// The albums or folders that are read, and that an error message lists, at most.
-    private static let listed = 10
+    /// The maximum number of albums or folders that are read, and listed in an error message.
+    private static let maxListed = 10
 
     /// Returns the only entity found, or throws an error that lists several.
-    private static func one<Entity: Identified>(
+    private static func requireOne<Entity: Identified>(
         of found: Found<Entity>,
         _ kind: String,
         _ text: String
@@ -76,21 +76,18 @@ enum AlbumLookup {
         return first
     }
 
-    /// Returns the albums or folders that have a title already; none if the identity may not read.
-    static func namesakes(_ find: () async throws -> [ObjectID]) async throws -> [ObjectID] {
+    /// Returns the albums or folders that `find` returns; none if the identity may not read them.
+    static func readableIDs(_ find: () async throws -> [ObjectID]) async throws -> [ObjectID] {
         do { return try await find() } catch let error as RPCError where error.errorCode == .accessDenied { return [] }
     }
 
-    /// Returns the title that the user gave to an album or folder.
-    ///
-    /// - Throws: a usage error if it has no visible character, so that a listing could not show it
-    static func title(_ text: String) throws -> String {
+    /// Throws a usage error if a title has no visible character, so that a listing could not show it.
+    static func checkTitle(_ text: String) throws {
         guard text.contains(where: { !$0.isWhitespace }) else { throw ValidationError("the title must not be empty") }
-        return text
     }
 
-    /// Refuses a second album or folder of a title, which a title could not name afterwards.
-    static func refuse(_ others: [ObjectID], _ kind: String, _ title: String) throws {
+    /// Throws if an album or folder has this title already: the title would then be ambiguous.
+    static func requireUnusedTitle(_ others: [ObjectID], _ kind: String, _ title: String) throws {
         guard let other = others.first else { return }
         throw CommandFailure(
             message:
@@ -101,11 +98,11 @@ enum AlbumLookup {
     }
 
     /// The maximum number of bytes of a title: nothing has a longer one, and predicates refuse much longer texts.
-    private static let longestTitle = 1024
+    private static let maxTitleBytes = 1024
 
     /// Returns the folders with this title, or the one with this identifier.
     static func folders(_ text: String, in library: PhotoLibrary) async throws -> Found<CollectionList> {
-        guard text.utf8.count <= longestTitle else { return Found() }
+        guard text.utf8.count <= maxTitleBytes else { return Found() }
         var fetch = FetchDescription(.lists)
         if let id = ObjectID(text), id.kind == .collectionList {
             fetch.ids = [id]
@@ -113,19 +110,19 @@ enum AlbumLookup {
             fetch.collectionType = ListType.folder.rawValue
             fetch.predicate = ["key": "title", "op": "==", "value": .string(text)]
         }
-        let page = try await library.lists(fetch, count: listed)
+        let page = try await library.lists(fetch, count: maxListed)
         return Found(entities: page.lists, count: page.count)
     }
 
     /// Returns the album with this title, or nil if there is none.
     ///
     /// - Throws: ``CommandFailure`` if more than one has the title
-    static func known(_ title: String, in library: PhotoLibrary) async throws -> AssetCollection? {
-        let found = try await titled(title, in: library)
-        return found.entities.isEmpty ? nil : try one(of: found, "album", title)
+    static func existing(_ title: String, in library: PhotoLibrary) async throws -> AssetCollection? {
+        let found = try await albums(title, in: library)
+        return found.entities.isEmpty ? nil : try requireOne(of: found, "album", title)
     }
 
-    /// The time for which a new album is tried again while other commands change the root folder.
+    /// The time for which the creation of an album is repeated while other commands change the root folder.
     private static let creationTime = Duration.seconds(30)
 
     /// Returns the album with this title; creates it in the root folder if there is none.
@@ -134,7 +131,7 @@ enum AlbumLookup {
     /// a condition: it is read before the title is looked up, and after a conflict everything begins again.
     ///
     /// - Throws: ``CommandFailure`` if more than one has the title
-    static func knownOrNew(
+    static func findOrCreate(
         _ title: String,
         in library: PhotoLibrary,
         _ transactions: inout CommandTransactions
@@ -145,13 +142,13 @@ enum AlbumLookup {
         let end = clock.now + creationTime
         while true {
             let folder = try await library.lists(root, count: 1).lists.first
-            if let album = try await known(title, in: library) { return album.id }
+            if let album = try await existing(title, in: library) { return album.id }
             var requests: [ChangeRequest] = []
             if let folder { requests.append(.updateList(.init(id: .id(folder.id), ifRevision: folder.revision))) }
             requests.append(.createCollection(.init(ref: "album", title: title)))
             do throws(RPCError) {
-                let made = try await library.perform(requests, transaction: transactions.next())
-                guard let id = made.id("album") else {
+                let result = try await library.perform(requests, transaction: transactions.next())
+                guard let id = result.id("album") else {
                     throw ErrorCode.internalError.error("the catalog returned no id for the new album")
                 }
                 return id
@@ -163,11 +160,11 @@ enum AlbumLookup {
     }
 
     /// Returns the albums with this title.
-    static func titled(_ title: String, in library: PhotoLibrary) async throws -> Found<AssetCollection> {
-        guard title.utf8.count <= longestTitle else { return Found() }
+    static func albums(_ title: String, in library: PhotoLibrary) async throws -> Found<AssetCollection> {
+        guard title.utf8.count <= maxTitleBytes else { return Found() }
         let predicate = try Predicate(format: "title == %@", arguments: [.string(title)], of: .assetCollection)
         let fetch = try Fetch(.collections(type: .album, subtype: nil), predicate: predicate)
-        let page = try await library.collections(fetch.wireForm, count: listed)
+        let page = try await library.collections(fetch.wireForm, count: maxListed)
         return Found(entities: page.collections, count: page.count)
     }
 }

@@ -3,7 +3,7 @@ import Glibc
 
 /// The bytes of the program's arguments.
 ///
-/// An argument is changed when it becomes text if it is not UTF-8, as the name of a file may be.
+/// An argument that is not UTF-8, as the name of a file may be, is changed when it is converted to text.
 struct ArgumentBytes {
     /// The arguments that are not UTF-8, by their text, in their order.
     private var changed: [String: [[CChar]]] = [:]
@@ -31,8 +31,8 @@ struct ArgumentBytes {
     /// The text of an argument that is not UTF-8 and was not returned yet; nil if there is none.
     var changedText: String? { changed.filter { !$0.value.isEmpty }.keys.sorted().first }
 
-    /// Refuses arguments that are not UTF-8 for a command that would take them for another text, and write to another
-    /// file than the one named.
+    /// Refuses arguments that are not UTF-8 for all commands but `import`: they would use the changed text, and could
+    /// write to another file than the one named.
     ///
     /// - Parameter arguments: those of the program, without its name
     func check(_ arguments: [String]) throws(CommandFailure) {
@@ -43,7 +43,8 @@ struct ArgumentBytes {
         )
     }
 
-    /// Returns the bytes of the next argument with this text, with a zero at the end; nil if they are those of the text.
+    /// Returns the bytes of the next argument with this text, with a zero at the end; nil if the argument is
+    /// UTF-8.
     mutating func next(_ text: String) -> [CChar]? {
         guard let arguments = changed[text], !arguments.isEmpty else { return nil }
         return changed[text]?.removeFirst()

@@ -21,7 +21,7 @@ struct AssetSelection: ParsableArguments {
         }
     }
 
-    /// Checks the fetch, whose errors have names of their own. In ``validate()`` they would lose them.
+    /// Checks the fetch. Its errors have names of their own, which they would lose in ``validate()``.
     func check() throws { _ = try fetch.fetch(of: nil) }
 
     /// Returns the identifiers that were given, or those of the fetch, read before anything is changed.

@@ -16,7 +16,7 @@ struct ClientOptions: ParsableArguments {
     var endpoints: EndpointOptions
 
     /// The default of `--wait` in seconds: long enough for a service that is being restarted.
-    static let usualWait = 3.0
+    static let defaultWait = 3.0
 
     func validate() throws {
         guard let wait else { return }

@@ -9,20 +9,20 @@ import PhotoModel
 
 /// The names that a shell completes with the Tab key, from the live library.
 ///
-/// The services are those of the environment. Without an answer within ``time`` nothing is completed: a shell that waits
-/// is worse than one that does not help.
+/// The services are those of the environment. Without an answer within ``timeout`` nothing is completed, so that the
+/// shell does not wait.
 enum Completions {
-    static let time = Duration.seconds(1)
-    static let mostNames = 200
+    static let timeout = Duration.seconds(1)
+    static let maxNames = 200
 
     /// Titles of albums, and of smart albums.
     static let albums = CompletionKind.custom { _, _, _ in
         let titles = await fromLibrary { library in
             var fetch = FetchDescription(.collections)
             fetch.collectionType = CollectionType.album.rawValue
-            return try await library.collections(fetch, count: mostNames).collections.compactMap(\.title)
+            return try await library.collections(fetch, count: maxNames).collections.compactMap(\.title)
         }
-        return titles + SmartAlbum.allCases.map(\.words.title)
+        return titles + SmartAlbum.allCases.map(\.texts.title)
     }
 
     /// Titles of folders.
@@ -30,22 +30,22 @@ enum Completions {
         await fromLibrary { library in
             var fetch = FetchDescription(.lists)
             fetch.collectionType = ListType.folder.rawValue
-            return try await library.lists(fetch, count: mostNames).lists.compactMap(\.title)
+            return try await library.lists(fetch, count: maxNames).lists.compactMap(\.title)
         }
     }
 
-    /// File names of assets that begin with what is typed.
+    /// File names of assets that begin with the typed text.
     static let assets = CompletionKind.custom { _, _, prefix in
         guard !prefix.hasPrefix("@"), !prefix.hasPrefix("-") else { return [] }
         return await fromLibrary { library in try await filenames(prefix, in: library) }
     }
 
-    /// Returns file names of assets that begin with some text, at most ``mostNames``.
+    /// Returns file names of assets that begin with a text, at most ``maxNames``.
     static func filenames(_ prefix: String, in library: PhotoLibrary) async throws -> [String] {
         var fetch = FetchDescription(.assets)
         fetch.predicate = ["key": "originalFilename", "op": "beginsWith", "value": .string(prefix)]
-        fetch.limit = mostNames
-        let page = try await library.assets(fetch, members: ["originalFilename"], count: mostNames)
+        fetch.limit = maxNames
+        let page = try await library.assets(fetch, members: ["originalFilename"], count: maxNames)
         return page.assets.compactMap(\.originalFilename)
     }
 
@@ -62,7 +62,7 @@ enum Completions {
                 logger: Logger(label: "safelight", factory: { _ in SwiftLogNoOpLogHandler() })
             )
         else { return [] }
-        let found = await TaskDelay.withTimeout(time) { try? await names(library) }
+        let found = await TaskDelay.withTimeout(timeout) { try? await names(library) }
         await library.close()
         return (found ?? nil)?.filter { !$0.isEmpty } ?? []
     }

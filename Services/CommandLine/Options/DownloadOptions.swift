@@ -10,8 +10,8 @@ struct DownloadOptions: ParsableArguments {
     @Flag(help: "Download originals that are only in the object store. Without it, they are an error.")
     var download = false
 
-    /// Returns the deadline of a request: none if it may download, which takes any time.
-    func deadline(_ usual: Duration) -> Duration? { download ? nil : usual }
+    /// Returns the deadline of a request: nil if it may download, which can take any time.
+    func deadline(_ limit: Duration) -> Duration? { download ? nil : limit }
 }
 
 // MARK: - Requests that may download
@@ -28,9 +28,9 @@ extension ServiceClient {
         for try await event in stream(request, credit: 1 << 20) {
             switch event {
             case .notification(DownloadResource.notification, let params, _):
-                if let part = params["progress"]?.doubleValue { output.showDownload(part) }
+                if let fraction = params["progress"]?.doubleValue { output.showDownload(fraction) }
             case .notification: continue
-            case .reply(let answer): return answer
+            case .response(let response): return response
             }
         }
         throw ErrorCode.connectionLost.error("the connection was lost before the response")
@@ -49,10 +49,10 @@ extension PhotoLibrary {
 }
 
 extension Output {
-    /// Draws the progress of a download on a terminal; nothing remains of it at the end.
-    func showDownload(_ part: Double) {
+    /// Draws the progress of a download on a terminal, and clears it at the end.
+    func showDownload(_ fraction: Double) {
         guard showsProgress else { return }
-        let text = part < 1 ? "downloading \(Int(100 * part)) %" : ""
+        let text = fraction < 1 ? "downloading \(Int(100 * fraction)) %" : ""
         try? Output.write("\r\u{1B}[K\(text)", to: .standardError)
     }
 }

@@ -1,14 +1,14 @@
 import JSONValue
 import SystemPackage
 
-/// Exported files that are complete and wait for the disk, under their temporary names.
+/// Exported files that are complete but not synced yet, under their temporary names.
 ///
 /// A disk syncs hundreds of small files in about the time of one. The files of a second are therefore synced together,
-/// with the whole file system; then they get their names and are reported. A file that took longer is synced at once.
+/// with the whole filesystem; then they are renamed and reported. A file that took longer is synced at once.
 struct ExportBatch {
     /// A file that was exported.
     struct File {
-        /// The closed file; nil if it was there before.
+        /// The closed file; nil if it existed before.
         var writer: OutputFileWriter?
         /// The result that is printed; nil for a sidecar.
         var result: (json: JSON, line: String)?
@@ -17,13 +17,13 @@ struct ExportBatch {
     /// The files of one asset.
     struct Item {
         var files: [File] = []
-        /// False if something of the asset could not be exported, which was reported.
+        /// False if a file of the asset could not be exported, which was reported.
         var isComplete = true
     }
 
     /// The time after which files are synced.
     static let interval = Duration.seconds(1)
-    /// The number of files that are synced together at most.
+    /// The maximum number of files that are synced together.
     static let limit = 1000
 
     private let folder: Folder
@@ -40,32 +40,32 @@ struct ExportBatch {
         lastSync = clock.now
     }
 
-    /// True if each file has to be synced when it is closed, because the file system cannot be as a whole.
+    /// True if each file has to be synced when it is closed, because the filesystem cannot be synced as a whole.
     var syncsEachFile: Bool { sync.filesystem == nil || folder.descriptor == nil }
 
-    /// Adds the files of an asset, and syncs those that wait if it is time.
+    /// Adds the files of an asset. Flushes the batch if it is large enough or the interval is over.
     mutating func append(_ item: Item, _ progress: inout ProgressReporter) {
         items.append(item)
         count += item.files.count
         if count >= Self.limit || clock.now - lastSync >= Self.interval { flush(&progress) }
     }
 
-    /// Syncs the files that wait, gives them their names and reports them.
+    /// Syncs the files of the batch, renames them to their final names and reports them.
     mutating func flush(_ progress: inout ProgressReporter) {
         let isNew = items.contains { item in item.files.contains { $0.writer != nil } }
         let problem = isNew ? Self.problem { try syncContent() } : nil
         let published = items.map { publish($0, unless: problem, &progress) }
-        let problemOfNames = isNew && problem == nil ? Self.problem { try syncNames() } : nil
-        if let problemOfNames {
+        let renameProblem = isNew && problem == nil ? Self.problem { try syncNames() } : nil
+        if let renameProblem {
             progress.report(
-                CommandFailure(message: "\(folder.path) cannot be written: \(problemOfNames)", name: "not_written")
+                CommandFailure(message: "\(folder.path) cannot be written: \(renameProblem)", name: "not_written")
             )
         }
         for item in published {
-            for case let result? in item.files.map(\.result) where problemOfNames == nil {
+            for case let result? in item.files.map(\.result) where renameProblem == nil {
                 progress.write(result.json, result.line)
             }
-            progress.step(isDone: item.isComplete && problemOfNames == nil)
+            progress.step(isDone: item.isComplete && renameProblem == nil)
         }
         (items, count, lastSync) = ([], 0, clock.now)
     }
@@ -88,10 +88,10 @@ struct ExportBatch {
         }
     }
 
-    /// Gives the files of an asset their names, in their order until one of them fails.
+    /// Renames the files of an asset to their final names, in their order until one of them fails.
     ///
-    /// - Parameter problem: the reason why they are not on the disk and get none
-    /// - Returns: the files that are there
+    /// - Parameter problem: the error of syncing the files, after which they are deleted; nil if they are synced
+    /// - Returns: the files that have their final names
     private func publish(_ item: Item, unless problem: (any Error)?, _ progress: inout ProgressReporter) -> Item {
         var published = Item(isComplete: item.isComplete)
         var failure: CommandFailure?
@@ -119,7 +119,7 @@ struct ExportBatch {
         return published
     }
 
-    /// The folder, open for as long as files are written: the system reports errors of earlier writes to it.
+    /// The folder, open as long as files are written: the system reports errors of earlier writes to its descriptor.
     private final class Folder {
         let path: String
         /// Nil if the folder may be written, but not read.

@@ -3,18 +3,18 @@ import Glibc
 import PhotoModel
 import SystemPackage
 
-/// The folder of an export. Files have the names of the originals; a file that is there already is never replaced.
+/// The folder of an export. Files have the names of the originals; an existing file is never replaced.
 ///
-/// A name that another file has becomes `name (2).jpg`, and so on. So does a name with which an import of the folder
-/// would take files of two assets for one, as those of a photo and of a video that is not its own. A file of the same
-/// content is found again, so that a repeated export writes what is missing. A sidecar that an earlier export of the
-/// same asset has written, and that nobody has changed since, is replaced.
+/// If another file has a name, the new file is `name (2).jpg`, and so on. The same applies to a name with which an
+/// import of the folder would combine files of two assets, such as a photo and the video of another photo. A file
+/// that exists with the same content is not written again, so that a repeated export writes only the missing files.
+/// A sidecar that an earlier export of the same asset has written, and that is unchanged since, is replaced.
 struct ExportFolder {
     /// A file to be exported.
     struct File {
-        /// The wanted name.
+        /// The requested name.
         let name: String
-        /// The ending that follows the name and its number, such as that of a sidecar.
+        /// The text after the name and its number, such as `.xmp` for a sidecar.
         var suffix = ""
         /// The SHA-256 of the content.
         let digest: String
@@ -23,27 +23,28 @@ struct ExportFolder {
         var sidecar: [UInt8]?
     }
 
-    /// Where a file is exported to.
-    struct Place {
+    /// The destination of a file.
+    struct Destination {
         let path: String
-        /// True if the file is there already.
+        /// True if the file exists already.
         let isPresent: Bool
-        /// True if an earlier sidecar is there, which is replaced.
+        /// True if an earlier sidecar exists, which is replaced.
         var replaces = false
     }
 
-    /// File names have at most 255 bytes; this leaves space for a number and the ending of a sidecar.
-    static let longestName = 200
-    /// A larger file is no sidecar of an export.
-    private static let longestSidecar = 64 << 20
+    /// File names have at most 255 bytes; this leaves space for a number and the suffix of a sidecar.
+    static let maxNameBytes = 200
+    /// The maximum size of a sidecar; a larger file is not one of an export.
+    private static let maxSidecarBytes = 64 << 20
 
     let path: String
-    /// The names of the files of this run, in lower case: some disks ignore the case.
+    /// The names of the files of this run, in lower case: some filesystems ignore the case.
     private var claimed: Set<String> = []
-    /// For each name, in lower case, the next number to look at.
+    /// For each name, in lower case, the next number to try.
     private var next: [String: Int] = [:]
-    /// The numbers before that have another file, which may be that of a later asset, with its size.
-    private var others: [String: [(number: Int, size: Int64)]] = [:]
+    /// For each name, the numbers before that one that existing files have, with their sizes. Such a file may be that
+    /// of a later asset.
+    private var takenNumbers: [String: [(number: Int, size: Int64)]] = [:]
     /// The names of photos, raw files and videos in the folder, by their stems.
     private var companions: [String: [String]] = [:]
 
@@ -55,6 +56,8 @@ struct ExportFolder {
         for name in names { insertCompanion(String(decoding: name, as: UTF8.self)) }
     }
 
+    /// Throws unless the folder existed already.
+    ///
     /// - Parameter problem: the error of creating the folder
     private static func requireFolder(_ path: String, _ problem: Errno) throws {
         guard problem == .fileExists else {
@@ -62,53 +65,53 @@ struct ExportFolder {
         }
         var status = Glibc.stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
-            throw CommandFailure(message: "\(path) is there and is not a folder; name another one", name: "not_written")
+            throw CommandFailure(message: "\(path) exists and is not a folder; name another one", name: "not_written")
         }
     }
 
-    /// Returns the places of files that belong together: a photo, its video and its sidecar get the same number.
-    mutating func places(of files: [File]) throws -> [Place] {
+    /// Returns the destinations of files that belong together: a photo, its video and its sidecar get the same number.
+    mutating func destinations(of files: [File]) throws -> [Destination] {
         let bases = files.map { (base: Self.safe($0.name), suffix: $0.suffix) }
         let first = bases.first.map { $0.base.lowercased() + $0.suffix } ?? ""
         func names(_ number: Int) -> [String] { bases.map { Self.numbered($0.base, number) + $0.suffix } }
-        for (index, other) in (others[first] ?? []).enumerated() where other.size == files.first?.size {
-            guard let places = try claim(names(other.number), files) else { continue }
-            others[first]?.remove(at: index)
-            return places
+        for (index, other) in (takenNumbers[first] ?? []).enumerated() where other.size == files.first?.size {
+            guard let destinations = try claim(names(other.number), files) else { continue }
+            takenNumbers[first]?.remove(at: index)
+            return destinations
         }
         while true {
             let number = next[first] ?? 1
             next[first] = number + 1
             let names = names(number)
-            if let places = try claim(names, files) { return places }
+            if let destinations = try claim(names, files) { return destinations }
             var status = stat()
             if lstat("\(path)/\(names.first ?? "")", &status) == 0 {
-                others[first, default: []].append((number, Int64(status.st_size)))
+                takenNumbers[first, default: []].append((number, Int64(status.st_size)))
             }
         }
     }
 
-    /// Returns the places of the names and keeps them for these files; nil if one of them is that of another file.
-    private mutating func claim(_ names: [String], _ files: [File]) throws -> [Place]? {
+    /// Returns the destinations with these names and reserves the names; nil if another file has one of them.
+    private mutating func claim(_ names: [String], _ files: [File]) throws -> [Destination]? {
         let keys = names.map { $0.lowercased() }
-        guard claimed.isDisjoint(with: keys), let places = try present(names, files) else { return nil }
-        // Files that are there already stay as they are.
-        let isPresent = zip(places, files).allSatisfy { $0.isPresent || !$1.suffix.isEmpty }
-        guard isPresent || !joinsOthers(names) else { return nil }
+        guard claimed.isDisjoint(with: keys), let destinations = try existingOrNew(names, files) else { return nil }
+        // Existing files are not changed.
+        let isPresent = zip(destinations, files).allSatisfy { $0.isPresent || !$1.suffix.isEmpty }
+        guard isPresent || !wouldJoinOthers(names) else { return nil }
         claimed.formUnion(keys)
         for name in names { insertCompanion(name) }
-        return places
+        return destinations
     }
 
-    /// The kinds of files that an import takes for one asset if they have the same stem.
+    /// The kinds of files that an import combines into one asset if they have the same stem.
     private enum Kind {
         case still, raw, video
 
-        init?(_ ending: String) {
-            switch ending {
-            case _ where FileGrouping.stills.contains(ending): self = .still
-            case _ where FileGrouping.raws.contains(ending): self = .raw
-            case _ where FileGrouping.videoExtensions.contains(ending): self = .video
+        init?(fileExtension: String) {
+            switch fileExtension {
+            case _ where FileGrouping.stillExtensions.contains(fileExtension): self = .still
+            case _ where FileGrouping.rawExtensions.contains(fileExtension): self = .raw
+            case _ where FileGrouping.videoExtensions.contains(fileExtension): self = .video
             default: return nil
             }
         }
@@ -117,46 +120,47 @@ struct ExportFolder {
     }
 
     private mutating func insertCompanion(_ name: String) {
-        let (stem, ending) = FileGrouping.parts(name)
-        guard Kind(ending) != nil, companions[stem]?.contains(name) != true else { return }
+        let (stem, fileExtension) = FileGrouping.parts(name)
+        guard Kind(fileExtension: fileExtension) != nil, companions[stem]?.contains(name) != true else { return }
         companions[stem, default: []].append(name)
     }
 
-    /// True if an import would take one of the names and a file of another asset for one asset.
-    private func joinsOthers(_ names: [String]) -> Bool {
+    /// Returns true if an import would combine one of the files with a file of another asset.
+    private func wouldJoinOthers(_ names: [String]) -> Bool {
         names.contains { name in
-            let (stem, ending) = FileGrouping.parts(name)
-            guard let kind = Kind(ending), let others = companions[stem] else { return false }
+            let (stem, fileExtension) = FileGrouping.parts(name)
+            guard let kind = Kind(fileExtension: fileExtension), let others = companions[stem] else { return false }
             return others.contains { other in
-                !names.contains(other) && Kind(FileGrouping.parts(other).ending)?.joins(kind) == true
+                let otherKind = Kind(fileExtension: FileGrouping.parts(other).fileExtension)
+                return !names.contains(other) && otherKind?.joins(kind) == true
             }
         }
     }
 
-    /// Returns the places of the names, or nil if one of them is that of another file.
-    private func present(_ names: [String], _ files: [File]) throws -> [Place]? {
-        var places: [Place] = []
+    /// Returns the destinations with these names, or nil if another file has one of them.
+    private func existingOrNew(_ names: [String], _ files: [File]) throws -> [Destination]? {
+        var destinations: [Destination] = []
         for (name, file) in zip(names, files) {
             let path = "\(path)/\(name)"
             var status = stat()
             guard lstat(path, &status) == 0 else {
-                places.append(Place(path: path, isPresent: false))
+                destinations.append(Destination(path: path, isPresent: false))
                 continue
             }
             guard status.st_mode & S_IFMT == S_IFREG else { return nil }
             if let sidecar = file.sidecar {
-                guard let known = try? InputFile.read(path, limit: Self.longestSidecar) else { return nil }
-                switch XMPSidecar.relation(of: known, to: sidecar) {
-                case .same: places.append(Place(path: path, isPresent: true))
-                case .earlier: places.append(Place(path: path, isPresent: false, replaces: true))
+                guard let existing = try? InputFile.read(path, limit: Self.maxSidecarBytes) else { return nil }
+                switch XMPSidecar.relation(of: existing, to: sidecar) {
+                case .same: destinations.append(Destination(path: path, isPresent: true))
+                case .earlier: destinations.append(Destination(path: path, isPresent: false, replaces: true))
                 case .other: return nil
                 }
                 continue
             }
             guard status.st_size == file.size, try digest(of: path) == file.digest else { return nil }
-            places.append(Place(path: path, isPresent: true))
+            destinations.append(Destination(path: path, isPresent: true))
         }
-        return places
+        return destinations
     }
 
     private func digest(of path: String) throws -> String {
@@ -176,7 +180,7 @@ struct ExportFolder {
         }
     }
 
-    /// Returns a name without what a file name cannot have, and not too long; the ending is kept.
+    /// Returns a name without the characters that a file name cannot have, and cut at its start if it is too long.
     static func safe(_ given: String) -> String {
         var name = ""
         for scalar in given.unicodeScalars {
@@ -185,7 +189,7 @@ struct ExportFolder {
             name.unicodeScalars.append(isUnsafe ? "_" : scalar)
         }
         if name.hasPrefix(".") { name = "_" + name.dropFirst() }
-        while name.utf8.count > longestName { name.removeFirst() }
+        while name.utf8.count > maxNameBytes { name.removeFirst() }
         return name.isEmpty ? "file" : name
     }
 

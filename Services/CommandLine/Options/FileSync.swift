@@ -12,7 +12,7 @@ struct FileSync: Sendable {
     var content: Call
     /// Waits until the names in an open folder are on the disk.
     var names: Call
-    /// Waits until everything that was written to the file system of an open folder is on the disk; nil to sync each
+    /// Waits until everything that was written to the filesystem of an open folder is on the disk; nil to sync each
     /// file by itself.
     var filesystem: Call?
 
@@ -22,7 +22,7 @@ struct FileSync: Sendable {
         filesystem: { folder in try check { safelight_sync_filesystem(folder.rawValue) } }
     )
 
-    /// Repeats a call that a signal has interrupted. Disks that cannot sync, as some in user space, decide themselves.
+    /// Repeats a call that a signal has interrupted. Ignores that a filesystem cannot sync, as some in user space.
     private static func check(_ call: () -> Int32) throws {
         while call() != 0 {
             switch errno {

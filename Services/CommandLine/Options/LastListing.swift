@@ -6,9 +6,9 @@ import SystemPackage
 
 /// The assets that `safelight fetch` printed last, so that `@3` names the third of them.
 ///
-/// They are kept in a file of the user, one identifier a line. Without a home folder nothing is kept.
+/// They are stored in a file of the user, one identifier a line. Without a home folder nothing is stored.
 struct LastListing {
-    /// The assets that are kept at most.
+    /// The maximum number of assets in a listing.
     static let limit = 100_000
     /// The note for a user whose listing cannot be written.
     static let unwritten =
@@ -27,9 +27,9 @@ struct LastListing {
         path = (environment("XDG_STATE_HOME") ?? home).map { $0 + "/safelight/listing" }
     }
 
-    /// A new listing, which replaces the one before with its first assets and grows.
+    /// A new listing. It replaces the last one when its first assets are added.
     ///
-    /// If it cannot be written, the one before is removed, because `@1` must not name another asset than the one printed.
+    /// If it cannot be written, the last one is removed, because `@1` must not name another asset than the one printed.
     struct Recorder: ~Copyable {
         private let path: String?
         private let partial: String
@@ -58,32 +58,32 @@ struct LastListing {
 
         /// True if the listing cannot be written.
         private var isUnwritten = false
-        /// True if the listing before can be neither replaced nor removed.
+        /// True if the last listing can be neither replaced nor removed.
         private(set) var isOutdated = false
-        /// The note for the user; nil if the listing can be written, or if there is no place for it.
+        /// The note for the user; nil if the listing can be written, or if there is no home folder.
         var note: String? { isOutdated ? LastListing.outdated : isUnwritten ? LastListing.unwritten : nil }
 
-        /// Adds assets. They are in the listing when this returns; those of another command that runs at the same time are
-        /// never mixed with them, because that replaces the file.
+        /// Adds assets and writes them. They are never mixed with those of a command that runs at the same time, which
+        /// replaces the file.
         mutating func append(_ ids: [ObjectID]) {
             guard let path, let file else { return }
-            let kept = ids.prefix(LastListing.limit - count)
-            _ = try? file.writeAll(kept.map { $0.text + "\n" }.joined().utf8)
-            if !isBegun { rename(partial, path) }
-            isBegun = true
-            count += kept.count
+            let added = ids.prefix(LastListing.limit - count)
+            _ = try? file.writeAll(added.map { $0.text + "\n" }.joined().utf8)
+            if !hasReplaced { rename(partial, path) }
+            hasReplaced = true
+            count += added.count
         }
 
-        private var isBegun = false
+        private var hasReplaced = false
 
         deinit {
             try? file?.close()
-            if file != nil, !isBegun { unlink(partial) }
+            if file != nil, !hasReplaced { unlink(partial) }
         }
     }
 
-    /// Begins a listing; the one before remains until assets are added, which may be none. If the new one cannot be
-    /// written, the one before is removed.
+    /// Begins a listing. The last one remains until assets are added; if the new one cannot be written, the last one is
+    /// removed.
     func begin() -> Recorder { Recorder(path) }
 
     /// Replaces the listing.
@@ -104,15 +104,15 @@ struct LastListing {
                 "\"\(text.prefix(40))\" is not a number of the last listing; use @3, or @2-5 for several"
             )
         }
-        let known = read()
-        guard last <= known.count else {
+        let stored = read()
+        guard last <= stored.count else {
             throw CommandFailure.usage(
-                known.isEmpty
+                stored.isEmpty
                     ? "there is no listing, or the last one has no assets; run `safelight fetch` first"
-                    : "the last listing has \(QuantityFormatter.count(known.count, "asset")), not \(last)"
+                    : "the last listing has \(QuantityFormatter.count(stored.count, "asset")), not \(last)"
             )
         }
-        return Array(known[(first - 1)..<last])
+        return Array(stored[(first - 1)..<last])
     }
 
     private func read() -> [ObjectID] {

@@ -24,7 +24,7 @@ struct LivePhotoOptions: ParsableArguments {
             throw ValidationError("--audio-volume and --key-frame need --live-photo")
         }
         if let audioVolume, !(0...1).contains(audioVolume) { throw ValidationError("--audio-volume is 0 to 1") }
-        if let keyFrame, !(0...Double(LivePhotoAdjustment.lastKeyFrame) / 1e6).contains(keyFrame) {
+        if let keyFrame, !(0...Double(LivePhotoAdjustment.maxKeyFrame) / 1e6).contains(keyFrame) {
             throw ValidationError("--key-frame is a time of the video in seconds, at most an hour")
         }
     }

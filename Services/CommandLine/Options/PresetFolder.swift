@@ -19,7 +19,7 @@ struct Preset: Equatable {
 struct PresetFolder {
     let path: String
 
-    static let ending = ".json"
+    static let suffix = ".json"
     static let maxNameBytes = 64
     /// The maximum number of presets in a folder or a bundle.
     static let limit = 10_000
@@ -53,7 +53,7 @@ struct PresetFolder {
     /// Returns the names of all presets, sorted.
     func names() throws -> [String] {
         guard let folder = opendir(path) else {
-            guard errno == ENOENT else { throw unreadable() }
+            guard errno == ENOENT else { throw systemError() }
             return []
         }
         defer { closedir(folder) }
@@ -61,15 +61,15 @@ struct PresetFolder {
         while true {
             errno = 0
             guard let entry = readdir(folder) else {
-                // It also returns nil on a read error, which must not look like the end of the folder.
-                guard errno == 0 else { throw unreadable() }
+                // `readdir` also returns nil on a read error, which must not be treated as the end of the folder.
+                guard errno == 0 else { throw systemError() }
                 return names.sorted()
             }
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
-            guard name.hasSuffix(Self.ending), name.first != "." else { continue }
-            names.append(String(name.dropLast(Self.ending.count)))
+            guard name.hasSuffix(Self.suffix), name.first != "." else { continue }
+            names.append(String(name.dropLast(Self.suffix.count)))
             guard names.count <= Self.limit else {
                 throw CommandFailure(message: "\(path) has more than \(Self.limit) presets", name: "limit_exceeded")
             }
@@ -85,10 +85,10 @@ struct PresetFolder {
     func require(_ name: String) throws {
         try Self.check(name)
         guard access(file(of: name), F_OK) == 0 else {
-            let known = try names()
+            let existing = try names()
             throw CommandFailure(
                 message: "there is no preset \"\(name.printable)\" in \(path.printable)"
-                    + (known.isEmpty ? "" : "; the presets are: \(known.joined(separator: ", ").printable)"),
+                    + (existing.isEmpty ? "" : "; the presets are: \(existing.joined(separator: ", ").printable)"),
                 name: "identifier_not_found"
             )
         }
@@ -99,7 +99,7 @@ struct PresetFolder {
     /// - Throws: as ``check(_:replacing:)``
     func write(_ preset: Preset, replacing: Bool) throws {
         try check(preset, replacing: replacing)
-        try make()
+        try createFolder()
         try OutputFile.write(Array((preset.list.json.prettyText + "\n").utf8), to: file(of: preset.name))
     }
 
@@ -118,7 +118,7 @@ struct PresetFolder {
 
     func remove(_ name: String) throws {
         _ = try read(name)
-        guard unlink(file(of: name)) == 0 else { throw unreadable() }
+        guard unlink(file(of: name)) == 0 else { throw systemError() }
     }
 
     /// Reads the presets of a file: one list, named after the file, or a bundle.
@@ -130,7 +130,7 @@ struct PresetFolder {
         }
         guard let bundle = json["presets"]?.arrayValue else {
             let last = file.split(separator: "/").last.map(String.init) ?? file
-            let name = last.hasSuffix(ending) ? String(last.dropLast(ending.count)) : last
+            let name = last.hasSuffix(suffix) ? String(last.dropLast(suffix.count)) : last
             return [Preset(name: name, list: try AdjustmentList(json: json))]
         }
         guard bundle.count <= limit else {
@@ -144,17 +144,17 @@ struct PresetFolder {
         }
     }
 
-    private func file(of name: String) -> String { path + "/" + name + Self.ending }
+    private func file(of name: String) -> String { path + "/" + name + Self.suffix }
 
-    private func make() throws {
-        var made = ""
+    private func createFolder() throws {
+        var parent = ""
         for part in path.split(separator: "/", omittingEmptySubsequences: false) {
-            made += made.isEmpty && part.isEmpty ? "/" : made.isEmpty || made == "/" ? String(part) : "/" + part
-            if mkdir(made, 0o755) != 0, errno != EEXIST { throw unreadable() }
+            parent += parent.isEmpty && part.isEmpty ? "/" : parent.isEmpty || parent == "/" ? String(part) : "/" + part
+            if mkdir(parent, 0o755) != 0, errno != EEXIST { throw systemError() }
         }
     }
 
-    private func unreadable() -> CommandFailure {
+    private func systemError() -> CommandFailure {
         CommandFailure(message: "\(path.printable): \(Errno(rawValue: errno))", name: "not_written")
     }
 }

@@ -1,6 +1,7 @@
 import SystemPackage
 
-/// Reads standard input, or another open file, line by line. An error of reading is not taken for the end.
+/// Reads standard input, or another open file, line by line. A read error is thrown, not treated as the end of the
+/// input.
 final class StandardInput {
     private let file: FileDescriptor
     private var buffer: [UInt8] = []
@@ -14,21 +15,21 @@ final class StandardInput {
 
     init(_ file: FileDescriptor = .standardInput) { self.file = file }
 
-    /// Returns the next line without its end; nil after the last. Bytes that are not UTF-8 are repaired.
+    /// Returns the next line without its end; nil after the last. Invalid UTF-8 is replaced by U+FFFD.
     ///
     /// - Throws: ``CommandFailure`` `not_read`
     func line() throws -> String? {
         while true {
-            if let end = buffer[searched...].firstIndex(of: Self.newline) { return take(end) }
+            if let end = buffer[searched...].firstIndex(of: Self.newline) { return removeLine(to: end) }
             searched = buffer.count
-            guard !isAtEnd else { return start < buffer.count ? take(buffer.count) : nil }
+            guard !isAtEnd else { return start < buffer.count ? removeLine(to: buffer.count) : nil }
             buffer.removeFirst(start)
             (start, searched) = (0, buffer.count)
             try readMore()
         }
     }
 
-    private func take(_ end: Int) -> String {
+    private func removeLine(to end: Int) -> String {
         let line = String(decoding: buffer[start..<end], as: UTF8.self)
         start = min(end + 1, buffer.count)
         searched = start

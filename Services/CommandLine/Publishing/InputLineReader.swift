@@ -7,23 +7,23 @@ struct InputLineReader: Sendable {
     private let capacity: DispatchSemaphore
     private let queue = DispatchQueue(label: "lines")
     private let path: String
-    private let longest: Int
+    private let maxLineBytes: Int
 
     private static let maxLines = 64
 
     /// Creates a reader.
     ///
-    /// - Parameter longest: the maximum length of a line in bytes; a longer line is cut to `longest + 1` bytes
-    init(_ path: String, longest: Int) {
+    /// - Parameter maxLineBytes: the maximum length of a line; a longer line is cut to `maxLineBytes + 1` bytes
+    init(_ path: String, maxLineBytes: Int) {
         self.path = path
-        self.longest = longest
-        // Dispatch stops the program if a semaphore is released with a value below its first one, and lines are left if
-        // the consumer stops early.
+        self.maxLineBytes = maxLineBytes
+        // Dispatch traps if a semaphore is deallocated with a value below its initial one, which is the case if the
+        // consumer stops early.
         capacity = DispatchSemaphore(value: 0)
         for _ in 0..<Self.maxLines { capacity.signal() }
     }
 
-    /// Returns the lines without their line ends, for one consumer, which calls ``done()`` after each line.
+    /// Returns the lines without their line ends, for one consumer, which calls ``finishLine()`` after each line.
     func lines() throws -> AsyncThrowingStream<[UInt8], any Error> {
         let file: FileDescriptor
         do {
@@ -53,9 +53,9 @@ struct InputLineReader: Sendable {
     }
 
     /// Signals that a line was processed, so that another one can be read.
-    func done() { capacity.signal() }
+    func finishLine() { capacity.signal() }
 
-    private func read(_ file: FileDescriptor, _ take: ([UInt8]) -> Bool) throws {
+    private func read(_ file: FileDescriptor, _ handle: ([UInt8]) -> Bool) throws {
         var chunk = [UInt8](repeating: 0, count: 1 << 16)
         var line: [UInt8] = []
         while true {
@@ -63,13 +63,13 @@ struct InputLineReader: Sendable {
             if count == 0 { break }
             for byte in chunk[..<count] {
                 if byte == UInt8(ascii: "\n") {
-                    guard take(line) else { return }
+                    guard handle(line) else { return }
                     line = []
-                } else if line.count <= longest {
+                } else if line.count <= maxLineBytes {
                     line.append(byte)
                 }
             }
         }
-        if !line.isEmpty { _ = take(line) }
+        if !line.isEmpty { _ = handle(line) }
     }
 }

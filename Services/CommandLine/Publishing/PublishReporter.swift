@@ -44,7 +44,7 @@ struct PublishReporter {
     /// True if every edit reached the goal.
     var isComplete: Bool { failed == 0 && broken == 0 && lines.isEmpty }
 
-    mutating func publish(_ line: PublishedLine) {
+    mutating func recordPublished(_ line: PublishedLine) {
         published += 1
         lines[line.edit.id] = PendingLine(number: line.number, asset: line.edit.asset)
         draw()
@@ -75,7 +75,7 @@ struct PublishReporter {
             lines[edit.id]?.isAccepted = true
         case .applied:
             applied += 1
-            // It was accepted before, even if the first state that was seen is this one.
+            // It was accepted before, even if this is the first state that was received.
             if lines[edit.id]?.isAccepted == false { accepted += 1 }
         case .failed:
             failed += 1
@@ -102,12 +102,12 @@ struct PublishReporter {
         draw()
     }
 
-    private var words: String {
-        var words = ["\(published) published", "\(accepted) accepted"]
-        if goal == .applied { words.append("\(applied) applied") }
-        words.append("\(failed) failed")
-        if broken > 0 { words.append("\(QuantityFormatter.count(broken, "broken line"))") }
-        return words.joined(separator: ", ")
+    private var summary: String {
+        var parts = ["\(published) published", "\(accepted) accepted"]
+        if goal == .applied { parts.append("\(applied) applied") }
+        parts.append("\(failed) failed")
+        if broken > 0 { parts.append("\(QuantityFormatter.count(broken, "broken line"))") }
+        return parts.joined(separator: ", ")
     }
 
     private mutating func draw() {
@@ -115,10 +115,10 @@ struct PublishReporter {
         if output.showsProgress {
             guard now - lastDrawn >= Self.timePerDrawing else { return }
             lastDrawn = now
-            try? Output.write("\r\u{1B}[K\(words)", to: .standardError)
+            try? Output.write("\r\u{1B}[K\(summary)", to: .standardError)
         } else if now - lastDrawn >= Self.timePerLine {
             lastDrawn = now
-            output.note(words)
+            output.note(summary)
         }
     }
 
@@ -148,22 +148,22 @@ struct PublishReporter {
                 ]
             ])
         }
-        try output.line("\(words) in \(QuantityFormatter.clock(elapsed))")
+        try output.line("\(summary) in \(QuantityFormatter.clock(elapsed))")
         guard isStopped else { return }
         if open.count > missing.count {
             output.note(
                 "\(QuantityFormatter.count(open.count - missing.count, "edit")) accepted but not finished; the editor still applies them"
             )
         }
-        for (id, line) in missing.prefix(isVerbose ? missing.count : Self.mostNamed) {
+        for (id, line) in missing.prefix(isVerbose ? missing.count : Self.maxListed) {
             output.note("not accepted: line \(line.number), edit \(id.printable) of \(line.asset)")
         }
-        if !isVerbose, missing.count > Self.mostNamed {
-            output.note("not accepted: \(missing.count - Self.mostNamed) more (--verbose lists all)")
+        if !isVerbose, missing.count > Self.maxListed {
+            output.note("not accepted: \(missing.count - Self.maxListed) more (--verbose lists all)")
         }
         output.note("stopped before the end; run the command again to publish the rest, nothing is applied twice")
     }
 
     /// The maximum number of edits that are listed without `--verbose`.
-    private static let mostNamed = 20
+    private static let maxListed = 20
 }

@@ -6,7 +6,7 @@ import PhotoModel
 /// Reads lines, publishes the edits in them and follows each edit.
 ///
 /// The output applies back pressure: the next line is read after the previous one was reported, and the next state of
-/// an edit is taken after the previous one was written.
+/// an edit is received after the previous one was written.
 struct PublishRun: Sendable {
     let name: String
     /// True if each edit is applied after the previous edit of the same asset.
@@ -18,12 +18,12 @@ struct PublishRun: Sendable {
     let reporter: PublishReporterActor
 
     /// The time limit of the last status request after a stop.
-    private static let answerTimeout = Duration.seconds(3)
+    private static let stateTimeout = Duration.seconds(3)
 
     /// Runs until every edit has reached the goal, or until a stop is requested.
     ///
-    /// - Returns: whether it was stopped
-    func work(_ lines: AsyncThrowingStream<[UInt8], any Error>, stop: StopRequest) async throws -> Bool {
+    /// - Returns: true if it was stopped
+    func run(_ lines: AsyncThrowingStream<[UInt8], any Error>, stop: StopRequest) async throws -> Bool {
         let isStopped = try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask {
                 await stop.wait()
@@ -31,7 +31,7 @@ struct PublishRun: Sendable {
             }
             group.addTask {
                 do {
-                    try await work(lines)
+                    try await run(lines)
                 } catch  where Task.isCancelled {
                     return true
                 }
@@ -42,13 +42,14 @@ struct PublishRun: Sendable {
             return try await group.next() ?? false
         }
         guard isStopped else { return false }
-        await publisher.ask(deadline: Self.answerTimeout)
+        await publisher.requestStates(deadline: Self.stateTimeout)
         try await receiveUpdates()
         return true
     }
 
-    /// - Throws: also the error of reading the input, after the edits that were published before it are finished
-    private func work(_ lines: AsyncThrowingStream<[UInt8], any Error>) async throws {
+    /// Runs until every edit has reached the goal. A read error of the input is thrown after the edits that were
+    /// published before it are finished.
+    private func run(_ lines: AsyncThrowingStream<[UInt8], any Error>) async throws {
         let failure = try await withThrowingTaskGroup(of: (any Error)?.self) { group in
             group.addTask {
                 try await publisher.run()
@@ -90,11 +91,11 @@ struct PublishRun: Sendable {
             case .success(var line?):
                 if mayDownload { line.edit.isNetworkAccessAllowed = true }
                 last[line.edit.asset] = line.edit.id
-                await reporter.publish(line)
+                await reporter.recordPublished(line)
                 if let failure = try await publishEdit(line) { try await reporter.record(failure) }
             case .failure(let failure): try await reporter.record(failure)
             }
-            reader.done()
+            reader.finishLine()
         }
         try Task.checkCancellation()
     }
@@ -139,7 +140,7 @@ actor PublishReporterActor {
     var published: Int { report.published }
     var reached: Int { report.reached }
 
-    func publish(_ line: PublishedLine) { report.publish(line) }
+    func recordPublished(_ line: PublishedLine) { report.recordPublished(line) }
     func record(_ failure: CommandFailure) throws { try report.record(failure) }
     func record(_ status: EditStatus) throws { try report.record(status) }
     func finish(isStopped: Bool) throws { try report.finish(isStopped: isStopped) }

@@ -14,8 +14,8 @@ struct PublishedLine: Sendable, Equatable {
 
     /// Parses a line. Returns nil if it is blank.
     ///
-    /// A line without an id gets one derived from the name of the run, the line's number and its content. The same lines
-    /// therefore are the same edits, and a run that was stopped can be repeated.
+    /// A line without an id gets one derived from the name of the run, the line's number and its content. The same
+    /// lines therefore are the same edits, and a run that was stopped can be repeated.
     ///
     /// - Parameters:
     ///   - name: the name of the run, which separates runs with the same lines

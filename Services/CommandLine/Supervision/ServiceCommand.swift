@@ -4,13 +4,13 @@ import Subprocess
 import Synchronization
 import SystemPackage
 
-/// A command of a service's program that a command of this program carries out. Its results are those of this program,
-/// and its errors are reported in the form of this program.
+/// Runs a command of a service's program as a child process. Its results are printed as those of this program, and its
+/// errors are reported in the format of this program.
 enum ServiceCommand {
-    /// Runs it until it ends. Signals that would end this command end it instead.
+    /// Runs the command until it ends. Signals that would end this program are sent to the command instead.
     ///
-    /// - Throws: an exit with the status of a refusal if it does not succeed, with that of a partial success if it was
-    ///   one, or with 128 and the number of the signal that ended it
+    /// - Throws: ``ExitCode`` if the command does not succeed: the status of a partial success, 128 plus the number of
+    ///   the signal that ended it, or the status of a refusal
     static func run(_ program: String, _ arguments: [String], _ output: Output) async throws {
         let child = Child()
         let signals = StopSignals { child.end(by: $0) }
@@ -59,7 +59,7 @@ enum ServiceCommand {
         return CommandFailure(message: parts[1], name: parts[0])
     }
 
-    /// The process, to which signals are passed on, also those that arrived before it began.
+    /// The child process. Signals are passed on to it, also those that arrived before it started.
     private final class Child: Sendable {
         private let state = Mutex<(process: pid_t?, pending: Int32?)>((nil, nil))
 

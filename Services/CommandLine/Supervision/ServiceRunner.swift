@@ -30,7 +30,7 @@ final class ServiceRunner: Sendable {
     static let stopTime = Duration.seconds(15)
     /// The number of starts in a row that may fail before the service was ready for the first time.
     static let firstAttempts = 5
-    /// The time that a service of an earlier `safelight up`, which was killed, is given to end. It ends by itself.
+    /// The time in which a service of an earlier `safelight up`, which was killed, ends by itself.
     static let orphanTime = Duration.seconds(15)
 
     init(
@@ -49,20 +49,20 @@ final class ServiceRunner: Sendable {
     func run() async {
         var policy = RestartPolicy()
         let clock = ContinuousClock()
-        let begin = clock.now
+        let firstStart = clock.now
         while !stop.isRequested {
             let start = clock.now
             isBlocked.withLock { $0 = false }
             let end = await runOnce()
             if stop.isRequested { return }
-            let pause = policy.pause(after: clock.now - start)
-            let isWaiting = isBlocked.withLock { $0 } && clock.now - begin < Self.orphanTime
+            let delay = policy.recordEnd(after: clock.now - start)
+            let isWaiting = isBlocked.withLock { $0 } && clock.now - firstStart < Self.orphanTime
             guard isWaiting || wasReady.withLock({ $0 }) || policy.consecutiveFailures < Self.firstAttempts else {
                 onEvent(self, .abandoned(end))
                 return
             }
-            onEvent(self, .exited(end, startingAgainIn: pause))
-            if pause > .zero, await stop.wait(withTimeout: pause) { return }
+            onEvent(self, .exited(end, startingAgainIn: delay))
+            if delay > .zero, await stop.wait(withTimeout: delay) { return }
         }
     }
 
@@ -91,8 +91,8 @@ final class ServiceRunner: Sendable {
         }
     }
 
-    /// The words in the log of a service whose address or library another process has locked.
-    private static let blocked = ["is serving at", "in_use"]
+    /// The texts in the log of a service whose address or library another process has locked.
+    private static let blockedTexts = ["is serving at", "in_use"]
 
     private func monitor(_ execution: Execution<CustomWriteInput, SequenceOutput, SequenceOutput>) async {
         let pid = execution.processIdentifier.value
@@ -107,7 +107,9 @@ final class ServiceRunner: Sendable {
             }
             group.addTask {
                 await self.forward(execution.standardError) { line in
-                    if Self.blocked.contains(where: { line.contains($0) }) { self.isBlocked.withLock { $0 = true } }
+                    if Self.blockedTexts.contains(where: { line.contains($0) }) {
+                        self.isBlocked.withLock { $0 = true }
+                    }
                     return false
                 }
             }
@@ -125,12 +127,15 @@ final class ServiceRunner: Sendable {
         }
     }
 
-    /// Reports each line as a log line, except those that `isTaken` handles, until the stream ends.
-    private func forward(_ stream: SubprocessOutputSequence, except isTaken: @Sendable (String) -> Bool) async {
+    /// Reports each line as a log line, except those for which `isHandled` returns true, until the stream ends.
+    private func forward(
+        _ stream: SubprocessOutputSequence,
+        except isHandled: @Sendable (String) -> Bool
+    ) async {
         do {
             for try await line in stream.strings() {
                 let text = line.last?.isNewline == true ? String(line.dropLast()) : line
-                if !isTaken(text) { onEvent(self, .log(text)) }
+                if !isHandled(text) { onEvent(self, .log(text)) }
             }
         } catch {
             onEvent(self, .log("its output cannot be read: \(error)"))

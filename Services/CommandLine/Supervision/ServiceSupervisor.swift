@@ -38,26 +38,27 @@ final class ServiceSupervisor: Sendable {
                     await runner.run()
                     return runner.name
                 }
-                isUp = await hasArrived(runner)
+                isUp = await waitUntilReady(runner)
             }
             if isUp && !stop.isRequested {
                 whenUp()
                 await stop.wait()
             }
-            let wasAsked = stop.isRequested
+            let wasStopped = stop.isRequested
             // The services stop in reverse order, each after the previous one has ended.
-            var gone: Set<ServiceName> = []
+            var ended: Set<ServiceName> = []
             for runner in started.reversed() {
                 runner.stop.request()
-                while !gone.contains(runner.name), let name = await group.next() {
-                    if let name { gone.insert(name) }
+                while !ended.contains(runner.name), let name = await group.next() {
+                    if let name { ended.insert(name) }
                 }
             }
-            return isUp || wasAsked
+            return isUp || wasStopped
         }
     }
 
-    private func hasArrived(_ runner: ServiceRunner) async -> Bool {
+    /// Returns true when the service is ready; false if it cannot be started or a stop is requested.
+    private func waitUntilReady(_ runner: ServiceRunner) async -> Bool {
         let watch = Task {
             await stop.wait()
             if stop.isRequested { starts[runner.name]?.fulfill(false) }
@@ -73,11 +74,11 @@ final class ServiceSupervisor: Sendable {
             starts[runner.name]?.fulfill(true)
         case .log(let line):
             output.note("\(name) | \(line.printable)")
-        case .exited(let how, let pause):
-            let when = pause == .zero ? "restarting it" : "restarting it in \(pause)"
-            output.note("safelight: the \(name) \(how); \(when)")
-        case .abandoned(let how):
-            output.note("safelight: the \(name) \(how) repeatedly; see its log above (not_started)")
+        case .exited(let end, let delay):
+            let restart = delay == .zero ? "restarting it" : "restarting it in \(delay)"
+            output.note("safelight: the \(name) \(end); \(restart)")
+        case .abandoned(let end):
+            output.note("safelight: the \(name) \(end) repeatedly; see its log above (not_started)")
             starts[runner.name]?.fulfill(false)
         }
     }

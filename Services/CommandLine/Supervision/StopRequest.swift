@@ -15,7 +15,7 @@ final class StopRequest: Sendable {
 
     /// Waits for the request with a time limit.
     ///
-    /// - Returns: whether the stop was requested
+    /// - Returns: true if the stop was requested
     func wait(withTimeout time: Duration) async -> Bool {
         await TaskDelay.withTimeout(time) { await self.wait() }
         return isRequested

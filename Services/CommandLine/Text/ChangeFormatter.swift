@@ -17,10 +17,10 @@ enum ChangeFormatter {
 
     /// Returns the heading of a change: date, sequence and origin.
     static func heading(_ record: ChangeRecord) -> String {
-        let who = [record.origin.identity, record.origin.client].compactMap { $0 }.filter { !$0.isEmpty }
+        let names = [record.origin.identity, record.origin.client].compactMap { $0 }.filter { !$0.isEmpty }
         let behalf = record.origin.onBehalfOf.map { " for \($0.printable)" } ?? ""
-        let origin = who.map(\.printable).joined(separator: "/")
-        return "\(QuantityFormatter.moment(record.date))  #\(record.sequence)  \(origin)\(behalf)"
+        let origin = names.map(\.printable).joined(separator: "/")
+        return "\(QuantityFormatter.time(record.date))  #\(record.sequence)  \(origin)\(behalf)"
     }
 
     private static func name(_ change: EntityChange<AssetCollection>) -> String {
@@ -53,38 +53,38 @@ enum ChangeFormatter {
             return (["added"] + memberships(from: [], to: after.memberships, titles)).joined(separator: ", ")
         }
         var words: [String] = []
-        func say(_ isSaid: Bool, _ word: @autoclosure () -> String) { if isSaid { words.append(word()) } }
+        func add(_ text: @autoclosure () -> String, if isChanged: Bool) { if isChanged { words.append(text()) } }
         if change.isContentChanged {
             switch (before.hasAdjustments, after.hasAdjustments) {
             case (true, false): words.append("reverted to the original")
             case (_, true): words.append("edited")
             default: words.append("content changed")
             }
-            say(
-                (before.pixelWidth, before.pixelHeight) != (after.pixelWidth, after.pixelHeight),
-                "now \(after.pixelWidth) x \(after.pixelHeight)"
+            add(
+                "now \(after.pixelWidth) x \(after.pixelHeight)",
+                if: (before.pixelWidth, before.pixelHeight) != (after.pixelWidth, after.pixelHeight)
             )
         }
-        say(before.isFavorite != after.isFavorite, after.isFavorite ? "favorite" : "no longer a favorite")
-        say(before.isHidden != after.isHidden, after.isHidden ? "hidden" : "no longer hidden")
-        say(
-            before.creationDate != after.creationDate || before.creationOffset != after.creationOffset,
-            after.creationDate.map { "date is \(QuantityFormatter.exactMoment($0, offset: after.creationOffset))" }
-                ?? "no date"
+        add(after.isFavorite ? "favorite" : "no longer a favorite", if: before.isFavorite != after.isFavorite)
+        add(after.isHidden ? "hidden" : "no longer hidden", if: before.isHidden != after.isHidden)
+        add(
+            after.creationDate.map { "date is \(QuantityFormatter.exactTime($0, offset: after.creationOffset))" }
+                ?? "no date",
+            if: before.creationDate != after.creationDate || before.creationOffset != after.creationOffset
         )
-        say(
-            before.location != after.location,
-            after.location.map { "location is \(QuantityFormatter.location($0))" } ?? "no location"
+        add(
+            after.location.map { "location is \(QuantityFormatter.location($0))" } ?? "no location",
+            if: before.location != after.location
         )
-        say(before.caption != after.caption, after.caption.map { "caption is \"\($0.printable)\"" } ?? "no caption")
-        say(before.rating != after.rating, "rating is \(after.rating)")
-        say(
-            before.keywords != after.keywords,
-            "keywords are \(after.keywords.map(\.printable).joined(separator: ", "))"
+        add(after.caption.map { "caption is \"\($0.printable)\"" } ?? "no caption", if: before.caption != after.caption)
+        add("rating is \(after.rating)", if: before.rating != after.rating)
+        add(
+            "keywords are \(after.keywords.map(\.printable).joined(separator: ", "))",
+            if: before.keywords != after.keywords
         )
-        say(
-            before.trashedDate != after.trashedDate,
-            after.trashedDate == nil ? "restored from the trash" : "moved to the trash"
+        add(
+            after.trashedDate == nil ? "restored from the trash" : "moved to the trash",
+            if: before.trashedDate != after.trashedDate
         )
         words += memberships(from: before.memberships, to: after.memberships, titles)
         return words.isEmpty ? "changed" : words.joined(separator: ", ")

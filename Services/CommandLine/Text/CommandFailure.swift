@@ -51,12 +51,12 @@ struct CommandFailure: Error {
         }
     }
 
-    /// The error of one of several things.
+    /// Creates the error of one of several items.
     init(_ error: RPCError, of name: some CustomStringConvertible) {
         self.init(message: "\(name): \(Self.message(error))", name: error.name)
     }
 
-    /// An error that ended the work on many assets or other things. It is a partial success if some were done.
+    /// Creates the error that ended the work on many assets or other items: a partial success if some were done.
     init(_ error: any Error, after done: Int, of count: Int, _ noun: String = "asset") {
         self.init(error)
         guard done > 0 else { return }
@@ -64,7 +64,7 @@ struct CommandFailure: Error {
         status = .partly
     }
 
-    /// Says what to do with this program, not with the protocol.
+    /// Returns the message. Its advice is for this program, not for the protocol.
     private static func message(_ error: RPCError) -> String { message(error.message, name: error.name) }
 
     private static func message(_ message: String, name: String) -> String {

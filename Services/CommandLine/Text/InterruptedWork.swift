@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 import SystemPackage
 
-/// How far the command has got, for the line that it prints if a signal ends it.
+/// The progress of the command, which it prints if a signal ends it.
 enum InterruptedWork {
     private struct State {
         var done = 0
@@ -13,19 +13,19 @@ enum InterruptedWork {
 
     private static let state = Mutex<State?>(nil)
 
-    /// Begins to count the things that the command works on.
+    /// Begins to count the items that the command works on.
     static func begin(total: Int, _ noun: String, _ output: Output) {
         state.withLock { $0 = State(total: total, noun: noun, output: output) }
     }
 
-    /// Notes the number of things that are done.
-    static func reached(_ done: Int) {
+    /// Records the number of finished items.
+    static func update(_ done: Int) {
         state.withLock { state in
             if state != nil { state?.done = done }
         }
     }
 
-    /// Prints how far the work has got, unless none was begun.
+    /// Prints the progress, unless no work was begun.
     static func report() {
         state.withLock { state in
             guard let state else { return }
@@ -40,7 +40,7 @@ enum InterruptedWork {
         }
     }
 
-    /// Makes the usual signals end the program with this report, as long as the result is kept.
+    /// Makes SIGINT, SIGTERM and SIGHUP end the program with this report, as long as the result exists.
     static func reportAtSignals() -> StopSignals {
         StopSignals { number in
             report()

@@ -7,11 +7,11 @@ import SystemPackage
 /// Results are text, or with `--json` one JSON value or JSON lines. Color and progress appear on terminals only.
 struct Output: Sendable {
     let isJSON: Bool
-    /// Standard output is a terminal.
+    /// True if standard output is a terminal.
     let isTerminal: Bool
-    /// Standard error is a terminal, so that a progress bar can be drawn.
+    /// True if standard error is a terminal, on which a progress bar can be drawn.
     let showsProgress: Bool
-    /// Standard output is a terminal and `NO_COLOR` is not set (no-color.org).
+    /// True if standard output is a terminal and `NO_COLOR` is not set (no-color.org).
     let isColoured: Bool
 
     init(json: Bool) {
@@ -49,7 +49,7 @@ struct Output: Sendable {
 
     /// Writes the whole text.
     ///
-    /// If the reader of standard output is gone (`safelight fetch | head`), the program exits silently.
+    /// If the reader of standard output has exited (`safelight fetch | head`), the program exits silently.
     static func write(_ text: String, to file: FileDescriptor) throws { try write(Array(text.utf8), to: file) }
 
     /// Writes all bytes, as ``write(_:to:)-(String,_)`` does.

@@ -1,6 +1,6 @@
 /// Measures progress: the number of finished items, the rate and the estimated remaining time.
 ///
-/// The rate is that of the last ten seconds, so that it follows the present speed. Times are since the start; the
+/// The rate is that of the last ten seconds, so that it follows the current speed. Times are since the start; the
 /// caller passes them with each step.
 struct ProgressMeter: Sendable {
     let total: Int
@@ -39,7 +39,7 @@ struct ProgressMeter: Sendable {
     /// The finished part, 0...1; 1 if there are no items.
     var fraction: Double { total == 0 ? 1 : min(1, Double(done) / Double(total)) }
 
-    /// `[######......]  45/100   12.3/s  0:04 left`
+    /// Returns `[######......] 45/100, 12.3/s, 0:04 left`.
     func bar(width: Int) -> String {
         let filled = Int((fraction * Double(width)).rounded(.down))
         let drawn = String(repeating: "#", count: filled) + String(repeating: ".", count: max(0, width - filled))

@@ -31,14 +31,14 @@ struct ProgressReporter {
     mutating func step(isDone: Bool) {
         if !isDone { failed += 1 }
         meter.step(at: clock.now - start)
-        InterruptedWork.reached(done - failed)
+        InterruptedWork.update(done - failed)
         draw()
     }
 
     /// Advances to a number of finished items, for work that is done by a service.
     mutating func update(_ done: Int) {
         while meter.done < min(done, meter.total) { meter.step(at: clock.now - start) }
-        InterruptedWork.reached(meter.done)
+        InterruptedWork.update(meter.done)
         draw()
     }
 
@@ -58,7 +58,7 @@ struct ProgressReporter {
 
     private var writeError: (any Error)?
 
-    /// - Throws: the first error of writing a result
+    /// Throws the first error of writing a result.
     func requireWritten() throws { if let writeError { throw writeError } }
 
     func report(_ failure: CommandFailure) {
@@ -75,24 +75,24 @@ struct ProgressReporter {
 
 extension ServiceClient {
     /// Sends a long-running request and draws its progress; Ctrl-C cancels it.
-    func following<R: Request>(_ request: R, output: Output) async throws -> R.Result {
-        var answer: R.Result?
+    func askWithProgress<R: Request>(_ request: R, output: Output) async throws -> R.Result {
+        var result: R.Result?
         for try await event in stream(request, credit: 1 << 16) {
             switch event {
             case .notification(_, let params, _):
                 guard output.showsProgress, let done = params["done"]?.intValue, let total = params["total"]?.intValue
                 else { continue }
                 try? Output.write("\r\u{1B}[K\(done)/\(total)", to: .standardError)
-            case .reply(let reply): answer = reply.result
+            case .response(let response): result = response.result
             }
         }
         if output.showsProgress { try? Output.write("\r\u{1B}[K", to: .standardError) }
-        guard let answer else {
+        guard let result else {
             throw CommandFailure(
                 message: "the connection to the catalog was lost before the operation was complete",
                 name: "connection_lost"
             )
         }
-        return answer
+        return result
     }
 }

@@ -5,9 +5,9 @@ import JSONValue
 /// Writes metrics in Prometheus' text exposition format, version 0.0.4.
 ///
 /// The metric `requests.bytesIn` of the catalog is `safelight_requests_bytes_in{service="catalog"}`. All metrics are
-/// untyped: counters and gauges stand together in a service's answer.
+/// untyped: a service's metrics do not distinguish counters from gauges.
 enum PrometheusText {
-    /// Groups whose members are named by what happened, with the label that carries the name.
+    /// Groups of counters, such as one per error: the name of a member becomes the value of this label.
     private static let labelled = ["errors": "error", "decodeErrors": "error", "refused": "identity"]
 
     /// One value.
@@ -22,12 +22,12 @@ enum PrometheusText {
         }
     }
 
-    /// Returns the text for the states of services; values of one metric stand together, as the format demands.
+    /// Returns the text for the states of services. The values of one metric follow each other, as the format demands.
     static func lines(_ states: [StatusCommand.State]) -> [String] {
         var samples: [Sample] = []
         for state in states {
             var labels = [("service", state.service.rawValue)]
-            // Only one of several instances can do without its address.
+            // Several instances of a service differ by their addresses.
             if states.count(where: { $0.service == state.service }) > 1 { labels.append(("address", state.address)) }
             samples.append(Sample(name: "safelight_up", labels: labels, value: state.health == nil ? "0" : "1"))
             samples.append(Sample(name: "safelight_healthy", labels: labels, value: state.isHealthy ? "1" : "0"))
@@ -67,7 +67,8 @@ enum PrometheusText {
         }
     }
 
-    /// "commitMicrosecondsP50" is "commit_microseconds_p50"; what is not a letter or digit becomes an underscore.
+    /// Returns "commit_microseconds_p50" for "commitMicrosecondsP50". Other characters than letters and digits become
+    /// underscores.
     static func snakeCase(_ name: String) -> String {
         var words = ""
         var wasLower = false

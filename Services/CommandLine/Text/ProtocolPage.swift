@@ -87,10 +87,10 @@ struct ProtocolPage {
 
         A write may have a `client` and a `transaction`. Sent again under the same names while its outcome is kept, it
         returns the same outcome and is carried out once; other content under them is `id_reused`. A read with `atLeast`, a token, waits until the service
-        has reached that moment, at most 30 seconds or until shortly before its deadline, and is `behind` then; the
+        has reached that state, at most 30 seconds or until shortly before its deadline, and is `behind` then; the
         thumbnailer and the editor may answer `deadline_exceeded` instead. That is so for every token of the history,
         however far ahead it is: a standby, a replica or the change-broker may have to catch up, and none of them knows
-        how far the writing catalog is while that is away. A token of another history is `token_expired` at once.
+        how far the writing catalog is while it is unreachable. A token of another history is `token_expired` at once.
 
         A service that is stopping refuses new requests as `busy`, and ends as `interrupted` those that wait for an event
         and those that take too long. Both errors have `data.isStopping` true: another instance of the service, or this
@@ -162,7 +162,7 @@ struct ProtocolPage {
         lines.append("| `\(name)` | \(types.phrase(schema)) | \(presence) | \(meaning) |")
     }
 
-    /// Types that are met while types are written are appended to the list.
+    /// Writes all types, also those that are found while types are written.
     private mutating func writeTypes() {
         lines += ["", "## Types"]
         var index = 0

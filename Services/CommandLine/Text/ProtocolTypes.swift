@@ -3,12 +3,12 @@ import JSONValue
 
 /// The object types that schemas name, collected while their phrases are written.
 struct ProtocolTypes {
-    /// In the order in which they were first met; no two have the same name.
+    /// The types in the order in which they were found; no two have the same name.
     private(set) var found: [(name: String, schema: JSON)] = []
     /// The name of each type by its schema without the description, which depends on where the type is used.
     private var names: [String: String] = [:]
 
-    /// Says in a few words what a value of a schema is.
+    /// Returns a short description of the values of a schema.
     mutating func phrase(_ schema: JSON) -> String {
         if let name = schema["$ref"]?.stringValue?.split(separator: "/").last {
             return "`\(name)` of `rpc.discover`"

@@ -2,18 +2,18 @@ import PhotoModel
 
 /// Formats dates, sizes and durations for output.
 enum QuantityFormatter {
-    /// Returns an instant to the second in local time with its offset, "2024-05-01 14:30:00 +02:00", or in UTC, marked as
-    /// such, if no offset is known.
+    /// Returns an instant to the second in local time with its offset, "2024-05-01 14:30:00 +02:00", or in UTC, marked
+    /// as such, if no offset is known.
     ///
     /// - Parameters:
     ///   - microseconds: since 1970-01-01T00:00:00Z
     ///   - offset: seconds east of UTC
-    static func moment(_ microseconds: Int64, offset: Int? = nil) -> String {
-        shortMoment(microseconds, offset: offset) + " " + (offset.map(Self.offset) ?? "UTC")
+    static func time(_ microseconds: Int64, offset: Int? = nil) -> String {
+        shortTime(microseconds, offset: offset) + " " + (offset.map(Self.offset) ?? "UTC")
     }
 
     /// Returns an instant with its fraction of a second, if it has one: "2024-05-01 14:30:00.25 +02:00".
-    static func exactMoment(_ microseconds: Int64, offset: Int? = nil) -> String {
+    static func exactTime(_ microseconds: Int64, offset: Int? = nil) -> String {
         localText(microseconds, offset) + " " + (offset.map(Self.offset) ?? "UTC")
     }
 
@@ -26,17 +26,17 @@ enum QuantityFormatter {
     }
 
     /// Returns an instant to the second and without offset, for lists.
-    static func shortMoment(_ microseconds: Int64, offset: Int? = nil) -> String {
+    static func shortTime(_ microseconds: Int64, offset: Int? = nil) -> String {
         String(localText(microseconds, offset).prefix { $0 != "." })
     }
 
-    /// "+02:00"
+    /// Returns an offset from UTC: "+02:00".
     static func offset(_ seconds: Int) -> String {
         let minutes = abs(seconds) / 60
         return (seconds < 0 ? "-" : "+") + twoDigits(minutes / 60) + ":" + twoDigits(minutes % 60)
     }
 
-    /// "1.5 MB", with powers of ten (SI prefixes).
+    /// Returns a number of bytes with powers of ten (SI prefixes): "1.5 MB".
     static func bytes(_ count: Int64) -> String {
         var value = Double(count)
         for unit in ["bytes", "kB", "MB", "GB"] {
@@ -46,7 +46,7 @@ enum QuantityFormatter {
         return "\(oneDigit(value)) TB"
     }
 
-    /// "0:07", "12:30", "1:02:03"
+    /// Returns a duration: "0:07", "12:30", "1:02:03".
     static func clock(_ duration: Duration) -> String {
         let seconds = max(0, duration.components.seconds)
         let rest = twoDigits(Int(seconds % 60))
@@ -54,19 +54,19 @@ enum QuantityFormatter {
         return "\(seconds / 3600):\(twoDigits(Int(seconds / 60 % 60))):\(rest)"
     }
 
-    /// "0.8", "12.3", "140"
+    /// Returns a rate: "0.8", "12.3", "140".
     static func rate(_ perSecond: Double) -> String {
         perSecond.isFinite ? (perSecond < 100 ? oneDigit(perSecond) : "\(Int(perSecond.rounded()))") : "-"
     }
 
-    /// "52.50000 N 13.40000 E, 34 m"
+    /// Returns a location: "52.50000 N 13.40000 E, 34 m".
     static func location(_ location: Location) -> String {
         let latitude = fiveDigits(abs(location.latitude)) + (location.latitude < 0 ? " S" : " N")
         let longitude = fiveDigits(abs(location.longitude)) + (location.longitude < 0 ? " W" : " E")
         return "\(latitude) \(longitude)" + (location.altitude.map { ", \(Int($0.rounded())) m" } ?? "")
     }
 
-    /// "1 file", "2 files"
+    /// Returns a number with a noun: "1 file", "2 files".
     static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
 
     /// Returns the first names of a list, and the number of the others: "a, b and 3 more".

@@ -3,7 +3,7 @@ import PhotoModel
 
 /// A contact sheet as an HTML page that contains its images: one file, which needs no other and no network.
 struct SheetPage {
-    /// An image of the page, or why there is none.
+    /// An image of the page, or the reason why there is none.
     struct Entry {
         var asset: Asset
         /// The JPEG, and its size in pixels.
@@ -35,7 +35,7 @@ struct SheetPage {
         h1 { font-size: 1.3em; font-weight: 600; }
         main { display: flex; flex-wrap: wrap; gap: 8px; }
         main::after { content: ""; flex: 1000 0 0; }
-        figure { margin: 0; flex: var(--ratio) 0 calc(var(--ratio) * \(rowHeight)px); max-width: var(--most); }
+        figure { margin: 0; flex: var(--ratio) 0 calc(var(--ratio) * \(rowHeight)px); max-width: var(--max-width); }
         img { display: block; width: 100%; height: auto; }
         p.problem { display: grid; place-items: center; height: \(rowHeight)px; margin: 0; border: 1px solid gray; }
         figcaption { overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
@@ -48,7 +48,7 @@ struct SheetPage {
         let name = Self.escaped(asset.originalFilename ?? asset.id.text)
         var facts: [String] = []
         if let date = asset.creationDate {
-            facts.append(QuantityFormatter.shortMoment(date, offset: asset.creationOffset))
+            facts.append(QuantityFormatter.shortTime(date, offset: asset.creationOffset))
         }
         if asset.isFavorite { facts.append("♥") }
         if asset.rating > 0 { facts.append(String(repeating: "★", count: asset.rating)) }
@@ -56,20 +56,20 @@ struct SheetPage {
         let words = [asset.caption ?? "", asset.keywords.joined(separator: ", ")].filter { !$0.isEmpty }
         let hover = Self.escaped(words.joined(separator: " - "))
         guard let image = entry.image else {
-            return "<figure style=\"--ratio: 1.5; --most: \(rowHeight * 3 / 2)px\"><p class=\"problem\">"
+            return "<figure style=\"--ratio: 1.5; --max-width: \(rowHeight * 3 / 2)px\"><p class=\"problem\">"
                 + "\(Self.escaped(entry.problem))</p><figcaption>\(caption)</figcaption></figure>"
         }
         let ratio = (Double(image.width) / Double(max(1, image.height)) * 1000).rounded() / 1000
-        return "<figure style=\"--ratio: \(ratio); --most: \(image.width * 3 / 2)px\" title=\"\(hover)\">"
+        return "<figure style=\"--ratio: \(ratio); --max-width: \(image.width * 3 / 2)px\" title=\"\(hover)\">"
             + "<img width=\"\(image.width)\" height=\"\(image.height)\" alt=\"\(name)\" "
             + "src=\"data:image/jpeg;base64,\(Data(image.bytes).base64EncodedString())\">"
             + "<figcaption>\(caption)</figcaption></figure>"
     }
 
-    /// Returns text for elements and quoted attributes.
+    /// Returns the text in the form for elements and quoted attributes.
     static func escaped(_ text: String) -> String {
         var escaped = ""
-        // A quote and the mark after it are one Character, which is not a quote.
+        // Scalars, because a quote and a combining mark after it are one Character, which is not equal to a quote.
         for scalar in text.printable.unicodeScalars {
             switch scalar {
             case "&": escaped += "&amp;"

@@ -1,12 +1,12 @@
-/// Finds the word that a misspelled one was probably meant to be.
+/// Finds the word that was probably meant by a misspelled one.
 enum SpellingSuggestion {
-    /// Returns the nearest of some words, if no more than a third of the letters differ; else the only one that begins with
-    /// the word.
+    /// Returns the nearest of some words, if no more than a third of the letters differ; else the only one that begins
+    /// with the word.
     static func nearest(to word: String, of words: [String]) -> String? {
         let longer = words.filter { $0.hasPrefix(word) }
         if longer.count == 1 { return longer[0] }
-        let most = max(1, word.count / 3)
-        let near = words.map { (word: $0, distance: distance(word, $0)) }.filter { $0.distance <= most }
+        let maxDistance = max(1, word.count / 3)
+        let near = words.map { (word: $0, distance: distance(word, $0)) }.filter { $0.distance <= maxDistance }
         return near.min { $0.distance < $1.distance }?.word
     }
 

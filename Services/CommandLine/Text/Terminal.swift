@@ -1,12 +1,12 @@
 import Foundation
 import Glibc
 
-/// The terminal that the user sits at, which can be asked questions.
+/// The controlling terminal, which answers queries.
 struct Terminal: ~Copyable {
     private let descriptor: Int32
     private let saved: termios
 
-    /// The time in which a terminal answers, over a slow connection too.
+    /// The time, in milliseconds, in which a terminal answers, also over a slow connection.
     private static let timeout: Int32 = 2000
 
     /// The byte of Ctrl-C.
@@ -31,30 +31,30 @@ struct Terminal: ~Copyable {
         tcsetattr(descriptor, TCSAFLUSH, &saved)
     }
 
-    /// The size in pixels of a picture that leaves half of the lines for text, at most 1,200 pixels a side.
-    func pictureSize() -> (width: Int, height: Int) {
+    /// Returns the size in pixels of an image that leaves half of the lines for text, at most 1,200 pixels a side.
+    func imageSize() -> (width: Int, height: Int) {
         var size = winsize()
         let isKnown = ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 && size.ws_xpixel > 0 && size.ws_ypixel > 0
-        // A cell of an unknown terminal is taken as 8 x 16 pixels.
+        // A cell of an unknown terminal is assumed to have 8 x 16 pixels.
         let width = isKnown ? Int(size.ws_xpixel) : 8 * max(40, Int(size.ws_col))
         let height = isKnown ? Int(size.ws_ypixel) : 16 * max(24, Int(size.ws_row))
         return (min(max(64, width), 1200), min(max(64, height / 2), 1200))
     }
 
-    /// Asks the terminal in which protocol it shows pictures; nil if in none.
+    /// Asks the terminal for the protocol in which it shows images; nil if it shows none.
     ///
-    /// The questions are kitty's query, XTVERSION for the terminal's name, and the primary device attributes, which every
-    /// terminal answers: their answer is the last one.
+    /// The queries are kitty's query, XTVERSION for the terminal's name, and the primary device attributes, which
+    /// every terminal answers: their answer is the last one.
     func graphics() -> TerminalGraphics? {
-        // The console of Linux shows none, and prints what it does not understand.
+        // The console of Linux shows none, and prints queries that it does not know.
         guard !["linux", "dumb"].contains(ProcessInfo.processInfo.environment["TERM"] ?? "") else { return nil }
         var raw = saved
         // Ctrl-C is a byte meanwhile: the signal would end the program in this mode, without an echo for the shell.
         raw.c_lflag &= ~tcflag_t(ICANON | ECHO | ISIG)
         guard tcsetattr(descriptor, TCSAFLUSH, &raw) == 0 else { return nil }
-        let question = "\u{1B}_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\u{1B}\\\u{1B}[>q\u{1B}[c"
+        let queries = "\u{1B}_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\u{1B}\\\u{1B}[>q\u{1B}[c"
         guard
-            Array(question.utf8).withUnsafeBytes({ write(descriptor, $0.baseAddress, $0.count) }) == question.utf8.count
+            Array(queries.utf8).withUnsafeBytes({ write(descriptor, $0.baseAddress, $0.count) }) == queries.utf8.count
         else { return nil }
         let answers = answers()
         if answers.utf8.contains(Self.interrupt) {
@@ -64,7 +64,7 @@ struct Terminal: ~Copyable {
         return Self.graphics(inAnswers: answers)
     }
 
-    /// Reads until the device attributes have come, nothing comes any more, or the user interrupts.
+    /// Reads until the device attributes have arrived, the time is up, or the user interrupts.
     private func answers() -> String {
         var (text, buffer) = ("", [UInt8](repeating: 0, count: 256))
         var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

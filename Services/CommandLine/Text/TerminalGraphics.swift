@@ -3,14 +3,14 @@ import CSixel
 import Foundation
 import Glibc
 
-/// A protocol in which a terminal shows pictures.
+/// A protocol in which a terminal shows images.
 ///
 /// - Source: kitty's "Terminal graphics protocol", iTerm2's "Inline Images Protocol", DEC's STD 070 for Sixel
 enum TerminalGraphics: String, CaseIterable, ExpressibleByArgument, Sendable {
     case kitty, iterm, sixel
 
-    /// The longest payload of one of kitty's control sequences, in characters of Base64.
-    private static let chunk = 4096
+    /// The maximum payload of one of kitty's control sequences, in characters of Base64.
+    private static let maxPayload = 4096
 
     /// Returns the bytes that make a terminal show a PNG image at the cursor, and end with a new line.
     ///
@@ -30,9 +30,9 @@ enum TerminalGraphics: String, CaseIterable, ExpressibleByArgument, Sendable {
     private static func kitty(_ payload: String) -> String {
         var (rest, text) = (Substring(payload), "")
         while true {
-            let part = rest.prefix(chunk)
-            rest = rest.dropFirst(chunk)
-            // q=2: the terminal does not answer, because nobody reads it.
+            let part = rest.prefix(maxPayload)
+            rest = rest.dropFirst(maxPayload)
+            // q=2: the terminal sends no answer, because none is read.
             let keys = text.isEmpty ? "a=T,f=100,q=2," : ""
             text += "\u{1B}_G\(keys)m=\(rest.isEmpty ? 0 : 1);\(part)\u{1B}\\"
             if rest.isEmpty { return text + "\n" }
@@ -55,11 +55,11 @@ enum TerminalGraphics: String, CaseIterable, ExpressibleByArgument, Sendable {
 
     private static func failure() -> CommandFailure {
         let reason = sixel_helper_get_additional_message().map { String(cString: $0) } ?? ""
-        return CommandFailure(message: "the picture cannot be converted to Sixel: \(reason)", name: "not_converted")
+        return CommandFailure(message: "the image cannot be converted to Sixel: \(reason)", name: "not_converted")
     }
 }
 
-/// A file without a name in the file system, for a library that reads and writes files by name.
+/// A file without a name in the file system, for a library that reads and writes files by path.
 private struct UnnamedFile: ~Copyable {
     private let descriptor: Int32
 
@@ -69,7 +69,8 @@ private struct UnnamedFile: ~Copyable {
         guard descriptor >= 0 else {
             throw CommandFailure(
                 message:
-                    "no temporary file can be made in \(NSTemporaryDirectory()): \(String(cString: strerror(errno)))",
+                    "no temporary file can be created in \(NSTemporaryDirectory()): "
+                    + String(cString: strerror(errno)),
                 name: "not_written"
             )
         }

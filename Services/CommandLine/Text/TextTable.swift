@@ -25,7 +25,7 @@ struct TextTable {
         )
     }
 
-    /// The lines, starting with the titles; two spaces between columns, no trailing spaces.
+    /// The lines, beginning with the titles; two spaces between columns, no trailing spaces.
     var lines: [String] {
         let all = [columns.map(\.title)] + rows
         let widths = columns.indices.map { index in all.map { $0[index].count }.max() ?? 0 }

@@ -6,11 +6,11 @@ import JSONValue
 extension XMPSidecar {
     /// The relation of a file to a new sidecar.
     enum Relation {
-        /// It says the same.
+        /// It has the same content.
         case same
         /// It is the sidecar of the same asset, as an earlier export has written it.
         case earlier
-        /// It is another file, or somebody has changed it.
+        /// It is another file, or it was changed.
         case other
     }
 

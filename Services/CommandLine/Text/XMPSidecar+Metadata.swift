@@ -20,7 +20,7 @@ extension XMPSidecar {
 
     /// Returns the properties with languages, lists and structures, as elements.
     ///
-    /// The areas of faces are those of the original, and wrong for a render that was cropped or turned.
+    /// The areas of faces are those of the original, and wrong for a render that was cropped or rotated.
     static func elements(of asset: Asset, isRender: Bool) -> [String] {
         guard let metadata = asset.metadata else { return [] }
         var elements: [String] = []
@@ -52,7 +52,8 @@ extension XMPSidecar {
         return "<\(name)><rdf:\(kind)>\(items)</rdf:\(kind)></\(name)>"
     }
 
-    /// Faces of the displayed original, in the form of the Metadata Working Group: centre and size as fractions.
+    /// Returns the faces of the displayed original in the form of the Metadata Working Group: centre and size as
+    /// fractions.
     private static func regions(_ persons: [Person], of asset: Asset) -> [String] {
         let faces = persons.compactMap { person in person.area.map { (person.name, $0) } }
         guard !faces.isEmpty, let original = asset.originalResource else { return [] }

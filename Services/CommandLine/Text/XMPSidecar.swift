@@ -30,13 +30,13 @@ enum XMPSidecar {
         if let date = asset.creationDate {
             let offset = asset.creationOffset ?? 0
             let local = Timestamp.text(date + Int64(offset) * 1_000_000).dropLast()
-            let moment = asset.creationOffset == nil ? String(local) : local + QuantityFormatter.offset(offset)
-            attributes += [("exif:DateTimeOriginal", moment), ("photoshop:DateCreated", moment)]
+            let text = asset.creationOffset == nil ? String(local) : local + QuantityFormatter.offset(offset)
+            attributes += [("exif:DateTimeOriginal", text), ("photoshop:DateCreated", text)]
         }
-        if let place = asset.location {
-            attributes.append(("exif:GPSLatitude", degrees(place.latitude, "N", "S")))
-            attributes.append(("exif:GPSLongitude", degrees(place.longitude, "E", "W")))
-            if let altitude = place.altitude {
+        if let location = asset.location {
+            attributes.append(("exif:GPSLatitude", degrees(location.latitude, "N", "S")))
+            attributes.append(("exif:GPSLongitude", degrees(location.longitude, "E", "W")))
+            if let altitude = location.altitude {
                 attributes.append(("exif:GPSAltitude", Rational(abs(altitude)).description))
                 attributes.append(("exif:GPSAltitudeRef", altitude < 0 ? "1" : "0"))
             }
@@ -84,12 +84,12 @@ enum XMPSidecar {
         return head + digestProperty(of: head + rest) + rest
     }
 
-    /// "52,30.5N", XMP's format of coordinates.
+    /// Returns a coordinate in XMP's format: "52,30.5N".
     private static func degrees(_ value: Double, _ positive: String, _ negative: String) -> String {
-        let size = abs(value)
-        let whole = Int(size)
+        let magnitude = abs(value)
+        let whole = Int(magnitude)
         // In millionths, because the text of a small floating-point number has an exponent.
-        let millionths = Int(((size - Double(whole)) * 60 * 1_000_000).rounded())
+        let millionths = Int(((magnitude - Double(whole)) * 60 * 1_000_000).rounded())
         var fraction = String(1_000_000 + millionths % 1_000_000).dropFirst()
         while fraction.count > 1, fraction.hasSuffix("0") { fraction.removeLast() }
         return "\(whole),\(millionths / 1_000_000).\(fraction)\(value < 0 ? negative : positive)"

@@ -10,29 +10,29 @@ struct ChangeHook: Sendable {
     /// The command line for `/bin/sh -c`.
     let command: String
     /// The time limit of one run.
-    let time: Duration
+    let timeLimit: Duration
 
-    /// How a run ended.
+    /// The end of a run.
     enum End: Equatable, Sendable {
         case done
         /// The status as a shell reports it: the command's exit status, or 128 plus the number of the signal.
         case failed(Int32)
-        case outOfTime
+        case timedOut
 
         var status: Int32 {
             switch self {
             case .done: 0
             case .failed(let code): code
-            case .outOfTime: 124
+            case .timedOut: 124
             }
         }
 
-        var words: String {
+        var description: String {
             switch self {
             case .done: "done"
             case .failed(let code) where code > 128: "was ended by signal \(code - 128)"
             case .failed(let code): "ended with status \(code)"
-            case .outOfTime: "exceeded the time limit and was ended"
+            case .timedOut: "exceeded the time limit and was ended"
             }
         }
     }
@@ -64,7 +64,7 @@ struct ChangeHook: Sendable {
     func run(_ json: JSON, _ variables: [String: String]) async throws -> End {
         let line = Array((json.text + "\n").utf8)
         // Cancellation at the time limit ends the command and all its child processes.
-        return try await TaskDelay.withTimeout(time) { try await execute(line, variables) } ?? .outOfTime
+        return try await TaskDelay.withTimeout(timeLimit) { try await execute(line, variables) } ?? .timedOut
     }
 
     private func execute(_ line: [UInt8], _ variables: [String: String]) async throws -> End {

@@ -23,7 +23,7 @@ struct ChangeWatcher: Sendable {
 
     private func follow(_ feed: ChangeFeed, _ tokens: TokenFile?, _ stop: StopRequest) async throws {
         var tokens = tokens
-        var left = count
+        var remaining = count
         for try await event in feed {
             // A separate task is not cancelled by Ctrl-C: the event is completed, so that the token matches the work.
             let task = Task {
@@ -35,8 +35,8 @@ struct ChangeWatcher: Sendable {
             }
             try await task.value
             try tokens?.write(event.token)
-            if case .change = event { left -= 1 }
-            if left == 0 || stop.isRequested { return }
+            if case .change = event { remaining -= 1 }
+            if remaining == 0 || stop.isRequested { return }
         }
     }
 
@@ -50,7 +50,7 @@ struct ChangeWatcher: Sendable {
         case .caughtUp: return
         }
         guard end != .done else { return }
-        output.note("safelight: the command for change \(event.token.sequence) \(end.words)")
+        output.note("safelight: the command for change \(event.token.sequence) \(end.description)")
         if stopsAtFailure { throw ExitCode(end.status) }
     }
 
@@ -81,12 +81,13 @@ struct ChangeWatcher: Sendable {
 }
 
 extension StopRequest {
-    /// The interval at which a watch asks if it may still follow the library.
+    /// The interval at which a watch checks that it may still follow the library.
     private static let checkInterval = Duration.seconds(5)
 
     /// Runs endless work until Ctrl-C cancels it, or the change-broker refuses this client.
     ///
-    /// A feed cannot tell that: a subscriber whose key was revoked receives nothing more, as if nothing was changed.
+    /// The feed does not show a refusal: a subscriber whose key was revoked receives no more changes, as if there were
+    /// none.
     ///
     /// - Throws: the error of the work, or `access_denied`
     static func untilStopped(
@@ -101,9 +102,9 @@ extension StopRequest {
             working.cancel()
         }
         let checking = Task {
-            let refusal = await Self.refusal(of: broker)
-            if refusal != nil { working.cancel() }
-            return refusal
+            let denial = await Self.denial(of: broker)
+            if denial != nil { working.cancel() }
+            return denial
         }
         defer {
             stopping.cancel()
@@ -112,11 +113,11 @@ extension StopRequest {
         try await working.value
         withExtendedLifetime(signals) {}
         checking.cancel()
-        if let refusal = await checking.value { throw refusal }
+        if let denial = await checking.value { throw denial }
     }
 
-    /// Asks the change-broker from time to time, and returns its refusal; nil once the task is cancelled.
-    private static func refusal(of broker: ServiceClient) async -> RPCError? {
+    /// Sends requests to the change-broker at intervals. Returns its `access_denied`; nil once the task is cancelled.
+    private static func denial(of broker: ServiceClient) async -> RPCError? {
         for await _ in TaskDelay.ticks(every: checkInterval) {
             do throws(RPCError) {
                 _ = try await broker.ask(FeedHeadRequest(), deadline: checkInterval)

@@ -18,7 +18,7 @@ struct FetchWatcher: Sendable {
     }
 
     private func follow(_ list: LiveList, _ stop: StopRequest) async throws {
-        var left = count
+        var remaining = count
         for try await event in list {
             // A separate task is not cancelled by Ctrl-C: the event is completed.
             let task = Task {
@@ -29,8 +29,8 @@ struct FetchWatcher: Sendable {
                 }
             }
             try await task.value
-            if case .changed = event { left -= 1 }
-            if left == 0 || stop.isRequested { return }
+            if case .changed = event { remaining -= 1 }
+            if remaining == 0 || stop.isRequested { return }
         }
     }
 
@@ -42,7 +42,7 @@ struct FetchWatcher: Sendable {
             ]
         )
         guard end != .done else { return }
-        output.note("safelight: the command for the list at \(event.token.sequence) \(end.words)")
+        output.note("safelight: the command for the list at \(event.token.sequence) \(end.description)")
         if stopsAtFailure { throw ExitCode(end.status) }
     }
 

@@ -29,7 +29,7 @@ struct TokenFile: Sendable {
     /// The temporary name.
     private var partial: FilePath { FilePath(path.string + ".\(getpid()).part") }
 
-    /// Checks that a token can be stored, before anything is done of which it tells.
+    /// Checks that a token can be stored. This is called before any change is handled that the token covers.
     func check() throws {
         do {
             try FileDescriptor.open(
@@ -60,8 +60,8 @@ struct TokenFile: Sendable {
                 guard fsync(file.rawValue) == 0 else { throw Errno(rawValue: errno) }
             }
             guard rename(partial.string, path.string) == 0 else { throw Errno(rawValue: errno) }
-            let above = path.removingLastComponent()
-            let folder = try FileDescriptor.open(above.isEmpty ? "." : above, .readOnly)
+            let parent = path.removingLastComponent()
+            let folder = try FileDescriptor.open(parent.isEmpty ? "." : parent, .readOnly)
             try folder.closeAfter {
                 guard fsync(folder.rawValue) == 0 else { throw Errno(rawValue: errno) }
             }

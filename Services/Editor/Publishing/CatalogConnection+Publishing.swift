@@ -55,8 +55,8 @@ extension CatalogConnection {
         try await library.catalog.ask(EditsPending(after: position, editor: editor)).result
     }
 
-    /// Waits for edits that another editor has left, and claims them.
-    func claimLeft() async throws(RPCError) -> [PendingEdit] {
+    /// Waits for the edits of another editor that has stopped, and claims them.
+    func claimAbandoned() async throws(RPCError) -> [PendingEdit] {
         let request = EditsPending(editor: editor, wait: 20_000)
         return try await library.catalog.ask(request, deadline: .seconds(30)).result.edits
     }
@@ -65,8 +65,9 @@ extension CatalogConnection {
 extension QueuedEdit {
     /// Returns the transaction that records the edit's failure.
     ///
-    /// For an id with other content only the change record is kept; a transaction id prevents a second record on
-    /// repeats. An accepted edit needs none, and could get the outcome of an earlier one with the same content.
+    /// For an id with other content only the change record is kept; a transaction id prevents a second record if the
+    /// failure is sent again. An accepted edit needs no transaction id, and with one could get the outcome of an
+    /// earlier edit with the same content.
     func transactionOfFailure(isAccepted: Bool) -> EditTransaction {
         var transaction = EditTransaction(identity: key.publisher, client: EditProcessor.publishing)
         if !isAccepted {

@@ -46,7 +46,7 @@ struct QueuedEdit: Sendable, Equatable {
     }
 }
 
-/// The queue of published edits; decides which one runs next. Pure: no clock, no sockets.
+/// The queue of published edits; decides which edit runs next. It has no clock and no tasks.
 ///
 /// An edit runs after its predecessor, in whatever order they arrive. Edits of one asset run one at a time, the older
 /// one first; otherwise publishers take turns in each lane, and the older edit of each runs first. `after` promises
@@ -54,12 +54,13 @@ struct QueuedEdit: Sendable, Equatable {
 /// does not depend on it; one that appends fails, because it would be appended to something else.
 struct EditQueue: Sendable {
     struct Limits: Sendable {
-        /// The most edits waiting for a predecessor that has not been published; further ones fail at once.
+        /// The maximum number of edits waiting for a predecessor that has not been published; further ones fail at
+        /// once.
         var unknownPredecessors = 1024
         /// The time that they wait, in microseconds.
         var predecessorTimeout: Int64 = 30_000_000
-        /// The most edits of a publisher that does not see the whole library, while the queue is half full; further
-        /// ones are dropped.
+        /// The maximum number of edits of a publisher that does not see the whole library, while the queue is half
+        /// full; further ones are dropped.
         var ofLimitedPublisher = 1024
     }
 
@@ -67,8 +68,8 @@ struct EditQueue: Sendable {
     enum AddResult: Sendable, Equatable {
         case queued
         case known
-        /// Look up this predecessor in the catalog, then call ``answer(_:predecessor:now:)``.
-        case asks(EditKey)
+        /// Look up this predecessor in the catalog, then call ``update(_:predecessor:now:)``.
+        case lookUp(EditKey)
         /// End the edit with this error.
         case fails(Failure)
     }
@@ -82,7 +83,7 @@ struct EditQueue: Sendable {
 
     private enum Stage: Sendable, Equatable {
         /// The state of the predecessor is being looked up in the catalog.
-        case asking
+        case lookingUp
         /// The predecessor is in the queue.
         case behind
         /// The predecessor has not been published yet.
@@ -109,7 +110,7 @@ struct EditQueue: Sendable {
         let firstTurn: UInt64
         var turns: [EditLane: UInt64] = [:]
 
-        /// Its last turn in each lane.
+        /// Returns its last turn in a lane.
         func turn(in lane: EditLane) -> UInt64 { turns[lane] ?? firstTurn }
     }
 
@@ -137,16 +138,16 @@ struct EditQueue: Sendable {
     mutating func add(_ edit: QueuedEdit, now: Int64) -> AddResult {
         guard entries[edit.key] == nil else { return .known }
         nextOrder += 1
-        entries[edit.key] = Entry(edit: edit, stage: .asking, order: nextOrder, since: now)
-        let newcomer = Publisher(firstTurn: lastTurn)
-        publishers[edit.key.publisher, default: newcomer].count += 1
-        var adding = AddResult.queued
+        entries[edit.key] = Entry(edit: edit, stage: .lookingUp, order: nextOrder, since: now)
+        let newPublisher = Publisher(firstTurn: lastTurn)
+        publishers[edit.key.publisher, default: newPublisher].count += 1
+        var result = AddResult.queued
         if let predecessor = edit.predecessor {
             successors[predecessor, default: []].insert(edit.key)
             if entries[predecessor] == nil {
-                adding = .asks(predecessor)
+                result = .lookUp(predecessor)
             } else if formsCycle(from: edit.key) {
-                adding = .fails(
+                result = .fails(
                     end(edit.key, .missingPredecessor, "its predecessors form a cycle with it; omit after")
                 )
             } else {
@@ -156,16 +157,16 @@ struct EditQueue: Sendable {
             set(edit.key, .ready)
         }
         // Edits that arrived before this predecessor now wait for it.
-        for successor in successors[edit.key] ?? [] where isUnattached(successor) { set(successor, .behind) }
-        return adding
+        for successor in successors[edit.key] ?? [] where hasPredecessorElsewhere(successor) { set(successor, .behind) }
+        return result
     }
 
-    /// Continues an edit whose predecessor is not in the queue, with its state in the catalog; nil if the catalog does
-    /// not know it.
+    /// Updates an edit whose predecessor is not in the queue.
     ///
+    /// - Parameter state: the state of the predecessor in the catalog; nil if the catalog does not know it
     /// - Returns: the failure of the edit, if the predecessor causes one
-    mutating func answer(_ key: EditKey, predecessor state: PublishedEditState?, now: Int64) -> Failure? {
-        guard let stage = entries[key]?.stage, isUnattached(key) else { return nil }
+    mutating func update(_ key: EditKey, predecessor state: PublishedEditState?, now: Int64) -> Failure? {
+        guard let stage = entries[key]?.stage, hasPredecessorElsewhere(key) else { return nil }
         switch state {
         case .applied:
             set(key, .ready)
@@ -205,7 +206,7 @@ struct EditQueue: Sendable {
     /// - Returns: the failures that the predecessor causes
     mutating func note(_ predecessor: EditKey, _ state: PublishedEditState, now: Int64) -> [Failure] {
         let waiting = (successors[predecessor] ?? []).intersection(waitingForOthers).sorted { $0.id < $1.id }
-        return waiting.compactMap { answer($0, predecessor: state, now: now) }
+        return waiting.compactMap { update($0, predecessor: state, now: now) }
     }
 
     // MARK: Running
@@ -249,7 +250,8 @@ struct EditQueue: Sendable {
         remove(key)
         var failures: [Failure] = []
         for successor in (successors.removeValue(forKey: key) ?? []).sorted(by: { $0.id < $1.id }) {
-            guard let stage = entries[successor]?.stage, stage == .behind || isUnattached(successor) else { continue }
+            guard let stage = entries[successor]?.stage, stage == .behind || hasPredecessorElsewhere(successor)
+            else { continue }
             if state == .failed {
                 if let failure = afterFailure(successor) { failures.append(failure) }
             } else {
@@ -303,9 +305,10 @@ struct EditQueue: Sendable {
 
     // MARK: State changes
 
-    private func isUnattached(_ key: EditKey) -> Bool {
+    /// Returns true if an edit waits for a predecessor that is not in this queue.
+    private func hasPredecessorElsewhere(_ key: EditKey) -> Bool {
         switch entries[key]?.stage {
-        case .asking, .unknownPredecessor, .behindOther: true
+        case .lookingUp, .unknownPredecessor, .behindOther: true
         default: false
         }
     }
@@ -321,8 +324,8 @@ struct EditQueue: Sendable {
         }
         guard stage == .ready else { return }
         // Usually the newest edit, so the search from the end is short.
-        let place = ready.lastIndex { $0.order < entry.order }.map { $0 + 1 } ?? 0
-        ready.insert((entry.order, key), at: place)
+        let index = ready.lastIndex { $0.order < entry.order }.map { $0 + 1 } ?? 0
+        ready.insert((entry.order, key), at: index)
     }
 
     private mutating func afterFailure(_ key: EditKey) -> Failure? {
@@ -368,12 +371,12 @@ struct EditQueue: Sendable {
     }
 
     private func formsCycle(from key: EditKey) -> Bool {
-        var place = entries[key]?.edit.predecessor
+        var next = entries[key]?.edit.predecessor
         // An edit that ends because of a cycle may still be in the queue, so the search is bounded.
         for _ in 0..<entries.count {
-            guard let current = place else { return false }
+            guard let current = next else { return false }
             if current == key { return true }
-            place = entries[current]?.edit.predecessor
+            next = entries[current]?.edit.predecessor
         }
         return false
     }

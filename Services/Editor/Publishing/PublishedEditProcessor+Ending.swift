@@ -37,7 +37,7 @@ extension PublishedEditProcessor {
             } catch {
                 if error.errorCode == .conflict { return .applied }
                 switch tries.next(after: error, isConditional: true) {
-                case .again(let pause): await TaskDelay.retryDelay(pause)
+                case .again(let delay): await TaskDelay.retryDelay(delay)
                 case .fails where isAccepted:
                     // The response may have been lost, not the record.
                     if let ended = await ending(of: queued.key) { return ended }
@@ -45,7 +45,7 @@ extension PublishedEditProcessor {
                         "the failure of an edit was not recorded; trying again",
                         queued.metadata(error)
                     )
-                    await TaskDelay.retryDelay(EditRetryPolicy.longestPause)
+                    await TaskDelay.retryDelay(EditRetryPolicy.longestDelay)
                 case .fails:
                     // It fails again when its publisher sends it again. Until then the edits after it wait.
                     metrics.setAside.add()

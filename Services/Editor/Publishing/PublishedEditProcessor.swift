@@ -9,7 +9,7 @@ import PhotoModel
 
 /// Receives the edits that are pushed to the editor, and applies them.
 ///
-/// An edit is first committed to the catalog as accepted; from then on the catalog holds it, and a restarted editor
+/// An edit is first committed to the catalog as accepted; from then on the catalog stores it, and a restarted editor
 /// resumes it from there. This actor carries out the decisions of ``EditQueue`` and keeps no state that must survive.
 /// While its queue is full it reads nothing, and publishers wait.
 actor PublishedEditProcessor {
@@ -17,6 +17,7 @@ actor PublishedEditProcessor {
     private let processor: EditProcessor
     private let inboxes: [Puller]
     private let limit: Int
+    /// The maximum number of edits of a lane that run at the same time, except of videos.
     private let width: Int
     let metrics: PublishMetrics
     private let access: PublishingAccess
@@ -43,7 +44,7 @@ actor PublishedEditProcessor {
     private static let videoLaneWidth = 2
 
     private enum CatalogTask: Sendable {
-        case ask(EditKey, predecessor: EditKey)
+        case lookUp(EditKey, predecessor: EditKey)
         case end(EditQueue.Failure)
     }
 
@@ -79,7 +80,7 @@ actor PublishedEditProcessor {
     func run() async {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.receive() }
-            group.addTask { await self.claimLeft() }
+            group.addTask { await self.claimAbandoned() }
             group.addTask { await self.expireOverdue() }
             for await _ in wakeup.stream {
                 while runningCatalogTasks < Self.maxCatalogTasks, let catalogTask = catalogTasks.first {
@@ -107,14 +108,14 @@ actor PublishedEditProcessor {
         Set(EditLane.allCases.filter { running[$0, default: 0] < ($0 == .video ? Self.videoLaneWidth : width) })
     }
 
-    /// The queue's metrics as JSON; times in milliseconds.
+    /// Returns the queue's metrics as JSON; times in milliseconds.
     func json() async -> JSONObject {
-        let present = queue.metrics
+        let current = queue.metrics
         var json = metrics.json
-        json["waiting"] = JSON(present.waiting)
-        json["ready"] = JSON(present.ready)
-        json["running"] = JSON(present.running)
-        json["oldestMilliseconds"] = .int(present.oldest.map { (clock.nowMicroseconds() - $0) / 1000 } ?? 0)
+        json["waiting"] = JSON(current.waiting)
+        json["ready"] = JSON(current.ready)
+        json["running"] = JSON(current.running)
+        json["oldestMilliseconds"] = .int(current.oldest.map { (clock.nowMicroseconds() - $0) / 1000 } ?? 0)
         json["limit"] = JSON(limit)
         for (name, inbox) in zip(["local", "tcp"], inboxes) { json[name] = .object(await inbox.metrics()) }
         return json
@@ -140,7 +141,7 @@ actor PublishedEditProcessor {
                 guard let next = page.next else { return }
                 position = next
             } catch {
-                // Without them the order cannot be kept, so no message is read before.
+                // Without them the order of edits would be lost, so no message is read before.
                 throttledLog.warning("accepted edits could not be loaded; trying again", ["error": "\(error.message)"])
                 await TaskDelay.retryDelay(tries.retryDelay(after: error))
             }
@@ -148,11 +149,11 @@ actor PublishedEditProcessor {
     }
 
     /// Takes over the edits of other editors that have stopped.
-    private func claimLeft() async {
+    private func claimAbandoned() async {
         var tries = EditRetryPolicy()
         while !Task.isCancelled {
             do throws(RPCError) {
-                for pending in try await catalog.claimLeft() { resumePending(pending) }
+                for pending in try await catalog.claimAbandoned() { resumePending(pending) }
                 tries = EditRetryPolicy()
             } catch {
                 await TaskDelay.retryDelay(tries.retryDelay(after: error))
@@ -185,17 +186,17 @@ actor PublishedEditProcessor {
     private func read(_ index: Int) async {
         var capacitySignal = capacitySignals[index].stream.makeAsyncIterator()
         await withTaskGroup(of: Void.self) { group in
-            var underWay = 0
+            var taskCount = 0
             for await message in inboxes[index].messages {
                 metrics.received.add()
                 while queue.count + accepting >= limit {
                     guard await capacitySignal.next(isolation: #isolation) != nil else { return }
                 }
-                if underWay == Self.maxConcurrentAccepts {
+                if taskCount == Self.maxConcurrentAccepts {
                     await group.next()
-                    underWay -= 1
+                    taskCount -= 1
                 }
-                underWay += 1
+                taskCount += 1
                 accepting += 1
                 group.addTask { await self.receive(message) }
             }
@@ -207,7 +208,7 @@ actor PublishedEditProcessor {
         let known = access.known(message.identity)
         let permission: Permission? = if let known { known } else { await access.ask(message.identity) }
         guard let permission, permission.allows(.view) else {
-            access.refused(message.identity)
+            access.countRefusal(message.identity)
             // Recording its outcome would be a change of the library, which the identity may not make either.
             metrics.denied.add()
             throttledLog.warning(
@@ -221,17 +222,17 @@ actor PublishedEditProcessor {
         case .edit(let edit, let params):
             let key = EditKey(publisher: message.identity, id: edit.id)
             let queued = QueuedEdit(key: key, edit: edit, digest: EditDigest.of(published: params))
-            await accept(queued, params, hasShare: !permission.seesEverything)
-        case .broken(let broken):
-            let key = EditKey(publisher: message.identity, id: broken.id)
+            await accept(queued, params, isLimited: !permission.seesEverything)
+        case .malformed(let malformed):
+            let key = EditKey(publisher: message.identity, id: malformed.id)
             let blank = PublishEdit(
-                id: broken.id,
-                asset: broken.asset,
+                id: malformed.id,
+                asset: malformed.asset,
                 adjustments: AdjustmentList(),
-                after: broken.predecessor
+                after: malformed.predecessor
             )
-            let queued = QueuedEdit(key: key, edit: blank, digest: EditDigest.of(published: broken.params))
-            await refuse(queued, broken.error)
+            let queued = QueuedEdit(key: key, edit: blank, digest: EditDigest.of(published: malformed.params))
+            await refuse(queued, malformed.error)
         case .unreadable(let error):
             metrics.unreadable.add()
             throttledLog.warning(
@@ -243,11 +244,13 @@ actor PublishedEditProcessor {
         signalCapacity()
     }
 
-    /// - Parameter hasShare: true if the publisher may use a part of the queue only
-    private func accept(_ queued: QueuedEdit, _ params: JSON, hasShare: Bool) async {
+    /// Commits an edit to the catalog as accepted, and adds it to the queue.
+    ///
+    /// - Parameter isLimited: true if the publisher may use a part of the queue only
+    private func accept(_ queued: QueuedEdit, _ params: JSON, isLimited: Bool) async {
         // Received again while queued: the catalog need not be asked.
         if queue.digest(of: queued.key) == queued.digest { return metrics.repeated.add() }
-        let isFull = hasShare && queue.isFull(for: queued.key.publisher) && queue.count + accepting >= limit / 2
+        let isFull = isLimited && queue.isFull(for: queued.key.publisher) && queue.count + accepting >= limit / 2
         var tries = EditRetryPolicy()
         while !Task.isCancelled {
             do throws(RPCError) {
@@ -269,17 +272,17 @@ actor PublishedEditProcessor {
                     _ = await end(queued, error, isAccepted: false)
                     return
                 }
-                guard case .again(let pause) = tries.next(after: error, isConditional: true) else {
+                guard case .again(let delay) = tries.next(after: error, isConditional: true) else {
                     metrics.setAside.add()
                     throttledLog.warning("a published edit was not accepted", queued.metadata(error))
                     return
                 }
-                await TaskDelay.retryDelay(pause)
+                await TaskDelay.retryDelay(delay)
             }
         }
     }
 
-    /// Fails an edit that is not accepted.
+    /// Records the failure of an edit that is not accepted.
     private func refuse(_ queued: QueuedEdit, _ error: RPCError) async {
         // The id may belong to another edit, which then continues.
         guard let state = await end(queued, error, isAccepted: false), !queue.contains(queued.key) else { return }
@@ -290,7 +293,7 @@ actor PublishedEditProcessor {
         switch queue.add(queued, now: clock.nowMicroseconds()) {
         case .known: return
         case .queued: break
-        case .asks(let predecessor): catalogTasks.append(.ask(queued.key, predecessor: predecessor))
+        case .lookUp(let predecessor): catalogTasks.append(.lookUp(queued.key, predecessor: predecessor))
         case .fails(let failure): catalogTasks.append(.end(failure))
         }
         wakeup.continuation.yield()
@@ -323,9 +326,9 @@ actor PublishedEditProcessor {
                     break
                 }
                 switch tries.next(after: error, isConditional: queued.edit.ifContentRevision != nil) {
-                case .again(let pause):
+                case .again(let delay):
                     logger.debug("a published edit failed; trying again", metadata: queued.metadata(error))
-                    await TaskDelay.retryDelay(pause)
+                    await TaskDelay.retryDelay(delay)
                     continue
                 case .fails:
                     if let state = await end(queued, error) { finish(queued.key, state) }
@@ -339,12 +342,12 @@ actor PublishedEditProcessor {
 
     private func perform(_ catalogTask: CatalogTask) async {
         switch catalogTask {
-        case .ask(let key, let predecessor):
+        case .lookUp(let key, let predecessor):
             var tries = EditRetryPolicy()
             while !Task.isCancelled {
                 do throws(RPCError) {
                     let state = try await catalog.state(of: predecessor)
-                    answer(key, state)
+                    update(key, predecessor: state)
                     break
                 } catch {
                     // An error does not mean that the predecessor is unknown: the edit would fail for the wrong reason.
@@ -360,8 +363,8 @@ actor PublishedEditProcessor {
         wakeup.continuation.yield()
     }
 
-    private func answer(_ key: EditKey, _ state: PublishedEditState?) {
-        let failure = queue.answer(key, predecessor: state, now: clock.nowMicroseconds())
+    private func update(_ key: EditKey, predecessor state: PublishedEditState?) {
+        let failure = queue.update(key, predecessor: state, now: clock.nowMicroseconds())
         if let failure { catalogTasks.append(.end(failure)) }
         if let deadline = queue.deadline(of: key) { deadlines.continuation.yield(deadline) }
     }
@@ -401,7 +404,8 @@ actor PublishedEditProcessor {
         for capacitySignal in capacitySignals { capacitySignal.continuation.yield() }
     }
 
-    /// All edits wait equally long, so their deadlines are in the order of arrival.
+    /// Ends the edits whose predecessor is not published in time. All wait for the same time, so their deadlines are in
+    /// the order of arrival.
     private func expireOverdue() async {
         for await deadline in deadlines.stream {
             await TaskDelay.until(deadline, of: clock)

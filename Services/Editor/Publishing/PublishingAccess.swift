@@ -8,10 +8,10 @@ struct PublishingAccess: Sendable {
     /// Returns the permissions of an identity, asking the catalog; nil if they cannot be determined.
     let ask: @Sendable (_ identity: String) async -> Permission?
     /// Counts a dropped edit.
-    let refused: @Sendable (_ identity: String) -> Void
+    let countRefusal: @Sendable (_ identity: String) -> Void
 
-    /// For tests of a processor alone.
-    static let everyone = PublishingAccess(known: { _ in Permission(.host) }, ask: { _ in nil }, refused: { _ in })
+    /// Accepts the edits of everyone; for tests of a processor alone.
+    static let everyone = PublishingAccess(known: { _ in Permission(.host) }, ask: { _ in nil }, countRefusal: { _ in })
 }
 
 extension PublishingAccess {
@@ -19,7 +19,7 @@ extension PublishingAccess {
         self.init(
             known: { table.knownPermission(of: $0) },
             ask: { try? await table.permission(of: $0, nil) },
-            refused: { refusals.count($0) }
+            countRefusal: { refusals.count($0) }
         )
     }
 }

@@ -17,7 +17,7 @@ extension EditPlan {
     /// Adds the video of a Live Photo if the list applies to it. Without a video, the list is one of a photo.
     ///
     /// - Throws: `request_not_supported` for an operation that videos do not have, `invalid_params` for a key frame
-    ///   behind the video's end
+    ///   after the video's end
     mutating func addPairedVideo(of asset: Asset) throws(RPCError) {
         guard let options = adjustments.livePhoto else { return }
         guard let pairedVideo = Self.pairedVideo(of: asset, base) else {

@@ -21,17 +21,17 @@ extension EditPlan {
             return (.original, original, list)
         }
         // A list of another program cannot be extended.
-        let present = asset.isVideoOfThisEditor || edit.mode == .append ? try presentList(of: asset, data: data) : nil
-        guard let present, !present.isOnRender else {
+        let current = asset.isVideoOfThisEditor || edit.mode == .append ? try currentList(of: asset, data: data) : nil
+        guard let current, !current.isOnRender else {
             let onRender = try Self.operations(edit, onto: asset.currentResource)
             let list = AdjustmentList(operations: onRender, isOnRender: true)
             return (.current, asset.currentResource ?? original, list)
         }
-        // Options in pixels refer to the picture that the operations apply to.
+        // Options in pixels refer to the version that the operations apply to.
         let added = try Self.operations(edit, onto: edit.mode == .append ? asset.currentResource : original)
-        let all = edit.mode == .append ? present.operations + added : added
+        let all = edit.mode == .append ? current.operations + added : added
         guard all.count <= AdjustmentList.maximumCount else {
-            throw .tooManyOperations(all.count, of: asset, present: present.operations.count)
+            throw .tooManyOperations(all.count, of: asset, current: current.operations.count)
         }
         return (.original, original, AdjustmentList(operations: all))
     }
@@ -43,8 +43,8 @@ extension EditPlan {
             return
         }
         // The list of a Live Photo cannot change the length of its video, and the volume is `audioVolume`.
-        let ofVideos = list.operations.first { $0.kind.stage == .video && !$0.isNeutral }
-        if let ofVideos { throw .operationOfVideos(ofVideos.kind, asset) }
+        let videoOperation = list.operations.first { $0.kind.stage == .video && !$0.isNeutral }
+        if let videoOperation { throw .operationOfVideos(videoOperation.kind, asset) }
     }
 }
 

@@ -86,13 +86,13 @@ extension EditProcessor {
             )
             still = try await render(plan, .high)
         }
-        let moving = try await videos.preview(
+        let video = try await videos.preview(
             pairedVideo,
             list.ofPairedVideo,
             maximumSide: preview.maximumSide,
             maxBytes: largestAttachment
         )
-        let total = still.bytes.count + moving.bytes.count
+        let total = still.bytes.count + video.bytes.count
         guard total <= largestAttachment else {
             throw .previewTooLarge(total, limit: largestAttachment)
         }
@@ -104,11 +104,11 @@ extension EditProcessor {
             sequence: found.page.sequence
         )
         result.pairedVideo = PreviewEdit.PairedVideo(
-            mimeType: moving.mimeType,
-            pixelWidth: moving.pixelWidth,
-            pixelHeight: moving.pixelHeight
+            mimeType: video.mimeType,
+            pixelWidth: video.pixelWidth,
+            pixelHeight: video.pixelHeight
         )
-        return Reply(result.json, attachments: [still.bytes, moving.bytes])
+        return Reply(result.json, attachments: [still.bytes, video.bytes])
     }
 
     /// Renders a frame of the video as the still, with the metadata of the photo.
@@ -129,7 +129,7 @@ extension EditProcessor {
             files: [frames.descriptor, still.descriptor]
         )
         let render = try await metrics.timing { () async throws(RPCError) in
-            try await answer(job, pairedVideo.digest, priority)
+            try await run(job, over: pairedVideo.digest, priority)
         }
         return withExtendedLifetime((frames, still)) { render }
     }

@@ -8,7 +8,7 @@ import Video
 
 /// Frames of videos before and after an edit.
 extension EditProcessor {
-    /// Renders a frame of a video as `edits.preview` does with a photo.
+    /// Renders a frame of a video for `edits.preview`.
     func previewFrame(
         _ preview: PreviewEdit,
         _ found: CatalogConnection.FetchedAsset,
@@ -28,7 +28,7 @@ extension EditProcessor {
         )
         let job = WorkerJob(method: VideoEditWorker.frameMethod, params: frame.json, files: [file.descriptor])
         let render = try await metrics.timing { () async throws(RPCError) in
-            try await answer(job, plan.source.digest, .high)
+            try await run(job, over: plan.source.digest, .high)
         }
         guard render.bytes.count <= largestAttachment else {
             throw .previewTooLarge(render.bytes.count, limit: largestAttachment)
@@ -43,14 +43,14 @@ extension EditProcessor {
         return withExtendedLifetime(file) { Reply(result.json, attachments: [render.bytes]) }
     }
 
-    /// Returns the times of two frames that show the same moment, of the original and of the current version; nil for a
-    /// photo, and equal times for another program's edit, whose times are not known.
+    /// Returns the times at which the original and the current version show the same frame; nil for a photo. For
+    /// another program's edit the times are equal, because it is not known how it has moved the frame.
     func comparedTimes(of asset: Asset) async -> JSON? {
         guard asset.mediaType == .video, let shown = asset.currentResource?.duration else { return nil }
         // Not the first frame, which is often black.
         let after = min(1_000_000, shown / 3)
         guard asset.isVideoOfThisEditor,
-            let list = try? EditPlan.presentList(of: asset, data: await adjustmentData(of: asset))
+            let list = try? EditPlan.currentList(of: asset, data: await adjustmentData(of: asset))
         else { return [.int(after), .int(after)] }
         let start = list.operations.last { $0.kind == .timeRange }?.number("start") ?? 0
         let product = list.operations.filter { $0.kind == .speed }.reduce(1) { $0 * $1.number() }

@@ -33,23 +33,23 @@ extension VideoEdit {
                     .part(x: x, y: y, width: width, height: height, orientation: orientation)
                 case .corners(let points): .corners(points)
                 }
-            var picture = Picture(geometry: geometry, width: adjustments.width, height: adjustments.height)
+            var changes = FrameChanges(geometry: geometry, width: adjustments.width, height: adjustments.height)
             if adjustments.recolours {
                 // Called once beforehand, so that an error is thrown here.
                 var grey: [UInt16] = [32_768, 32_768, 32_768]
                 try adjustments.recolour(&grey)
-                picture.recolour = { colours in try? adjustments.recolour(&colours) }
+                changes.recolour = { colours in try? adjustments.recolour(&colours) }
             }
-            if let mark = adjustments.overlay {
-                picture.overlay = Overlay(
-                    x: mark.x,
-                    y: mark.y,
-                    width: mark.width,
-                    height: mark.height,
-                    pixels: mark.pixels
+            if let overlay = adjustments.overlay {
+                changes.overlay = Overlay(
+                    x: overlay.x,
+                    y: overlay.y,
+                    width: overlay.width,
+                    height: overlay.height,
+                    pixels: overlay.pixels
                 )
             }
-            self.picture = picture
+            frameChanges = changes
         }
         (start, end) = try Self.part(list, of: info)
         for operation in operations {
@@ -59,12 +59,12 @@ extension VideoEdit {
             default: break
             }
         }
-        if let ofLivePhoto = list.livePhoto?.audioVolume { volume *= ofLivePhoto }
+        if let audioVolume = list.livePhoto?.audioVolume { volume *= audioVolume }
         speed = min(Self.speeds.upperBound, max(Self.speeds.lowerBound, speed))
         volume = min(Self.volumes.upperBound, max(Self.volumes.lowerBound, volume))
     }
 
-    /// Returns the part of a video that a list keeps, in microseconds; a nil end is that of the video.
+    /// Returns the part of a video that a list keeps, in microseconds; `end` is nil for the end of the video.
     static func part(
         _ list: AdjustmentList,
         of info: VideoInfo
@@ -75,7 +75,7 @@ extension VideoEdit {
         let start = Int64((range.number("start") * 1e6).rounded())
         let end = Int64((range.number("end") * 1e6).rounded())
         guard info.duration == 0 || start < info.duration else {
-            throw WorkerJobError.partBehindEnd(start: start, of: info.duration)
+            throw WorkerJobError.partAfterEnd(start: start, of: info.duration)
         }
         return (start, end < info.duration ? end : nil)
     }

@@ -41,7 +41,7 @@ enum VideoEditWorker {
             let edit = try VideoEdit(list.fitted(to: plan.maximumSide), info)
             settings.isQuickTime = plan.isQuickTime
             // Colours are computed in sRGB. All other changes preserve high dynamic range.
-            settings.isHEVC = info.isHDR && edit.picture?.recolour == nil && edit.picture?.overlay == nil
+            settings.isHEVC = info.isHDR && edit.frameChanges?.recolour == nil && edit.frameChanges?.overlay == nil
             let sink = VideoExportSink { bytes, position in
                 WorkerOutputRecord.bytes(position, bytes.count).write(to: pipe, bytes)
             } progress: { time in
@@ -115,7 +115,7 @@ enum VideoEditWorker {
             if plan.maximumSide == nil {
                 WorkerProcess.enter(.reading)
                 let photo = try job.contents(ofFile: 1, limit: EditWorker.largestSource)
-                // The gain map shows another moment.
+                // The gain map of the photo is that of another frame.
                 render.dropsGainMap = GainMapEdit.isPresent(in: photo)
                 attachment = try MetadataWriter.transfer(
                     from: photo,
@@ -135,7 +135,11 @@ enum VideoEditWorker {
     /// Returns the contents of an image file, or a frame of a video as such a file.
     ///
     /// - Parameter time: microseconds; nil for the first frame that is not nearly one colour
-    static func picture(_ job: WorkerJob, file index: Int, at time: Int64? = nil) throws(WorkerJobError) -> [UInt8] {
+    static func imageBytes(
+        _ job: WorkerJob,
+        file index: Int,
+        at time: Int64? = nil
+    ) throws(WorkerJobError) -> [UInt8] {
         var head = [UInt8](repeating: 0, count: VideoFileType.sniffedBytes)
         if job.files.indices.contains(index) {
             head.removeLast(head.count - max(0, pread(job.files[index], &head, head.count, 0)))
@@ -163,8 +167,8 @@ enum VideoEditWorker {
         let rendition = try FrameRendition(width: width, height: height, orientation: file.orientation, [whole])
         let position = time.map { FramePosition.at($0, tolerance: 0) } ?? .automatic
         let frame = try file.frame(position, width: rendition.decodedWidth, height: rendition.decodedHeight)
-        let made = try frame.withPixels { pixels throws(ImagingError) in try rendition.render(pixels) }
-        return (made.first?.bytes ?? [], frame.time)
+        let images = try frame.withPixels { pixels throws(ImagingError) in try rendition.render(pixels) }
+        return (images.first?.bytes ?? [], frame.time)
     }
 
     private static func open(
@@ -178,9 +182,9 @@ enum VideoEditWorker {
             throw WorkerJobError(name: "invalid_request", message: "the job has no file")
         }
         WorkerProcess.enter(.reading)
-        let all = Int64(max(0, lseek(job.files[index], 0, SEEK_END)))
-        var part: Range<Int64> = 0..<all
-        if let offset = plan?.offset, let size = plan?.size, offset <= all, size <= all - offset {
+        let fileSize = Int64(max(0, lseek(job.files[index], 0, SEEK_END)))
+        var part: Range<Int64> = 0..<fileSize
+        if let offset = plan?.offset, let size = plan?.size, offset <= fileSize, size <= fileSize - offset {
             part = offset..<offset + size
         }
         return try VideoFile(descriptor: job.files[index], range: part, limits: limits, isThorough: isThorough)

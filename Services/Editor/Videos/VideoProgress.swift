@@ -13,7 +13,9 @@ final class VideoProgress: Sendable {
 
     init(_ send: @escaping @Sendable (Double) async -> Void) { self.send = send }
 
-    /// - Parameter part: the part that is made, 0...1
+    /// Sends the progress, unless a message is being sent or less than a percent was added since the last one.
+    ///
+    /// - Parameter part: the fraction that is rendered, 0...1
     func update(_ part: Double) {
         let isDue = state.withLock { state in
             guard !state.isSending, part >= state.sent + 0.01 else { return false }

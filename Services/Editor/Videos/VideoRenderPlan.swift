@@ -15,7 +15,7 @@ struct VideoRenderPlan: Sendable, Equatable, JSONTabled {
     var maximumSide: Int?
     /// True for a QuickTime file instead of MPEG-4.
     var isQuickTime: Bool
-    /// The most bytes of the rendered video.
+    /// The maximum number of bytes of the rendered video.
     var maxBytes: Int64
 
     init(
@@ -49,7 +49,7 @@ struct VideoRenderPlan: Sendable, Equatable, JSONTabled {
             .optional("frameTime", \.frameTime, .integer(0...Int64.max), "Microseconds of a frame."),
             .optional("maximumSide", \.maximumSide, .count(1...65_500), "The longer side."),
             .defaulted("isQuickTime", \.isQuickTime, .flag, "A QuickTime file instead of MPEG-4.", default: false),
-            .required("maxBytes", \.maxBytes, .integer(1...Int64.max), "The most bytes of the render."),
+            .required("maxBytes", \.maxBytes, .integer(1...Int64.max), "The maximum number of bytes of the render."),
         ]
     )
 }

@@ -22,8 +22,8 @@ final class VideoRenderer: Sendable {
     private let starting = Mutex<Task<Bool, Never>?>(nil)
 
     /// - Parameters:
-    ///   - folder: the folder of videos that are being rendered; made on first use
-    ///   - maxBytes: the most bytes of a video
+    ///   - folder: the folder of videos that are being rendered; created on first use
+    ///   - maxBytes: the maximum number of bytes of a video
     init(
         resources: ResourceFolder,
         workers: WorkerPool,
@@ -43,7 +43,7 @@ final class VideoRenderer: Sendable {
 
     /// Renders a video and uploads it.
     ///
-    /// - Parameter progress: called with the part that is made, 0...1
+    /// - Parameter progress: called with the fraction that is rendered, 0...1
     func render(
         _ video: AssetResource,
         _ list: AdjustmentList,
@@ -97,9 +97,9 @@ final class VideoRenderer: Sendable {
         let plan = VideoRenderPlan(video, list, maximumSide: maximumSide, maxBytes: min(maxBytes, self.maxBytes))
         let job = WorkerJob(method: VideoEditWorker.renderMethod, params: plan.json, files: [source.descriptor])
         let length = Double(max(1, list.lengthOfPart(of: video.duration ?? 0)))
-        let made: (descriptor: Int32, result: WorkerResult)
+        let output: (descriptor: Int32, result: WorkerResult)
         do throws(WorkerFileJob.Failure) {
-            made = try await files.run(job, over: video.digest, priority: priority) { time in
+            output = try await files.run(job, over: video.digest, priority: priority) { time in
                 progress(min(1, Double(time) / length))
             }
         } catch {
@@ -109,9 +109,9 @@ final class VideoRenderer: Sendable {
             case .malformed: throw .invalidResult(expected: "a video")
             }
         }
-        let file = FileDescriptor(rawValue: made.descriptor)
+        let file = FileDescriptor(rawValue: output.descriptor)
         withExtendedLifetime(source) {}
-        guard let render = try? Render(json: made.result.result) else {
+        guard let render = try? Render(json: output.result.result) else {
             try? file.close()
             throw .invalidResult(expected: "a video")
         }
@@ -135,7 +135,7 @@ final class VideoRenderer: Sendable {
 }
 
 extension AdjustmentList {
-    /// Returns the microseconds of a video's part that is kept, before its speed is changed.
+    /// Returns the length of the part of a video that the list keeps, in microseconds, before its speed is changed.
     func lengthOfPart(of duration: Int64) -> Int64 {
         guard let range = operations.last(where: { $0.kind == .timeRange && !$0.isNeutral }) else { return duration }
         return min(duration, Int64(range.number("end") * 1e6)) - Int64(range.number("start") * 1e6)

@@ -14,31 +14,31 @@ struct CacheAudit: Sendable {
     /// Reads and checks every file: its name must equal the key in its header, the key must be the hash of the plan in
     /// its header, and the checksum must match the content.
     ///
-    /// - Parameter mayHoldPartial: accepts files half-written by a killed process, which the next start removes
-    init(root: String, mayHoldPartial: Bool = false) {
+    /// - Parameter allowsPartial: true to accept partial files of a killed process, which the next start removes
+    init(root: String, allowsPartial: Bool = false) {
         for folder in RenditionDiskCache.folders(of: root) {
             for name in RenditionDiskCache.names(in: folder.path) {
                 let path = "\(folder.path)/\(name)"
                 if name.hasSuffix(".part") {
-                    if !mayHoldPartial { problems.append("\(path): left over from an interrupted write") }
+                    if !allowsPartial { problems.append("\(path): left over from an interrupted write") }
                     continue
                 }
                 guard let key = RenditionKey(name), name.hasPrefix(folder.prefix) else {
                     problems.append("\(path): not the name of a rendition in this folder")
                     continue
                 }
-                guard let file = RenditionDiskCache.read(path, isUse: false),
+                guard let file = RenditionDiskCache.read(path, recordsUse: false),
                     RenditionFile.decode(file, key: key) != nil
                 else {
                     problems.append("\(path): damaged, or the content of another key")
                     continue
                 }
-                guard let made = RenditionFile.canonical(file), RenditionKey(canonical: made) == key else {
+                guard let canonical = RenditionFile.canonical(file), RenditionKey(canonical: canonical) == key else {
                     problems.append("\(path): the name is not the hash of the plan in its header")
                     continue
                 }
                 entries += 1
-                bytes += RenditionDiskCache.blocks(Int64(file.count))
+                bytes += RenditionDiskCache.sizeOnDisk(Int64(file.count))
             }
         }
     }
@@ -51,7 +51,7 @@ extension CacheAudit {
     static func verify(cache: String) throws -> String {
         let lock = try ThumbnailerService.lock(cache: cache)
         defer { withExtendedLifetime(lock) {} }
-        let audit = CacheAudit(root: cache, mayHoldPartial: true)
+        let audit = CacheAudit(root: cache, allowsPartial: true)
         guard audit.problems.isEmpty else {
             throw CacheError(description: audit.problems.prefix(100).joined(separator: "\n"))
         }

@@ -1,11 +1,11 @@
-/// The accounting of a least-recently-used cache with a byte budget.
+/// The accounting of a least-recently-used cache with a budget.
 ///
-/// Holds keys and costs only; the owner holds the content. Every operation takes constant time, so a cache hit costs
-/// the same with a hundred and with a million entries.
+/// It contains only keys and costs; its owner stores the content. Every operation takes constant time, so a cache hit
+/// costs the same with a hundred and with a million entries.
 struct LRUIndex<Key: Hashable & Sendable>: Sendable {
-    /// The most bytes that the entries may cost together.
+    /// The maximum total cost of the entries, in bytes or another unit of the owner.
     let budget: Int64
-    /// The cost of all entries, in bytes.
+    /// The cost of all entries.
     private(set) var total: Int64 = 0
     /// The index of each key's node.
     private var slots: [Key: Int] = [:]

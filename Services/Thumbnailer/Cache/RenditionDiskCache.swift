@@ -6,12 +6,12 @@ import PhotoModel
 import Storage
 import Synchronization
 
-/// The disk cache: renditions as files within a byte budget; the least recently used are evicted.
+/// The disk cache: renditions as files, within a byte budget. The least recently used ones are evicted.
 ///
-/// A file gets its name by a rename, so it is complete or absent; damage after a power failure is found by the checksum
-/// and counts as a miss. No file is synced, because every rendition can be made again; all of them are synced together,
-/// by ``sync()``, before anything that depends on them is recorded. The accounting is kept in memory and rebuilt from
-/// the files at start, so it cannot drift from the disk.
+/// A file gets its name by a rename, so it is complete or missing. Damage after a power failure is found by the
+/// checksum and counts as a miss. No file is synced on its own, because every rendition can be made again. ``sync()``
+/// syncs all of them together, before anything that depends on them is recorded. The accounting is kept in memory and
+/// rebuilt from the files at start, so it cannot drift from the disk.
 final class RenditionDiskCache: Sendable {
     /// Syncs the filesystem of the cache's folder; blocks.
     typealias FilesystemSync = @Sendable () throws(StorageError) -> Void
@@ -39,8 +39,8 @@ final class RenditionDiskCache: Sendable {
     ///
     /// - Parameters:
     ///   - root: the folder, created if missing
-    ///   - budget: the most bytes that the files may take, counted in whole disk blocks
-    ///   - syncFilesystem: makes ``sync()`` possible; nil if nothing depends on the renditions after a power failure
+    ///   - budget: the maximum bytes of all files, counted in whole disk blocks
+    ///   - syncFilesystem: used by ``sync()``; nil if nothing depends on the renditions after a power failure
     init(root: String, budget: Int64, syncFilesystem: FilesystemSync? = nil) throws(CacheError) {
         self.root = root
         self.syncFilesystem = syncFilesystem
@@ -92,10 +92,10 @@ final class RenditionDiskCache: Sendable {
 
     /// Writes a rendition. If the disk is full or fails, the rendition is not cached.
     ///
-    /// - Returns: the reason for the log if it could not be written; nil if it was, or if it exceeds the whole budget
+    /// - Returns: the reason for the log if it could not be written; nil if it was written, or exceeds the whole budget
     func insert(_ rendition: EncodedRendition, _ key: RenditionKey) -> String? {
         let file = RenditionFile.encode(rendition, key: key)
-        let cost = Self.blocks(Int64(file.count))
+        let cost = Self.sizeOnDisk(Int64(file.count))
         guard state.withLock({ $0.accounting.fits(cost) }) else { return nil }
         let path = Self.path(root, key)
         let (number, failedSyncs) = state.withLock { state in
@@ -128,14 +128,14 @@ final class RenditionDiskCache: Sendable {
 
     // MARK: Power failures
 
-    /// The number of renditions that a power failure may destroy, because they were inserted after the last sync. Those
-    /// of an earlier process count as one.
+    /// The number of renditions that a power failure may destroy, because they were inserted after the last sync. All
+    /// of those of an earlier process count as one.
     var unsyncedCount: Int {
         guard syncFilesystem != nil else { return 0 }
         return state.withLock { $0.unsynced.count + ($0.isSynced ? 0 : 1) }
     }
 
-    /// Makes the renditions that were inserted before safe from power failures; blocks.
+    /// Syncs the renditions that were inserted so far, so that they survive a power failure; blocks.
     ///
     /// - Returns: the reason if the disk failed. The renditions inserted since the last sync are removed then: the page
     ///   cache may still have bytes that never reached the disk, and the system reports such an error only once.
@@ -187,14 +187,15 @@ final class RenditionDiskCache: Sendable {
         }
     }
 
-    /// Returns a file's path. Two levels of sixteen folders each keep every folder below some thousands of names.
+    /// Returns a file's path. Two levels of sixteen folders keep the number of names in a folder below a
+    /// few thousand.
     static func path(_ root: String, _ key: RenditionKey) -> String {
         let digits = Array(key.text.prefix(2))
         return "\(root)/\(digits[0])/\(digits[1])/\(key.text)"
     }
 
     /// Returns the size of a file on disk in bytes, rounded up to whole blocks.
-    static func blocks(_ bytes: Int64) -> Int64 { (bytes + 4095) / 4096 * 4096 }
+    static func sizeOnDisk(_ bytes: Int64) -> Int64 { (bytes + 4095) / 4096 * 4096 }
 }
 
 /// The reason why the cache's folder cannot be used.
@@ -205,7 +206,7 @@ struct CacheError: Error, Sendable, CustomStringConvertible {
 // MARK: - System calls
 
 extension RenditionDiskCache {
-    private static let largestFile: Int64 = 256 << 20
+    private static let maxFileBytes: Int64 = 256 << 20
 
     private static func makeFolder(_ path: String) throws(CacheError) {
         if mkdir(path, 0o750) == 0 || errno == EEXIST { return }
@@ -238,17 +239,17 @@ extension RenditionDiskCache {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         let used = Int64(status.st_mtim.tv_sec).multipliedReportingOverflow(by: 1_000_000).partialValue
-        return (blocks(Int64(status.st_size)), used &+ Int64(status.st_mtim.tv_nsec / 1000))
+        return (sizeOnDisk(Int64(status.st_size)), used &+ Int64(status.st_mtim.tv_nsec / 1000))
     }
 
-    /// Reads the whole file. With `isUse` its time is set to now, so that the order of use survives a restart.
-    static func read(_ path: String, isUse: Bool = true) -> Bytes? {
+    /// Reads the whole file. With `recordsUse` its time is set to now, so that the order of use survives a restart.
+    static func read(_ path: String, recordsUse: Bool = true) -> Bytes? {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard file >= 0 else { return nil }
         defer { close(file) }
         var status = stat()
-        guard fstat(file, &status) == 0, Int64(status.st_size) <= largestFile else { return nil }
-        if isUse { futimens(file, nil) }
+        guard fstat(file, &status) == 0, Int64(status.st_size) <= maxFileBytes else { return nil }
+        if recordsUse { futimens(file, nil) }
         return Bytes(unsafeUninitializedCapacity: Int(status.st_size)) { buffer, used in
             while used < buffer.count {
                 let count = Glibc.read(file, buffer.baseAddress?.advanced(by: used), buffer.count - used)
@@ -257,7 +258,7 @@ extension RenditionDiskCache {
         }
     }
 
-    /// Writes a new file, creating its folders: they are missing at first, and after the cache was deleted.
+    /// Writes a new file and creates its folders, which are missing at first and after the cache was deleted.
     ///
     /// - Returns: the reason if it could not be written
     private static func write(_ bytes: Bytes, to path: String, key: RenditionKey, root: String) -> String? {
@@ -292,30 +293,30 @@ extension RenditionDiskCache {
 
 /// The file format of the disk cache: magic, header, image, checksum.
 ///
-/// The header contains the key and the checksum covers the whole file, so that a torn, damaged or misplaced file is
-/// detected and never served.
+/// The header contains the key and the checksum covers the whole file, so that a partial, damaged or
+/// misplaced file is detected and never served.
 ///
 ///     8 bytes   "SLRENDR1"
 ///     4 bytes   length of the header, little-endian
-///     …         the header: JSON with the key, the text it is the hash of (`made`), and the image's properties
+///     …         the header: JSON with the key, the text that it is the hash of (`made`), and the image's properties
 ///     …         the image
 ///     32 bytes  SHA-256 of everything before
 enum RenditionFile {
-    static let mark = Array("SLRENDR1".utf8)
+    static let magic = Array("SLRENDR1".utf8)
     private static let checksumLength = 32
-    private static let longestHead = 4096
+    private static let maxHeaderBytes = 4096
 
     static func encode(_ rendition: EncodedRendition, key: RenditionKey) -> Bytes {
-        var head: JSONObject = ["key": .string(key.text)]
-        if let canonical = key.canonical { head["made"] = .string(canonical) }
-        for member in EncodedRendition.table.encode(rendition).members { head[member.name] = member.value }
-        let headBytes = JSON.object(head).bytes
+        var header: JSONObject = ["key": .string(key.text)]
+        if let canonical = key.canonical { header["made"] = .string(canonical) }
+        for member in EncodedRendition.table.encode(rendition).members { header[member.name] = member.value }
+        let headerBytes = JSON.object(header).bytes
         var file = Bytes()
-        file.reserveCapacity(mark.count + 4 + headBytes.count + rendition.bytes.count + checksumLength)
-        file += mark
-        let length = UInt32(truncatingIfNeeded: headBytes.count)
+        file.reserveCapacity(magic.count + 4 + headerBytes.count + rendition.bytes.count + checksumLength)
+        file += magic
+        let length = UInt32(truncatingIfNeeded: headerBytes.count)
         for shift in stride(from: 0, to: 32, by: 8) { file.append(UInt8(truncatingIfNeeded: length >> shift)) }
-        file += headBytes
+        file += headerBytes
         file += rendition.bytes
         file += SHA256.hash(data: file)
         return file
@@ -323,24 +324,24 @@ enum RenditionFile {
 
     /// Returns the text that the key is the hash of, from the header of an undamaged file; nil if the header lacks it.
     static func canonical(_ file: Bytes) -> String? {
-        let start = mark.count + 4
-        guard file.count >= start, file.starts(with: mark) else { return nil }
-        let length = (0..<4).reduce(0) { $0 | Int(file[mark.count + $1]) << ($1 * 8) }
-        guard length <= longestHead, start + length <= file.count else { return nil }
+        let start = magic.count + 4
+        guard file.count >= start, file.starts(with: magic) else { return nil }
+        let length = (0..<4).reduce(0) { $0 | Int(file[magic.count + $1]) << ($1 * 8) }
+        guard length <= maxHeaderBytes, start + length <= file.count else { return nil }
         return (try? JSON(parsing: file[start..<start + length]))?["made"]?.stringValue
     }
 
     /// Decodes a rendition. Returns nil if the file is damaged, incomplete or of another key.
     static func decode(_ file: Bytes, key: RenditionKey) -> EncodedRendition? {
-        let start = mark.count + 4
-        guard file.count >= start + checksumLength, file.starts(with: mark) else { return nil }
-        let length = (0..<4).reduce(0) { $0 | Int(file[mark.count + $1]) << ($1 * 8) }
+        let start = magic.count + 4
+        guard file.count >= start + checksumLength, file.starts(with: magic) else { return nil }
+        let length = (0..<4).reduce(0) { $0 | Int(file[magic.count + $1]) << ($1 * 8) }
         let end = file.count - checksumLength
-        guard length <= longestHead, start + length <= end else { return nil }
+        guard length <= maxHeaderBytes, start + length <= end else { return nil }
         guard SHA256.hash(data: file[..<end]).elementsEqual(file[end...]) else { return nil }
-        guard let head = try? JSON(parsing: file[start..<start + length]),
-            head["key"]?.stringValue == key.text,
-            var rendition = try? EncodedRendition(json: head)
+        guard let header = try? JSON(parsing: file[start..<start + length]),
+            header["key"]?.stringValue == key.text,
+            var rendition = try? EncodedRendition(json: header)
         else { return nil }
         rendition.bytes = Array(file[(start + length)..<end])
         return rendition
@@ -357,7 +358,7 @@ final class RenditionWriter: Sendable {
     private struct State {
         var log = LogThrottle()
         var failures = 0
-        /// The reason why the last rendition could not be written; nil if it was.
+        /// The reason why the last rendition could not be written; nil if it was written.
         var problem: String?
     }
 
@@ -369,7 +370,7 @@ final class RenditionWriter: Sendable {
 
     /// Writes a rendition.
     ///
-    /// - Returns: the reason if it could not be written; nil if it was, or if it exceeds the whole budget
+    /// - Returns: the reason if it could not be written; nil if it was written, or exceeds the whole budget
     @discardableResult
     func write(_ rendition: EncodedRendition, _ key: RenditionKey) -> String? {
         let problem = disk.insert(rendition, key)
@@ -389,6 +390,7 @@ final class RenditionWriter: Sendable {
         return problem
     }
 
-    /// The renditions that could not be written since the start, and the reason if the last one is among them.
+    /// The number of renditions that could not be written since the start, and the reason if the last one is among
+    /// them.
     var failures: (count: Int, problem: String?) { state.withLock { ($0.failures, $0.problem) } }
 }

@@ -11,7 +11,7 @@ final class RenditionMemoryCache<Key: Hashable & Sendable>: Sendable {
 
     private struct Entry {
         let rendition: EncodedRendition
-        /// The time when a use was last reported, in microseconds.
+        /// The time at which a use was last reported, in microseconds.
         var reported: Int64
     }
 
@@ -32,23 +32,23 @@ final class RenditionMemoryCache<Key: Hashable & Sendable>: Sendable {
     /// Returns the rendition, and whether its use should be reported to the disk cache, which happens once per
     /// interval.
     ///
-    /// - Parameter mayReport: false for a caller that cannot report a use: a rendition whose use is due to be reported
-    ///   is not returned then
+    /// - Parameter mayReport: false for a caller that cannot report a use. It gets no rendition whose use is due to be
+    ///   reported.
     func use(
         _ key: Key,
         now: Int64,
         mayReport: Bool = true
-    ) -> (rendition: EncodedRendition, isToBeReported: Bool)? {
+    ) -> (rendition: EncodedRendition, shouldReport: Bool)? {
         state.withLock { state in
-            guard let entries = state.entries[key] else { return nil }
-            let isToBeReported = now - entries.reported >= Self.interval
-            guard mayReport || !isToBeReported, state.accounting.touch(key) else { return nil }
-            if isToBeReported { state.entries[key]?.reported = now }
-            return (entries.rendition, isToBeReported)
+            guard let entry = state.entries[key] else { return nil }
+            let shouldReport = now - entry.reported >= Self.interval
+            guard mayReport || !shouldReport, state.accounting.touch(key) else { return nil }
+            if shouldReport { state.entries[key]?.reported = now }
+            return (entry.rendition, shouldReport)
         }
     }
 
-    /// - Parameter now: the time when its use was last reported
+    /// - Parameter now: the time at which its use was last reported
     func insert(_ rendition: EncodedRendition, _ key: Key, now: Int64 = 0) {
         state.withLock { state in
             state.entries[key] = Entry(rendition: rendition, reported: now)

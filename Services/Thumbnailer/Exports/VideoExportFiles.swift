@@ -1,12 +1,17 @@
+import Basics
 import Contracts
+import Glibc
+import Hosting
 import JSONValue
+import Storage
 import Synchronization
+import Video
 
-/// The exported files within a budget of bytes, the least recently used of which are removed, and those that are being
-/// encoded.
+/// The exported files, and those that are being encoded. The finished files are kept within a byte budget; the least
+/// recently used ones are removed.
 final class VideoExportFiles: Sendable {
     private struct State {
-        /// The microseconds of output so far, of the files that are being encoded.
+        /// For each file that is being encoded, the microseconds of video that were exported so far.
         var progress: [VideoExportPlan: Int64] = [:]
         var files: [VideoExportPlan: ExportedVideo] = [:]
         var order: LRUIndex<VideoExportPlan>
@@ -22,7 +27,7 @@ final class VideoExportFiles: Sendable {
         state = Mutex(State(order: LRUIndex(budget: exporter.maxBytes)))
     }
 
-    /// Returns the file if it is finished.
+    /// Returns the file if it is finished, and marks it as used.
     func file(_ plan: VideoExportPlan) -> ExportedVideo? {
         state.withLock { state in
             state.order.touch(plan)
@@ -31,13 +36,13 @@ final class VideoExportFiles: Sendable {
     }
 
     /// Returns true if the file is finished and was not removed.
-    func holds(_ plan: VideoExportPlan) -> Bool { state.withLock { $0.files[plan] != nil } }
+    func contains(_ plan: VideoExportPlan) -> Bool { state.withLock { $0.files[plan] != nil } }
 
-    /// The microseconds of output so far; nil if the file is not being encoded.
+    /// Returns the microseconds of video that were exported so far; nil if the file is not being encoded.
     func progress(_ plan: VideoExportPlan) -> Int64? { state.withLock { $0.progress[plan] } }
 
     /// Encodes a file.
-    func make(_ request: VideoExportPlan) async -> Result<ExportedVideo, RPCError> {
+    func encode(_ request: VideoExportPlan) async -> Result<ExportedVideo, RPCError> {
         var plan = request
         plan.file = nil
         if let file = file(plan) { return .success(file) }
@@ -72,6 +77,44 @@ final class VideoExportFiles: Sendable {
                 "files": JSON(state.files.count), "bytes": .int(state.order.total), "budget": .int(state.order.budget),
                 "completed": JSON(state.completed), "failed": JSON(state.failed),
             ]
+        }
+    }
+}
+
+/// A finished export. Its file has no name, so the system frees its space when its last descriptor is closed.
+final class ExportedVideo: Sendable {
+    let size: Int64
+    let pixelWidth: Int
+    let pixelHeight: Int
+    /// The order of the bytes in which a player can begin before it has the whole file.
+    let layout: VideoStreams.Layout
+    private let descriptor: Int32
+
+    /// - Parameter descriptor: an MPEG-4 file with untrusted content; closed by `deinit`
+    init(descriptor: Int32, size: Int64, pixelWidth: Int, pixelHeight: Int) {
+        self.descriptor = descriptor
+        self.size = size
+        self.pixelWidth = pixelWidth
+        self.pixelHeight = pixelHeight
+        let order = FastStart(size: Int(size)) { offset, count in Self.bytes(of: descriptor, Int64(offset), count) }
+        var description = VideoDescription()
+        description.isFastStart = order.isPossible
+        if let moved = order.moved { (description.movedTo, description.movedFrom) = (moved.position, moved.original) }
+        layout = VideoStreams.Layout(description: description, index: order.moved?.index, range: 0..<size)
+    }
+
+    deinit { close(descriptor) }
+
+    /// Reads bytes of the stream; blocks.
+    func read(offset: Int64, count: Int) throws(StorageError) -> Bytes {
+        try VideoStreams.read(layout, offset: offset, count: count) { start, length throws(StorageError) in
+            Self.bytes(of: descriptor, start, length)
+        }
+    }
+
+    private static func bytes(of descriptor: Int32, _ offset: Int64, _ count: Int) -> Bytes {
+        [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
+            used = max(0, pread(descriptor, buffer.baseAddress, count, off_t(offset)))
         }
     }
 }

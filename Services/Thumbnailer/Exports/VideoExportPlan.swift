@@ -6,16 +6,18 @@ import PhotoModel
 import Storage
 import Video
 
-/// One file to export. Requests that must give the same file have equal plans.
+/// One file to export. Requests for the same file have equal plans.
 struct VideoExportPlan: Sendable, Hashable {
-    /// The video, also as the name of its stream.
+    /// The video, whose stream name is compared.
     let video: AssetResource
     let preset: VideoExportPreset
-    /// True if the export has the slow motion that players show.
+    /// True to export slow motion as players show it.
     var isTimed = false
-    /// The client, if it does not see the whole library: it must not learn which bytes others have exported.
+    /// The client if it does not see the whole library, else nil. Such a client must not learn which bytes others have
+    /// exported.
     var limitedClient: String?
-    /// The open file until it is encoded, so that it can be read if the local file is removed meanwhile. Not compared.
+    /// The open source file until the export has ended, so that it can be read even if the local file is removed. Not
+    /// compared.
     var file: ResourceFile?
 
     /// The job's parameters.
@@ -27,9 +29,9 @@ struct VideoExportPlan: Sendable, Hashable {
         return .object(params)
     }
 
-    static func == (one: Self, other: Self) -> Bool {
-        one.video.stream == other.video.stream && one.preset == other.preset && one.isTimed == other.isTimed
-            && one.limitedClient == other.limitedClient
+    static func == (left: Self, right: Self) -> Bool {
+        left.video.stream == right.video.stream && left.preset == right.preset && left.isTimed == right.isTimed
+            && left.limitedClient == right.limitedClient
     }
 
     func hash(into hasher: inout Hasher) {
@@ -41,7 +43,8 @@ struct VideoExportPlan: Sendable, Hashable {
 }
 
 extension VideoExportPreset {
-    /// The encoder's settings. A factor of 21 is hardly distinguishable; 18 is for `highest`.
+    /// The settings of an export. The default constant rate factor of 21 is hardly distinguishable from the original;
+    /// `highest` has 18.
     var settings: VideoExportSettings {
         var settings = VideoExportSettings()
         switch self {

@@ -4,7 +4,7 @@ import Hosting
 import JSONValue
 import Video
 
-/// The worker's side of exports: writes the file as records into a pipe, because a worker may not write files.
+/// The worker's side of exports. It writes the file as records into a pipe, because a worker may not write files.
 enum VideoExportWorker {
     static let method = "exportVideo"
 
@@ -20,7 +20,7 @@ enum VideoExportWorker {
         settings.threads = min(4, max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         let pipe = job.files[1]
         var limits = VideoLimits()
-        // The whole file is read, some of it twice.
+        // The whole file is read, and parts of it twice.
         limits.bytes = .max
         limits.totalSeconds = settings.seconds
         do throws(VideoError) {

@@ -5,17 +5,18 @@ import JSONValue
 import PhotoModel
 import Storage
 
-/// Makes one exported file: a worker encodes it, and the service writes it.
+/// Exports one file. A worker encodes it, and the service writes it.
 struct VideoExporter: Sendable {
     let resources: ResourceFolder
     let workers: WorkerPool
-    /// The folder of the files, which have no names.
+    /// The folder in which the files are created, without names.
     let folder: String
+    /// The maximum size of a file.
     let maxBytes: Int64
     /// Reports bytes that made a worker crash or hang.
     let report: @Sendable (ResourceJobRunner.WorkerFault) async -> Void
 
-    /// - Parameter progress: called with the microseconds of output so far
+    /// - Parameter progress: called with the microseconds of video that were exported so far
     func export(
         _ plan: VideoExportPlan,
         progress: @escaping @Sendable (Int64) -> Void
@@ -29,9 +30,9 @@ struct VideoExporter: Sendable {
             files: [source.descriptor]
         )
         do throws(WorkerFileJob.Failure) {
-            let made = try await files.run(job, over: plan.video.digest, progress: progress)
+            let output = try await files.run(job, over: plan.video.digest, progress: progress)
             withExtendedLifetime(source) {}
-            return try Self.finished(made.descriptor, made.result)
+            return try Self.finished(output.descriptor, output.result)
         } catch {
             switch error {
             case .worker(let failure): throw failure.rpcError

@@ -6,10 +6,10 @@ import Messaging
 import PhotoModel
 import Synchronization
 
-/// The exports of videos that clients asked for, each with a lease.
+/// The video exports that clients requested, each with a lease.
 ///
-/// Equal exports share one file, whose encoding is cancelled when the last of them is; a client with a limited grant
-/// shares no files with others. One file is encoded at a time, and clients take turns.
+/// Equal exports share one file, whose encoding is cancelled when the last of them is cancelled. A client with a
+/// limited grant shares no files with others. One file is encoded at a time, and clients take turns.
 final class VideoExports: Sendable {
     private struct Export {
         var plan: VideoExportPlan
@@ -23,12 +23,12 @@ final class VideoExports: Sendable {
     private struct State {
         var leases = LeaseTable<String>(duration: Int64(ExportVideo.leaseSeconds) * 1_000_000)
         var exports: [String: Export] = [:]
-        var lines = VideoExportLines()
+        var waiting = PerClientQueue()
 
         mutating func remove(_ name: String) -> Export? {
             leases.remove(name)
             guard let export = exports.removeValue(forKey: name) else { return nil }
-            lines.remove(name, of: export.identity)
+            waiting.remove(name, of: export.identity)
             return export
         }
     }
@@ -42,16 +42,16 @@ final class VideoExports: Sendable {
     private let clock: MonotonicClock
     private let state = Mutex(State())
     private let queue: CoalescingWorkQueue<VideoExportPlan, VideoExportPlan, ExportedVideo>
-    /// The exports whose end is awaited, each with the identity whose next export then begins, if any.
+    /// The exports to start, each with the identity whose next export is started after it; nil if it takes no turn.
     private let starts: AsyncStream<(name: String, turnOf: String?)>
     private let starting: AsyncStream<(name: String, turnOf: String?)>.Continuation
 
-    /// The most exports that have a lease, finished ones included.
+    /// The maximum number of exports with a lease, including finished ones.
     static let limit = 64
-    /// The most of them that one client has: three quarters; with a limited grant a quarter.
-    static func limit(ofLimited isLimited: Bool) -> Int { isLimited ? limit / 4 : limit / 4 * 3 }
+    /// Returns the maximum number of them for one client: three quarters, or a quarter with a limited grant.
+    static func limitPerClient(isLimited: Bool) -> Int { isLimited ? limit / 4 : limit / 4 * 3 }
     /// The interval at which expired leases are removed.
-    private static let sweep = Duration.seconds(5)
+    private static let sweepInterval = Duration.seconds(5)
 
     init(
         assets: AssetResolver,
@@ -70,9 +70,9 @@ final class VideoExports: Sendable {
         workers = exporter.workers
         let files = VideoExportFiles(exporter: exporter)
         self.files = files
-        queue = CoalescingWorkQueue(limit: Self.limit, width: 1, group: { $0 }) { plans in
+        queue = CoalescingWorkQueue(limit: Self.limit, maxBatches: 1, group: { $0 }) { plans in
             var outcomes: [Result<ExportedVideo, RPCError>] = []
-            for plan in plans { outcomes.append(await files.make(plan)) }
+            for plan in plans { outcomes.append(await files.encode(plan)) }
             return outcomes
         }
         // While the worker starts, the names of cancelled exports stay in the stream; they must not displace others.
@@ -88,12 +88,12 @@ final class VideoExports: Sendable {
 
     func begin(_ request: ExportVideo, _ context: RequestContext) async throws(RPCError) -> VideoExportStatus {
         let identity = context.identity
-        let answer = try await assets.resolve([request.asset], atLeast: request.atLeast)
-        let asset = try ImageRequestService.asset(request.asset, of: answer)
+        let found = try await assets.resolve([request.asset], atLeast: request.atLeast)
+        let asset = try ImageRequestService.asset(request.asset, of: found)
         let video = try VideoService.resource(of: asset, version: request.version)
-        if let refusal = answer.rpcError(of: video.digest, asset) { throw refusal }
+        if let refusal = found.rpcError(of: video.digest, asset) { throw refusal }
         var plan = VideoExportPlan(video: video, preset: request.preset)
-        // Copied tracks keep their speed.
+        // Copied tracks are not slowed down.
         if request.version == .current, request.preset != .passthrough {
             let edit = video.isRender ? try? await streams.edit(of: asset, blockingIO) : nil
             plan.isTimed = !video.isRender || edit?.keepsTimes == true
@@ -112,11 +112,13 @@ final class VideoExports: Sendable {
         var random = SystemRandomNumberGenerator()
         let name = "e" + random.nextHexadecimal(byteCount: 8)
         let now = clock.nowMicroseconds()
-        // An equal export is being encoded already, so this one does not wait for its turn.
+        // If an equal export is waiting or being encoded already, this one does not wait for its turn.
         let isShared = queue.isUnderWay(plan)
-        let share = Self.limit(ofLimited: plan.limitedClient != nil)
+        let clientLimit = Self.limitPerClient(isLimited: plan.limitedClient != nil)
         let isAdded = state.withLock { [plan] state in
-            guard state.exports.count < Self.limit, state.leases.keys(of: identity).count < share else { return false }
+            guard state.exports.count < Self.limit, state.leases.keys(of: identity).count < clientLimit else {
+                return false
+            }
             var export = Export(plan: plan, asset: asset.id, identity: identity)
             export.outcome = existing.map { .success($0) }
             if existing != nil { export.ended.signal() }
@@ -125,19 +127,19 @@ final class VideoExports: Sendable {
             if existing == nil {
                 if isShared {
                     starting.yield((name, nil))
-                } else if state.lines.append(name, of: identity) {
+                } else if state.waiting.append(name, of: identity) {
                     starting.yield((name, identity))
                 }
             }
             return true
         }
         guard isAdded else {
-            throw .tooManyExports(perClient: share, limit: Self.limit)
+            throw .tooManyExports(perClient: clientLimit, limit: Self.limit)
         }
         return try status(name, identity)
     }
 
-    /// Returns the state of an export, at once or when it ends.
+    /// Returns the state of an export: at once if it has ended, else when it ends or the requested time has passed.
     func wait(_ request: WaitForVideoExport, identity: String) async throws(RPCError) -> VideoExportStatus {
         let now = try status(request.export, identity)
         guard request.wait > 0, !now.state.isFinal,
@@ -157,20 +159,21 @@ final class VideoExports: Sendable {
         export.ended.signal()
     }
 
-    /// Returns the finished file of an asset's export; nil if the stream has another name.
+    /// Returns the finished file of an asset's export; nil if the stream is not that of an export.
     ///
     /// - Throws: the error of an export that failed; `handle_expired`
     func file(_ stream: String, of asset: ObjectID, identity: String) throws(RPCError) -> ExportedVideo? {
         guard stream.hasPrefix("e"), stream.utf8.count < 20 else { return nil }
-        let export = try renewed(stream, identity)
+        let export = try renew(stream, identity)
         guard export.asset == asset, let outcome = export.outcome else { return nil }
         let file = try outcome.get()
-        // It counts as used, so that files that are not read are removed first.
+        // Marks the file as used, so that files that are not read are removed first.
         _ = files.file(export.plan)
         return file
     }
 
-    private func renewed(_ name: String, _ identity: String) throws(RPCError) -> Export {
+    /// Renews the lease of an export and returns the export.
+    private func renew(_ name: String, _ identity: String) throws(RPCError) -> Export {
         let now = clock.nowMicroseconds()
         let export = state.withLock { state in
             state.leases.renew(name, owner: identity, now: now) ? state.exports[name] : nil
@@ -180,7 +183,7 @@ final class VideoExports: Sendable {
     }
 
     private func status(_ name: String, _ identity: String) throws(RPCError) -> VideoExportStatus {
-        let export = try renewed(name, identity)
+        let export = try renew(name, identity)
         let done = files.progress(export.plan)
         var status = VideoExportStatus(
             export: name,
@@ -213,23 +216,24 @@ final class VideoExports: Sendable {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.queue.run() }
             group.addTask {
-                for await _ in TaskDelay.ticks(every: Self.sweep) { self.removeExpired() }
+                for await _ in TaskDelay.ticks(every: Self.sweepInterval) { self.removeExpired() }
             }
             var isStarted = false
             for await (name, identity) in starts {
                 // Most services never export, so the worker is started by the first export.
                 if !isStarted { isStarted = (try? await workers.start(isRequired: false)) != nil }
-                group.addTask { await self.follow(name, turnOf: identity) }
+                group.addTask { await self.encode(name, turnOf: identity) }
             }
             group.cancelAll()
         }
         await workers.stop()
     }
 
-    private func follow(_ name: String, turnOf identity: String?) async {
+    /// Encodes the file of an export, or waits for an equal export, and starts the next export of the identity.
+    private func encode(_ name: String, turnOf identity: String?) async {
         defer {
-            // It runs after the waiting exports of other clients.
-            if let identity, let next = state.withLock({ $0.lines.next(of: identity) }) {
+            // The next export of the client runs after the waiting exports of other clients.
+            if let identity, let next = state.withLock({ $0.waiting.next(of: identity) }) {
                 starting.yield((next, identity))
             }
         }
@@ -241,16 +245,16 @@ final class VideoExports: Sendable {
         state.withLock { state in
             state.exports[name]?.outcome = outcome
             state.exports[name]?.plan.file = nil
-            giveUp(&state)
+            failRemoved(&state)
         }
         export.ended.signal()
     }
 
-    /// Ends the exports whose files were removed: an open file occupies disk space until it is closed.
-    private func giveUp(_ state: inout State) {
+    /// Ends the exports whose files were removed, because an open file occupies disk space until it is closed.
+    private func failRemoved(_ state: inout State) {
         for (name, export) in state.exports {
-            guard case .success? = export.outcome, !files.holds(export.plan) else { continue }
-            state.exports[name]?.outcome = .failure(.exportGivenUp)
+            guard case .success? = export.outcome, !files.contains(export.plan) else { continue }
+            state.exports[name]?.outcome = .failure(.exportRemoved)
         }
     }
 
@@ -258,7 +262,7 @@ final class VideoExports: Sendable {
         let now = clock.nowMicroseconds()
         let ended = state.withLock { state in
             // An export may have begun to use a file while it was removed.
-            giveUp(&state)
+            failRemoved(&state)
             return state.leases.expired(now: now).compactMap { state.remove($0) }
         }
         for export in ended {

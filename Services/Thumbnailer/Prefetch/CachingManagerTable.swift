@@ -5,11 +5,11 @@ import PhotoModel
 
 /// The lists of images that caching managers keep prepared (S-53 to S-58).
 ///
-/// Pure: time is passed in, and the work to do is returned. Every operation but ``postpone(_:)`` takes constant
-/// time per image.
+/// It has no side effects: the time is passed in, and the work to do is returned. Every operation but ``postpone(_:)``
+/// takes constant time per image.
 struct CachingManagerTable: Sendable {
-    /// The options an image is prepared with: everything in `cache.start` but the assets. A request hits only if its
-    /// options are equal.
+    /// The options with which an image is prepared: everything in `cache.start` but the assets. Only a request with
+    /// equal options finds the prepared image.
     typealias CachingOptions = CachedImages
 
     struct Entry: Sendable, Hashable {
@@ -38,7 +38,7 @@ struct CachingManagerTable: Sendable {
     struct Removal: Sendable {
         /// Tasks whose images are no longer on any list.
         var tasks: [UInt64] = []
-        /// Renditions that are no longer on any list and may leave the memory cache.
+        /// Renditions that are no longer on any list and may be removed from the memory cache.
         var plans: [RenditionPlan] = []
     }
 
@@ -62,15 +62,15 @@ struct CachingManagerTable: Sendable {
         var lastServed: UInt64 = 0
     }
 
-    static let mostPerIdentity = 16
-    static let most = 256
+    static let maxPerIdentity = 16
+    static let maxCount = 256
     static let leaseMicroseconds: Int64 = 600_000_000
 
-    /// The most images on one list; the oldest are dropped above it.
+    /// The maximum number of images on one list. If there are more, the oldest are dropped.
     let limit: Int
     private var managers: [String: Manager] = [:]
     private var leases = LeaseTable<String>(duration: leaseMicroseconds)
-    private var tasks: [UInt64: (manager: String, wanted: Set<Entry>)] = [:]
+    private var tasks: [UInt64: (manager: String, entries: Set<Entry>)] = [:]
     private var planReferences: [RenditionPlan: Int] = [:]
     private var lastTask: UInt64 = 0
     private(set) var dropped = 0
@@ -89,8 +89,8 @@ struct CachingManagerTable: Sendable {
     // MARK: Managers
 
     mutating func open(_ name: String, identity: String, allowsHighQuality: Bool, now: Int64) throws(RPCError) {
-        guard managers.count < Self.most, leases.keys(of: identity).count < Self.mostPerIdentity else {
-            throw .tooManyCachingManagers(perClient: Self.mostPerIdentity, limit: Self.most)
+        guard managers.count < Self.maxCount, leases.keys(of: identity).count < Self.maxPerIdentity else {
+            throw .tooManyCachingManagers(perClient: Self.maxPerIdentity, limit: Self.maxCount)
         }
         managers[name] = Manager(allowsHighQuality: allowsHighQuality)
         leases.insert(name, owner: identity, now: now)
@@ -113,27 +113,27 @@ struct CachingManagerTable: Sendable {
     func names(of identity: String) -> Set<String> { leases.keys(of: identity) }
 
     mutating func close(_ name: String) -> Removal {
-        let leaving = stopAll(name)
+        let removal = stopAll(name)
         managers[name] = nil
         leases.remove(name)
-        return leaving
+        return removal
     }
 
     /// Closes the managers whose lease has expired.
     mutating func expire(now: Int64) -> Removal {
-        var leaving = Removal()
+        var removal = Removal()
         for name in leases.expired(now: now) {
             let part = close(name)
-            leaving.tasks += part.tasks
-            leaving.plans += part.plans
+            removal.tasks += part.tasks
+            removal.plans += part.plans
         }
-        return leaving
+        return removal
     }
 
     // MARK: Lists
 
-    /// Adds images to the list. They are prepared before all earlier ones, the first asset first: the images requested
-    /// last are the ones now on the screen.
+    /// Adds images to the list. They are prepared before all earlier ones, the first asset first, because the images
+    /// requested last are those on the screen.
     mutating func start(_ name: String, _ assets: [ObjectID], _ options: CachingOptions) -> Removal {
         guard managers[name] != nil else { return Removal() }
         for asset in assets.reversed() {
@@ -150,18 +150,18 @@ struct CachingManagerTable: Sendable {
     }
 
     mutating func stop(_ name: String, _ assets: [ObjectID], _ options: CachingOptions) -> Removal {
-        var leaving = Removal()
-        for asset in assets { remove(Entry(asset: asset, options: options), from: name, &leaving) }
+        var removal = Removal()
+        for asset in assets { remove(Entry(asset: asset, options: options), from: name, &removal) }
         compact(name)
-        return leaving
+        return removal
     }
 
     mutating func stopAll(_ name: String) -> Removal {
-        var leaving = Removal()
-        for entry in managers[name].map({ Array($0.entries.keys) }) ?? [] { remove(entry, from: name, &leaving) }
+        var removal = Removal()
+        for entry in managers[name].map({ Array($0.entries.keys) }) ?? [] { remove(entry, from: name, &removal) }
         managers[name]?.waiting = []
         managers[name]?.order = []
-        return leaving
+        return removal
     }
 
     func preparationState(_ entry: Entry, in name: String) -> PreparationState? {
@@ -183,7 +183,7 @@ struct CachingManagerTable: Sendable {
             case .working: status.preparing += 1
             case .prepared(nil):
                 status.failed += 1
-                if failed.count < CacheStatus.Result.mostFailedAssets { failed.insert(entry.asset) }
+                if failed.count < CacheStatus.Result.maxFailedAssets { failed.insert(entry.asset) }
             case .prepared: status.prepared += 1
             }
         }
@@ -195,7 +195,7 @@ struct CachingManagerTable: Sendable {
 
     /// Returns the next images to prepare: all waiting images of the asset added last, from the manager that has been
     /// served least recently.
-    mutating func next(most: Int) -> PrefetchTask? {
+    mutating func next(maxCount: Int) -> PrefetchTask? {
         let waiting = managers.lazy.filter { $0.value.waitingCount > 0 }
         guard let name = waiting.min(by: { $0.value.lastServed < $1.value.lastServed })?.key else { return nil }
         while let entry = managers[name]?.waiting.popLast() {
@@ -208,7 +208,7 @@ struct CachingManagerTable: Sendable {
                     false
                 }
             }
-            let chosen = Array(([entry.options] + optionSets.filter { $0 != entry.options }).prefix(max(1, most)))
+            let chosen = Array(([entry.options] + optionSets.filter { $0 != entry.options }).prefix(max(1, maxCount)))
             for options in chosen {
                 managers[name]?.entries[Entry(asset: entry.asset, options: options)] = .working(lastTask)
             }
@@ -228,84 +228,84 @@ struct CachingManagerTable: Sendable {
 
     /// Ends a task.
     ///
-    /// - Parameter plans: the prepared renditions by shape; a missing shape failed and is not tried again
+    /// - Parameter plans: the prepared renditions by options; missing ones failed and are not tried again
     mutating func finish(_ task: PrefetchTask, plans: [CachingOptions: RenditionPlan]) -> Removal {
-        var leaving = Removal()
-        guard let (name, wanted) = tasks.removeValue(forKey: task.number) else {
-            leaving.plans = plans.values.filter { planReferences[$0] == nil }
-            return leaving
+        var removal = Removal()
+        guard let (name, entries) = tasks.removeValue(forKey: task.number) else {
+            removal.plans = plans.values.filter { planReferences[$0] == nil }
+            return removal
         }
         for options in task.optionSets {
             let entry = Entry(asset: task.asset, options: options)
             let plan = plans[options]
-            guard wanted.contains(entry), managers[name]?.entries[entry] != nil else {
-                if let plan, planReferences[plan] == nil { leaving.plans.append(plan) }
+            guard entries.contains(entry), managers[name]?.entries[entry] != nil else {
+                if let plan, planReferences[plan] == nil { removal.plans.append(plan) }
                 continue
             }
             managers[name]?.entries[entry] = .prepared(plan)
             if let plan { planReferences[plan, default: 0] += 1 }
         }
-        return leaving
+        return removal
     }
 
-    /// Ends a task whose images cannot be made at present. They wait again, behind all others of their list.
+    /// Ends a task whose images cannot be prepared now. They wait again, after all others of their list.
     mutating func postpone(_ task: PrefetchTask) {
-        guard let (name, wanted) = tasks.removeValue(forKey: task.number) else { return }
-        for entry in wanted { managers[name]?.entries[entry] = .waiting }
+        guard let (name, entries) = tasks.removeValue(forKey: task.number) else { return }
+        for entry in entries { managers[name]?.entries[entry] = .waiting }
         // Only one of them was removed from the array when their task began.
-        managers[name]?.waiting.removeAll { $0.asset == task.asset && wanted.contains($0) }
-        managers[name]?.waiting.insert(contentsOf: wanted, at: 0)
-        managers[name]?.waitingCount += wanted.count
+        managers[name]?.waiting.removeAll { $0.asset == task.asset && entries.contains($0) }
+        managers[name]?.waiting.insert(contentsOf: entries, at: 0)
+        managers[name]?.waitingCount += entries.count
     }
 
-    private mutating func remove(_ entry: Entry, from name: String, _ leaving: inout Removal) {
+    private mutating func remove(_ entry: Entry, from name: String, _ removal: inout Removal) {
         guard let stage = managers[name]?.entries.removeValue(forKey: entry) else { return }
         managers[name]?.optionSets[entry.asset]?.remove(entry.options)
         if managers[name]?.optionSets[entry.asset]?.isEmpty == true { managers[name]?.optionSets[entry.asset] = nil }
         switch stage {
         case .waiting: managers[name]?.waitingCount -= 1
         case .working(let number):
-            tasks[number]?.wanted.remove(entry)
-            if tasks[number]?.wanted.isEmpty == true {
+            tasks[number]?.entries.remove(entry)
+            if tasks[number]?.entries.isEmpty == true {
                 tasks[number] = nil
-                leaving.tasks.append(number)
+                removal.tasks.append(number)
             }
         case .prepared(let plan):
             guard let plan, let count = planReferences[plan] else { return }
             planReferences[plan] = count > 1 ? count - 1 : nil
-            if count == 1 { leaving.plans.append(plan) }
+            if count == 1 { removal.plans.append(plan) }
         }
     }
 
     /// Drops the oldest images, prepared or not, if the list is longer than its limit.
     private mutating func trim(_ name: String) -> Removal {
-        var leaving = Removal()
-        guard let manager = managers[name], manager.entries.count > limit else { return leaving }
+        var removal = Removal()
+        guard let manager = managers[name], manager.entries.count > limit else { return removal }
         var excess = manager.entries.count - limit
         for entry in manager.order where excess > 0 && managers[name]?.entries[entry] != nil {
-            remove(entry, from: name, &leaving)
+            remove(entry, from: name, &removal)
             dropped += 1
             excess -= 1
         }
         compact(name)
-        return leaving
+        return removal
     }
 
-    /// Compacts the arrays before entries that were removed outnumber the present ones.
+    /// Removes outdated entries from the arrays before they outnumber the others.
     private mutating func compact(_ name: String) {
         guard let manager = managers[name] else { return }
         if manager.order.count > 64 + 2 * manager.entries.count {
             var seen: Set<Entry> = []
-            let kept = manager.order.reversed().filter { manager.entries[$0] != nil && seen.insert($0).inserted }
-            managers[name]?.order = kept.reversed()
+            let current = manager.order.reversed().filter { manager.entries[$0] != nil && seen.insert($0).inserted }
+            managers[name]?.order = current.reversed()
         }
         if manager.waiting.count > 64 + 2 * manager.waitingCount {
             var seen: Set<Entry> = []
-            let kept = manager.waiting.reversed().filter { entry in
+            let current = manager.waiting.reversed().filter { entry in
                 guard case .waiting? = manager.entries[entry] else { return false }
                 return seen.insert(entry).inserted
             }
-            managers[name]?.waiting = kept.reversed()
+            managers[name]?.waiting = current.reversed()
         }
     }
 }

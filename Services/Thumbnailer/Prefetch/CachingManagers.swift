@@ -9,7 +9,8 @@ import Synchronization
 /// Prepares images ahead of time for caching managers, at a lower priority than interactive requests.
 final class CachingManagers: Sendable {
     private let preparer: ImagePreparer
-    private let width: Int
+    /// The maximum number of tasks that run at a time.
+    private let maxTasks: Int
     private let clock: MonotonicClock
     private let state: Mutex<State>
     private let ticks: AsyncStream<Void>
@@ -22,9 +23,9 @@ final class CachingManagers: Sendable {
     }
 
     /// The interval at which expired leases are removed.
-    private static let sweep = Duration.seconds(15)
-    /// The pause of a slot after images that cannot be made at present.
-    private static let retry = Duration.seconds(1)
+    private static let sweepInterval = Duration.seconds(15)
+    /// The delay after images that cannot be prepared now.
+    private static let retryDelay = Duration.seconds(1)
 
     init(
         _ preparer: ImagePreparer,
@@ -35,7 +36,7 @@ final class CachingManagers: Sendable {
         self.preparer = preparer
         self.clock = clock
         // One asset is looked up while another is rendered.
-        width = workers + 1
+        maxTasks = workers + 1
         state = Mutex(State())
         (ticks, ticking) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         metrics.all.section("caching") { [self] in
@@ -64,7 +65,7 @@ final class CachingManagers: Sendable {
     }
 
     func configure(_ request: ConfigureCache, identity: String) throws(RPCError) {
-        try using(request.cache, identity) { table in
+        try update(request.cache, identity) { table in
             table.configure(request.cache, allowsHighQuality: request.allowsHighQuality)
             return .init()
         }
@@ -72,17 +73,17 @@ final class CachingManagers: Sendable {
 
     func start(_ request: StartCaching, identity: String) throws(RPCError) {
         for asset in request.images.assets.prefix(1) { try RenditionPlan.check(request.images.request(asset)) }
-        try using(request.cache, identity) { $0.start(request.cache, request.images.assets, request.images.options) }
+        try update(request.cache, identity) { $0.start(request.cache, request.images.assets, request.images.options) }
         ticking.yield()
     }
 
     func stop(_ request: StopCaching, identity: String) throws(RPCError) {
         for asset in request.images.assets.prefix(1) { try RenditionPlan.check(request.images.request(asset)) }
-        try using(request.cache, identity) { $0.stop(request.cache, request.images.assets, request.images.options) }
+        try update(request.cache, identity) { $0.stop(request.cache, request.images.assets, request.images.options) }
     }
 
     func stopAll(_ request: StopAllCaching, identity: String) throws(RPCError) {
-        try using(request.cache, identity) { $0.stopAll(request.cache) }
+        try update(request.cache, identity) { $0.stopAll(request.cache) }
     }
 
     func status(_ request: CacheStatus, identity: String) throws(RPCError) -> CacheStatus.Result {
@@ -94,13 +95,13 @@ final class CachingManagers: Sendable {
     }
 
     func close(_ request: CloseCache, identity: String) throws(RPCError) {
-        try using(request.cache, identity) { $0.close(request.cache) }
+        try update(request.cache, identity) { $0.close(request.cache) }
     }
 
     /// Closes all caching managers of an identity that may no longer read.
     func closeAll(of identity: String) {
-        let leaving = state.withLock { state in state.table.names(of: identity).map { state.table.close($0) } }
-        for leaving in leaving { perform(leaving) }
+        let removals = state.withLock { state in state.table.names(of: identity).map { state.table.close($0) } }
+        for removal in removals { perform(removal) }
     }
 
     /// Returns the state of a requested image in the list of the caching manager that the request names.
@@ -115,17 +116,18 @@ final class CachingManagers: Sendable {
         }
     }
 
-    private func using(
+    /// Renews the lease of a caching manager, changes its list, and carries out the removal.
+    private func update(
         _ name: String,
         _ identity: String,
         _ body: (inout CachingManagerTable) -> CachingManagerTable.Removal
     ) throws(RPCError) {
         let now = clock.nowMicroseconds()
-        let leaving = try change { table throws(RPCError) in
+        let removal = try change { table throws(RPCError) in
             try table.use(name, identity: identity, now: now)
             return body(&table)
         }
-        perform(leaving)
+        perform(removal)
     }
 
     private func change<Value>(
@@ -134,10 +136,10 @@ final class CachingManagers: Sendable {
         try state.withLock { state throws(RPCError) in try body(&state.table) }
     }
 
-    private func perform(_ leaving: CachingManagerTable.Removal) {
-        let cancellations = state.withLock { state in leaving.tasks.compactMap { state.running[$0] } }
+    private func perform(_ removal: CachingManagerTable.Removal) {
+        let cancellations = state.withLock { state in removal.tasks.compactMap { state.running[$0] } }
         for cancellation in cancellations { cancellation.cancel() }
-        for plan in leaving.plans { preparer.renditions.release(plan) }
+        for plan in removal.plans { preparer.renditions.release(plan) }
     }
 
     // MARK: Work
@@ -146,7 +148,7 @@ final class CachingManagers: Sendable {
     func run() async {
         await withDiscardingTaskGroup { group in
             group.addTask {
-                for await _ in TaskDelay.ticks(every: Self.sweep) {
+                for await _ in TaskDelay.ticks(every: Self.sweepInterval) {
                     let now = self.clock.nowMicroseconds()
                     self.perform(self.state.withLock { $0.table.expire(now: now) })
                 }
@@ -162,7 +164,8 @@ final class CachingManagers: Sendable {
 
     private func begin() -> (CachingManagerTable.PrefetchTask, CancellationSource)? {
         state.withLock { state in
-            guard state.running.count < width, let task = state.table.next(most: RenditionProvider.batch) else {
+            guard state.running.count < maxTasks, let task = state.table.next(maxCount: RenditionProvider.batchSize)
+            else {
                 return nil
             }
             let cancellation = CancellationSource()
@@ -172,7 +175,7 @@ final class CachingManagers: Sendable {
     }
 
     private func perform(_ task: CachingManagerTable.PrefetchTask, _ cancellation: CancellationSource) async {
-        // Nil if they cannot be made at present.
+        // Nil if the images cannot be prepared now.
         let prepared = await cancellation.run { () -> [CachedImages: RenditionPlan]? in
             do throws(RPCError) {
                 return try await self.preparer.prepare(
@@ -182,13 +185,13 @@ final class CachingManagers: Sendable {
                 )
             } catch {
                 guard error.isTransient else { return [:] }
-                // Most likely the catalog is being restarted.
-                await TaskDelay.retryDelay(Self.retry)
+                // The catalog is probably being restarted.
+                await TaskDelay.retryDelay(Self.retryDelay)
                 return nil
             }
         }
         let isCancelled = cancellation.isCancelled || Task.isCancelled
-        let leaving = state.withLock { state -> CachingManagerTable.Removal in
+        let removal = state.withLock { state -> CachingManagerTable.Removal in
             state.running[task.number] = nil
             guard let prepared else {
                 state.table.postpone(task)
@@ -197,7 +200,7 @@ final class CachingManagers: Sendable {
             if !isCancelled { state.failed += task.optionSets.count - prepared.count }
             return state.table.finish(task, plans: prepared)
         }
-        perform(leaving)
+        perform(removal)
         ticking.yield()
     }
 }

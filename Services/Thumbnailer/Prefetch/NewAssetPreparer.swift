@@ -10,52 +10,53 @@ import PhotoModel
 import Storage
 import Synchronization
 
-/// Makes images of assets that are added or edited, before they are requested.
+/// Prepares images of assets that are added or edited, before they are requested.
 ///
-/// It begins with all assets of the library, and then follows the change feed from the token of that moment. Its
-/// position in the feed is saved in the cache's folder, so that changes that are made while the thumbnailer does not
-/// run are prepared later. It begins again with all assets when the sizes or the renderer change, or after the cache
+/// It begins with all assets of the library, and then follows the change feed from the token at which they were read.
+/// Its position in the feed is saved in the cache's folder, so that changes that are made while the thumbnailer does
+/// not run are processed later. It begins again with all assets if the sizes or the renderer have changed, or the cache
 /// was deleted.
 ///
-/// The position passes an asset only when the disk cache has its images, or when they cannot be made, and it is saved
-/// after a sync of the images. It is therefore never ahead of the images on the disk.
+/// The position moves past a change only when the disk cache has the images of its assets, or when they cannot be
+/// rendered. It is saved after a sync of the images, so it is never ahead of the images on the disk.
 final class NewAssetPreparer: Sendable {
     private let preparer: ImagePreparer
     private let catalog: ServiceClient
     /// Returns the feed after a token.
     private let feed: @Sendable (ChangeToken?) -> ChangeFeed
     private let images: [CachedImages]
-    private let width: Int
+    /// The maximum number of assets that are prepared at a time.
+    private let maxTasks: Int
     private let disk: RenditionDiskCache
     private let blockingIO: BlockingIOExecutor
     private let path: String
-    /// The renderer and the sizes of the images.
-    private let made: String
+    /// The renderer and the sizes of the images, as the file has them.
+    private let imageSet: String
     private let logger: Logger
     private let state = Mutex(State())
 
     private struct State {
         var position = FeedPosition()
-        /// The content of the file; nil before it is written.
+        /// The content of the file; nil if it does not exist.
         var saved: String?
-        /// The last attempt to write it failed.
-        var isUnsaved = false
-        /// Images before the position were lost: they were deleted with the file, or did not reach the disk.
+        /// True from a problem with the file or the images until the file is written again.
+        var isProblemLogged = false
+        /// True if images before the position were lost: they were deleted with the file, or did not reach the disk.
         var isLost = false
-        /// Ends the present ``follow()``.
+        /// Cancels the current ``follow()``.
         var following = CancellationSource()
         var prepared = 0
         var failed = 0
     }
 
-    /// The interval at which the position is saved. After a kill, images that were made since then are found in the
-    /// cache.
-    private static let saving = Duration.seconds(1)
-    /// The most images that are written before a sync, also while the position stays.
-    private static let mostUnsynced = 1000
-    /// The pauses between attempts for an asset: each may download the original until the disk is full.
-    private static let firstPause = Duration.seconds(1)
-    private static let longestPause = Duration.seconds(60)
+    /// The interval at which the position is saved. If the process is killed, images that were rendered since the last
+    /// save are found in the cache.
+    private static let saveInterval = Duration.seconds(1)
+    /// The maximum number of images that are written before a sync, even if the position does not change.
+    private static let maxUnsynced = 1000
+    /// The delays between attempts for an asset: each may download the original until the disk is full.
+    private static let firstDelay = Duration.seconds(1)
+    private static let maxDelay = Duration.seconds(60)
 
     /// - Parameter sides: the sizes in pixels that the images fit into
     init(
@@ -75,9 +76,9 @@ final class NewAssetPreparer: Sendable {
         self.blockingIO = blockingIO
         disk = preparer.renditions.disk
         path = disk.root + "/prepared"
-        made = Self.made(sides)
+        imageSet = Self.imageSet(sides)
         // One asset is looked up while another is rendered.
-        width = workers + 1
+        maxTasks = workers + 1
         images = sides.map { side in
             var images = CachedImages(assets: [], targetSize: .size(width: side, height: side))
             // The local original may have been removed meanwhile.
@@ -94,10 +95,10 @@ final class NewAssetPreparer: Sendable {
         }
     }
 
-    /// Follows until cancelled. If the feed ends, subscribes again after a pause.
+    /// Follows the feed until cancelled. If it ends, subscribes again after a pause.
     func run() async {
         let saved = FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
-        if let saved, let token = Self.token(in: saved, made: made) {
+        if let saved, let token = Self.token(in: saved, of: imageSet) {
             state.withLock {
                 $0.position.receive(token)
                 $0.saved = saved
@@ -105,7 +106,7 @@ final class NewAssetPreparer: Sendable {
         }
         await withDiscardingTaskGroup { group in
             group.addTask {
-                for await _ in TaskDelay.ticks(every: Self.saving) { await self.save() }
+                for await _ in TaskDelay.ticks(every: Self.saveInterval) { await self.save() }
             }
             while !Task.isCancelled {
                 let following = CancellationSource()
@@ -113,7 +114,7 @@ final class NewAssetPreparer: Sendable {
                     if state.isLost {
                         // The images before the saved position exist, unless the file was deleted.
                         state.position = FeedPosition()
-                        let token = state.saved.flatMap { Self.token(in: $0, made: self.made) }
+                        let token = state.saved.flatMap { Self.token(in: $0, of: self.imageSet) }
                         if let token { state.position.receive(token) }
                     }
                     state.isLost = false
@@ -152,7 +153,7 @@ final class NewAssetPreparer: Sendable {
                         return .success(())
                     }
                     for asset in Self.assets(of: event) {
-                        if running == width { await group.next() } else { running += 1 }
+                        if running == maxTasks { await group.next() } else { running += 1 }
                         let sequence = event.token.sequence
                         state.withLock { $0.position.begin(sequence) }
                         group.addTask {
@@ -183,7 +184,7 @@ final class NewAssetPreparer: Sendable {
         }
         await withTaskGroup(of: Void.self) { group in
             for (index, id) in ids.enumerated() {
-                if index >= width { await group.next() }
+                if index >= maxTasks { await group.next() }
                 group.addTask { _ = await self.prepare(id) }
             }
         }
@@ -199,17 +200,17 @@ final class NewAssetPreparer: Sendable {
 
     /// Prepares the images of an asset.
     ///
-    /// - Returns: false if the task was cancelled before
+    /// - Returns: false if the task was cancelled before they were prepared
     private func prepare(_ asset: ObjectID) async -> Bool {
-        var pause = Self.firstPause
+        var delay = Self.firstDelay
         while !Task.isCancelled {
-            // Tried again while the catalog does not respond, or images cannot be made or written.
-            guard let prepared = try? await preparer.prepare(asset, images, onDisk: true) else {
-                await TaskDelay.retryDelay(pause)
-                pause = min(pause * 2, Self.longestPause)
+            // Repeated while the catalog does not respond, or images cannot be rendered or written.
+            guard let prepared = try? await preparer.prepare(asset, images, requiresDisk: true) else {
+                await TaskDelay.retryDelay(delay)
+                delay = min(delay * 2, Self.maxDelay)
                 continue
             }
-            // They are needed later only, and the disk has them.
+            // The images are needed only later, and the disk cache has them.
             for plan in prepared.values { preparer.renditions.release(plan) }
             guard !Task.isCancelled else { return false }
             state.withLock {
@@ -223,20 +224,21 @@ final class NewAssetPreparer: Sendable {
 
     // MARK: The file
 
-    /// Returns the second line of the file: images of another renderer or of other sizes are not found by requests.
-    static func made(_ sides: [Int], rendererVersion: String = RenditionProvider.rendererVersion) -> String {
+    /// Returns the second line of the file, with the renderer and the sizes: requests do not find images of another
+    /// renderer or of other sizes.
+    static func imageSet(_ sides: [Int], rendererVersion: String = RenditionProvider.rendererVersion) -> String {
         ([rendererVersion] + sides.map(String.init)).joined(separator: " ")
     }
 
-    /// Returns the position in a file's text; nil if not all images were made, or if the images are others than these.
-    static func token(in text: String, made: String) -> ChangeToken? {
+    /// Returns the position in the text of a file; nil if it has none yet, or if the file is for another image set.
+    static func token(in text: String, of imageSet: String) -> ChangeToken? {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-        guard lines.count == 2, lines[1] == made else { return nil }
+        guard lines.count == 2, lines[1] == imageSet else { return nil }
         return ChangeToken(lines[0])
     }
 
     private func save() async {
-        // If too many other operations wait for the disk, the next call saves it.
+        // If too many other operations wait for the disk, the position is saved by the next call.
         try? await blockingIO.run(.long) { self.saveNow() }
     }
 
@@ -244,23 +246,23 @@ final class NewAssetPreparer: Sendable {
     private func saveNow() {
         // Read before the sync, which need not include images that are written meanwhile.
         let (text, isNew) = state.withLock { state in
-            let text = "\(state.position.token?.description ?? "")\n\(made)"
+            let text = "\(state.position.token?.description ?? "")\n\(imageSet)"
             return (text, !state.isLost && text != state.saved)
         }
-        if disk.unsyncedCount > (isNew ? 0 : Self.mostUnsynced), let problem = disk.sync() {
+        if disk.unsyncedCount > (isNew ? 0 : Self.maxUnsynced), let problem = disk.sync() {
             warn("images of new assets did not reach the disk; they are made again", problem)
-            return lose { _ in }
+            return recordLoss { _ in }
         }
         if state.withLock({ $0.saved != nil }), access(path, F_OK) != 0, errno == ENOENT {
             logger.warning("the cache was deleted; the images of all assets are made again")
-            return lose { $0.saved = nil }
+            return recordLoss { $0.saved = nil }
         }
         guard isNew else { return }
         do throws(StorageError) {
             try DurableFile.replace(path, with: Array(text.utf8))
             state.withLock { state in
                 state.saved = text
-                state.isUnsaved = false
+                state.isProblemLogged = false
             }
         } catch {
             warn("the position of new assets cannot be saved", error.name)
@@ -268,7 +270,7 @@ final class NewAssetPreparer: Sendable {
     }
 
     /// Records that images before the position were lost, and begins again from the saved position.
-    private func lose(_ change: (inout State) -> Void) {
+    private func recordLoss(_ change: (inout State) -> Void) {
         let following = state.withLock { state in
             change(&state)
             state.isLost = true
@@ -277,11 +279,11 @@ final class NewAssetPreparer: Sendable {
         following.cancel()
     }
 
-    /// Logs a problem, unless an earlier one persists.
+    /// Logs a problem, unless one was logged and persists.
     private func warn(_ message: Logger.Message, _ problem: String) {
         let isNew = state.withLock { state in
-            defer { state.isUnsaved = true }
-            return !state.isUnsaved
+            defer { state.isProblemLogged = true }
+            return !state.isProblemLogged
         }
         if isNew { logger.warning(message, metadata: ["error": "\(problem)"]) }
     }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Hosting
 import JSONValue
 
-/// `thumbnailer about`: starts a worker as the service would and prints the libraries that decode images. Used by
+/// `thumbnailer about`: starts a worker as the service does, and prints the libraries that decode images. It is used by
 /// `safelight doctor`.
 struct AboutCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

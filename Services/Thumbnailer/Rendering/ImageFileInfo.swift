@@ -12,11 +12,11 @@ struct ImageFileInfo: Sendable, JSONTabled {
     var pixelWidth: Int
     var pixelHeight: Int
 
-    /// The longest side that `image.data` describes, in pixels.
-    static let longestSide = 1_000_000
+    /// The maximum length of a side that `image.data` describes, in pixels.
+    static let maxSide = 1_000_000
 
     static let table = JSONTable(
-        "PictureFacts",
+        "ImageFileInfo",
         "The type, orientation and size of a file.",
         unknown: .ignored,
         blank: ImageFileInfo(contentType: "", mimeType: "", orientation: 1, pixelWidth: 0, pixelHeight: 0),
@@ -24,8 +24,8 @@ struct ImageFileInfo: Sendable, JSONTabled {
             .required("contentType", \.contentType, .text(maxBytes: 128), "Uniform type identifier."),
             .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type."),
             .required("orientation", \.orientation, .count(1...8), "EXIF orientation."),
-            .required("pixelWidth", \.pixelWidth, .count(1...longestSide), "Pixels as displayed."),
-            .required("pixelHeight", \.pixelHeight, .count(1...longestSide), "Pixels as displayed."),
+            .required("pixelWidth", \.pixelWidth, .count(1...maxSide), "Pixels as displayed."),
+            .required("pixelHeight", \.pixelHeight, .count(1...maxSide), "Pixels as displayed."),
         ]
     )
 }

@@ -16,16 +16,16 @@ struct Renderer: Sendable {
     let report: @Sendable (ResourceJobRunner.WorkerFault) async -> Void
 
     /// Renders several images from one decode of one file. Returns an outcome for each; nil for an image that is left
-    /// to another call, because all of them together would take too long. Other jobs then wait for this one only.
+    /// to another call, because together they would take too long. Other jobs can run between the calls.
     ///
-    /// If one of them exceeds the time limit, all are left, to be rendered one by one, so that the others do not fail
-    /// with it.
+    /// If the job exceeds the time limit, all images are left to other calls, which render them one by one, so that one
+    /// image does not make the others fail.
     func renditions(_ plans: [RenditionPlan]) async -> [Result<EncodedRendition, RPCError>?] {
         do throws(WorkerFailure) {
             let result = try await rendered(plans)
             do throws(RPCError) {
                 let outcomes = try result.get()
-                // The call made no image, and another call would make none either.
+                // If this call rendered no image, another call would render none either.
                 return outcomes.contains { $0 != nil } ? outcomes : plans.map { _ in .failure(.jobTooLong) }
             } catch {
                 return plans.map { _ in .failure(error) }
@@ -78,13 +78,13 @@ struct Renderer: Sendable {
         let file = try resources.open(digest)
         let job = WorkerJob(method: ThumbnailWorker.inspectMethod, files: [file.descriptor])
         let result = try await run(job, over: digest, on: quickWorkers)
-        guard let facts = withExtendedLifetime(file, { try? ImageFileInfo(json: result.result) }) else {
+        guard let info = withExtendedLifetime(file, { try? ImageFileInfo(json: result.result) }) else {
             throw .invalidResult("does not describe the image")
         }
-        return facts
+        return info
     }
 
-    /// Describes a video, with its moved index if it has to be moved.
+    /// Describes a video. The index is that of ``FastStart``; nil if it does not have to be moved.
     func describe(video: AssetResource) async throws(RPCError) -> (description: VideoDescription, index: Bytes?) {
         let file = try resources.open(video.digest)
         let job = WorkerJob(
@@ -144,17 +144,17 @@ struct Renderer: Sendable {
         }
     }
 
-    /// Reads a worker's result: an object for each image, and the bytes of those that could be made. Nil for those that
-    /// the worker did not begin.
+    /// Returns the outcomes in a worker's result, which has an object for each image, and the bytes of the rendered
+    /// ones. The outcome is nil for an image that the worker did not begin.
     private static func outcomes(
         _ result: WorkerResult,
         count: Int
     ) throws(RPCError) -> [Result<EncodedRendition, RPCError>?] {
-        let entries = result.result["pictures"]?.arrayValue ?? []
+        let entries = result.result["images"]?.arrayValue ?? []
         guard entries.count == count else {
             throw .invalidResult("has \(entries.count) images instead of \(count)")
         }
-        var next = result.attachments.makeIterator()
+        var attachments = result.attachments.makeIterator()
         var outcomes: [Result<EncodedRendition, RPCError>?] = []
         for entry in entries {
             if entry["error"]?["name"]?.stringValue == VideoWorker.deferredName {
@@ -163,14 +163,14 @@ struct Renderer: Sendable {
                 let message = entry["error"]?["message"]?.stringValue ?? ""
                 outcomes.append(.failure(WorkerFailure.refused(name: name, message: message).rpcError))
             } else {
-                outcomes.append(.success(try rendition(entry, next.next())))
+                outcomes.append(.success(try rendition(entry, attachments.next())))
             }
         }
         return outcomes
     }
 
-    private static func rendition(_ facts: JSON, _ bytes: Bytes?) throws(RPCError) -> EncodedRendition {
-        guard var rendition = try? EncodedRendition(json: facts), let bytes else {
+    private static func rendition(_ json: JSON, _ bytes: Bytes?) throws(RPCError) -> EncodedRendition {
+        guard var rendition = try? EncodedRendition(json: json), let bytes else {
             throw .invalidResult("is not an image")
         }
         rendition.bytes = bytes
@@ -185,17 +185,17 @@ struct EncodedRendition: Sendable, Equatable {
     var pixelWidth: Int
     var pixelHeight: Int
     var isUpscaled: Bool
-    /// Of a video: the time of the frame in microseconds.
+    /// The time of the frame in microseconds; nil for a photo.
     var frameTime: Int64?
-    /// The headroom for which it has high dynamic range, above 1; nil for standard range.
+    /// The headroom for which it was rendered in high dynamic range, above 1; nil for standard range.
     var headroom: Double?
 
-    /// The approximate memory it takes, in bytes.
+    /// The approximate size in memory, in bytes.
     var cost: Int64 { Int64(bytes.count) + 256 }
 }
 
 extension EncodedRendition: JSONTabled {
-    /// Everything but the bytes: the header of a cache file, and the JSON of a worker's result.
+    /// The properties without the bytes, for the header of a cache file and the result of a worker.
     static let table = JSONTable(
         "EncodedRendition",
         "A finished rendition.",

@@ -5,29 +5,29 @@ import JSONValue
 import PhotoModel
 import Storage
 
-/// One rendition to make: its source and every option that can change a pixel.
+/// A rendition to render: its source and every option that can change a pixel.
 ///
-/// Requests that must give the same pixels have equal plans: options without effect are normalized.
+/// Requests for the same pixels have equal plans, because options without effect are normalized.
 struct RenditionPlan: Sendable, Hashable {
-    /// SHA-256 of the resource. New pixels are new bytes, so a plan never finds the rendition of an older edit.
+    /// SHA-256 of the resource. An edit has another digest, so a plan never finds the rendition of an earlier edit.
     var digest: String
     var targetSize: TargetSize
     var contentMode: ImageContentMode
     var resizeMode: ImageResizeMode
-    /// Part of the displayed image; nil for all of it.
+    /// The part of the displayed image; nil for all of it.
     var crop: UnitRect?
     var format: DeliveredFormat
     /// 1...100; 0 for lossless formats.
     var quality: Int
-    /// The frame that is shown of a video.
+    /// The frame of a video; nil for a photo.
     var frame: VideoFrameChoice?
-    /// The headroom for which high dynamic range is rendered, where the source has it; 0 for all of it. Nil for
+    /// The headroom for which high dynamic range is rendered, if the source has it; 0 for all of its headroom. Nil for
     /// standard range.
     var headroom: Double?
     /// Not compared.
     var requester = RenditionRequester()
 
-    /// - Parameter limitedClient: the client that asks for it, if it does not see the whole library
+    /// - Parameter limitedClient: the client if it does not see the whole library, else nil
     /// - Throws: `invalid_options` for options that contradict each other, `missing_resource` for an asset without an
     ///   image
     init(_ request: ImageRequest, of asset: AssetSummary, for limitedClient: String? = nil) throws(RPCError) {
@@ -52,11 +52,11 @@ struct RenditionPlan: Sendable, Hashable {
         }
     }
 
-    /// Chooses one resize mode where several give the same pixels, so that one cached image serves them all. A whole
-    /// image that is scaled down to fit is the same in the modes `fast` and `exact`; one that fits without scaling
+    /// Chooses one resize mode where several give the same pixels, so that they share one cached image. A whole
+    /// image that is scaled down to fit is the same in the modes `fast` and `exact`. An image that fits without scaling
     /// keeps all of its pixels in the mode `fast`.
     private mutating func normalizeResizeMode(of source: AssetResource) {
-        // The frames of a video may have another size than its resource says.
+        // The frames of a video may have another size than its resource declares.
         guard case .size(let width, let height) = targetSize, contentMode == .aspectFit, crop == nil, !source.isVideo,
             source.pixelWidth > 0, source.pixelHeight > 0
         else { return }
@@ -113,19 +113,19 @@ struct RenditionPlan: Sendable, Hashable {
     }
 }
 
-/// The requester of a rendition. All are equal, so that they share the renditions of equal plans.
+/// The requester of a rendition. All requesters are equal, so that they share the renditions of equal plans.
 struct RenditionRequester: Sendable, Hashable {
-    /// The identity if it does not see the whole library. It has a part of the queue only, and does not learn what
-    /// is cached for others.
+    /// The identity if it does not see the whole library, else nil. Such an identity may use only a part of the queue,
+    /// and does not learn which renditions are cached for others.
     var limitedClient: String?
 
-    static func == (one: Self, other: Self) -> Bool { true }
+    static func == (left: Self, right: Self) -> Bool { true }
 
     func hash(into hasher: inout Hasher) {}
 }
 
 extension RenditionPlan {
-    /// The plan's options as Imaging takes them.
+    /// The plan's options for `Imaging`.
     var options: RenditionOptions {
         get throws(ImagingError) {
             guard let format = ImageFormat(rawValue: format.rawValue) else {
@@ -148,7 +148,8 @@ extension RenditionPlan {
 // MARK: - As JSON, and its key
 
 extension RenditionPlan: JSONTabled {
-    /// The encoding of a plan for workers. Its order of members is the canonical form hashed by ``RenditionKey``.
+    /// The encoding of a plan for workers. Its order of members is that of the canonical form, which ``RenditionKey``
+    /// hashes.
     static let table = JSONTable(
         "RenditionPlan",
         "One image to render.",
@@ -232,7 +233,7 @@ struct RenditionBatch: Sendable, JSONTabled {
             .required(
                 "plans",
                 \.plans,
-                .list(of: .object(RenditionPlan.self), limit: RenditionProvider.batch),
+                .list(of: .object(RenditionPlan.self), limit: RenditionProvider.batchSize),
                 "One plan for each image."
             )
         ]
@@ -242,6 +243,6 @@ struct RenditionBatch: Sendable, JSONTabled {
 extension AssetResource {
     /// True for a video.
     var isVideo: Bool { type == .video || type == .fullSizeVideo }
-    /// True for camera raw data: all its type identifiers end this way.
+    /// True for camera raw data, whose type identifiers all end this way.
     var isRaw: Bool { contentType.hasSuffix("raw-image") }
 }

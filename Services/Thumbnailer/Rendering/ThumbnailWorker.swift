@@ -1,6 +1,6 @@
-import ImageFormats
 import Contracts
 import Hosting
+import ImageFormats
 import Imaging
 import JSONValue
 import PhotoModel
@@ -16,10 +16,10 @@ enum ThumbnailWorker {
     static let sheetMethod = "sheet"
     static let aboutMethod = "about"
 
-    /// The largest file that is opened, in bytes.
-    static let largestSource = 512 << 20
+    /// The maximum size of a file that is opened, in bytes.
+    static let maxSourceBytes = 512 << 20
 
-    private static let previewHead = 256 << 10
+    private static let previewHeadBytes = 256 << 10
 
     static func handle(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         switch job.method {
@@ -36,15 +36,15 @@ enum ThumbnailWorker {
         }
     }
 
-    /// Renders several images from one decode. If that fails, each is rendered on its own, so that one impossible image
+    /// Renders several images from one decode. If that fails, each is rendered on its own, so that one image that fails
     /// does not make the others fail.
     private static func renditions(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
-        let plans = try decoded(RenditionBatch.self, job.params).plans
+        let plans = try parsed(RenditionBatch.self, job.params).plans
         if plans.contains(where: { $0.frame != nil }) { return try VideoWorker.renditions(plans, job) }
         guard let digest = plans.first?.digest, plans.allSatisfy({ $0.digest == digest }) else {
             throw WorkerJobError(name: "invalid_request", message: "the images of a job must come from one file")
         }
-        let bytes = try job.contents(ofFile: 0, limit: largestSource)
+        let bytes = try job.contents(ofFile: 0, limit: maxSourceBytes)
         guard ResourceDigest(of: bytes).text == digest else {
             throw .differentBytes(digest)
         }
@@ -59,7 +59,7 @@ enum ThumbnailWorker {
                 entries.append(["error": ["name": .string(error.name), "message": .string(error.message)]])
             }
         }
-        result.result = ["pictures": .array(entries)]
+        result.result = ["images": .array(entries)]
         return result
     }
 
@@ -77,10 +77,10 @@ enum ThumbnailWorker {
     }
 
     private static func preview(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
-        let plan = try decoded(RenditionPlan.self, job.params)
+        let plan = try parsed(RenditionPlan.self, job.params)
         if plan.frame != nil { return try VideoWorker.preview(plan, job) }
-        // A camera's JPEG has its preview at the beginning: the rest need not be read for it.
-        let head = try job.contents(ofFile: 0, limit: largestSource, first: previewHead)
+        // A camera's JPEG has its preview at the beginning, so the rest need not be read.
+        let head = try job.contents(ofFile: 0, limit: maxSourceBytes, first: previewHeadBytes)
         if ImageFormat.sniff(head) == .jpeg {
             do throws(ImagingError) {
                 guard let image = try Preview.embedded(in: head, try plan.options) else { return WorkerResult() }
@@ -93,32 +93,32 @@ enum ThumbnailWorker {
     }
 
     private static func quick(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
-        let plan = try decoded(RenditionPlan.self, job.params)
+        let plan = try parsed(RenditionPlan.self, job.params)
         guard plan.frame == nil else { return WorkerResult() }
         return try degraded(job) { bytes throws(ImagingError) in try Preview.quick(bytes, try plan.options) }
     }
 
-    /// Makes a preview. The file's hash is not checked here: the preview is replaced when the image itself is ready.
+    /// Renders a degraded image. The file's hash is not checked, because the final image replaces it.
     private static func degraded(
         _ job: WorkerJob,
         _ make: ([UInt8]) throws(ImagingError) -> RenderedImage?
     ) throws(WorkerJobError) -> WorkerResult {
-        let bytes = try job.contents(ofFile: 0, limit: largestSource)
-        return try imaging { () throws(ImagingError) in
+        let bytes = try job.contents(ofFile: 0, limit: maxSourceBytes)
+        return try convertingErrors { () throws(ImagingError) in
             guard let image = try make(bytes) else { return WorkerResult() }
             return WorkerResult(result: EncodedRendition(image).json, attachments: [image.bytes])
         }
     }
 
     private static func inspect(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
-        let bytes = try job.contents(ofFile: 0, limit: largestSource)
-        // The image is not decoded, so one that is too large to be shown is described too.
+        let bytes = try job.contents(ofFile: 0, limit: maxSourceBytes)
+        // The image is not decoded, so even an image that is too large to be rendered is described.
         var limits = PixelLimits()
         limits.jpegPixels = .max
         limits.pixels = .max
         limits.frames = .max
-        limits.side = ImageFileInfo.longestSide
-        return try imaging { () throws(ImagingError) in
+        limits.side = ImageFileInfo.maxSide
+        return try convertingErrors { () throws(ImagingError) in
             let info = try ImageProbe.info(of: bytes, limits: limits)
             return WorkerResult(
                 result: ImageFileInfo(
@@ -132,7 +132,8 @@ enum ThumbnailWorker {
         }
     }
 
-    private static func imaging<Value>(
+    /// Runs `body` and converts its errors.
+    private static func convertingErrors<Value>(
         _ body: () throws(ImagingError) -> Value
     ) throws(WorkerJobError) -> Value {
         do throws(ImagingError) {
@@ -144,15 +145,15 @@ enum ThumbnailWorker {
 
     /// Returns this process's libraries and limits.
     private static func about() -> WorkerResult {
-        let policy = ImagingLibrary.policyInForce
-        var json: JSONObject = ["largestSide": JSON(policy.largestSide), "open": JSON(policy.open)]
+        let policy = ImagingLibrary.effectivePolicy
+        var json: JSONObject = ["largestSide": JSON(policy.maxSide), "open": JSON(policy.open)]
         json["libavformat"] = .string(VideoFile.versions)
         for (name, version) in ImagingLibrary.versions { json[name] = .string(version) }
         return WorkerResult(result: .object(json))
     }
 
     private static func sheet(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
-        let plan = try decoded(ContactSheetPlan.self, job.params)
+        let plan = try parsed(ContactSheetPlan.self, job.params)
         let bytes = job.attachments.first ?? []
         var offset = 0
         var cells: [ContactSheet.Cell] = []
@@ -170,13 +171,14 @@ enum ThumbnailWorker {
             offset += length
         }
         let layout: ContactSheet.Layout = plan.layout == .grid ? .grid : .justified
-        return try imaging { () throws(ImagingError) in
+        return try convertingErrors { () throws(ImagingError) in
             let image = try ContactSheet.render(cells, columns: plan.columns, cellSide: plan.cell, layout: layout)
             return WorkerResult(result: EncodedRendition(image).json, attachments: [image.bytes])
         }
     }
 
-    private static func decoded<Plan: JSONTabled>(_: Plan.Type, _ json: JSON) throws(WorkerJobError) -> Plan {
+    /// Returns the parameters of a job.
+    private static func parsed<Plan: JSONTabled>(_: Plan.Type, _ json: JSON) throws(WorkerJobError) -> Plan {
         do throws(JSONProblem) { return try Plan(json: json) } catch {
             throw WorkerJobError(name: "invalid_request", message: error.description)
         }

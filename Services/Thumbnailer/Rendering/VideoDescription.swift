@@ -2,7 +2,7 @@ import Contracts
 import JSONValue
 import Video
 
-/// The facts of a video file, as a worker reports them.
+/// The properties of a video file, as a worker reports them.
 struct VideoDescription: Sendable, JSONTabled {
     var mimeType = ""
     var duration: Int64 = 0
@@ -16,7 +16,7 @@ struct VideoDescription: Sendable, JSONTabled {
     var matrix = ""
     var tracks: [VideoPlayback.Track] = []
     var isFastStart = false
-    /// The positions to which and from which the index is moved; nil if it stays.
+    /// The positions to which and from which the index is moved; nil if it is not moved.
     var movedTo: Int?
     var movedFrom: Int?
 
@@ -39,7 +39,7 @@ struct VideoDescription: Sendable, JSONTabled {
             .required("transfer", \.transfer, .text(maxBytes: 64), "FFmpeg's name."),
             .required("matrix", \.matrix, .text(maxBytes: 64), "FFmpeg's name."),
             .required("tracks", \.tracks, .list(of: .object(VideoPlayback.Track.self), limit: 64), "The tracks."),
-            .required("isFastStart", \.isFastStart, .flag, "True if a player can begin at once."),
+            .required("isFastStart", \.isFastStart, .flag, "True if a player can begin before it has all bytes."),
             .optional("movedTo", \.movedTo, .count(0...Int.max), "Where the index is inserted."),
             .optional("movedFrom", \.movedFrom, .count(0...Int.max), "Where the index is."),
         ]

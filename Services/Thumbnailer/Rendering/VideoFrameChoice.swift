@@ -3,11 +3,11 @@ import JSONValue
 import PhotoModel
 import Video
 
-/// The choice of the frame of a video that a rendition shows.
+/// The frame of a video that a rendition shows.
 struct VideoFrameChoice: Sendable, Hashable, JSONTabled {
-    /// Microseconds; nil for the first frame that is not nearly one colour.
+    /// Microseconds; nil for the first frame that is not almost a single colour.
     var time: Int64?
-    /// The microseconds before the time within which a key frame is shown instead.
+    /// The microseconds before the time within which a key frame is used instead.
     var tolerance: Int64 = 0
 
     static let table = JSONTable(
@@ -23,9 +23,9 @@ struct VideoFrameChoice: Sendable, Hashable, JSONTabled {
 
     init() {}
 
-    /// Returns nil for a photo.
+    /// Creates the choice; nil for a photo.
     ///
-    /// - Parameter parameter: the one that has the time
+    /// - Parameter parameter: the parameter of the request that contains the time
     /// - Throws: `invalid_options` for a time after the end, or of a photo
     init?(
         _ time: Int64?,

@@ -3,13 +3,14 @@ import ImageFormats
 import JSONValue
 import Video
 
-/// The composition of a video file, as a worker reports it.
+/// The tracks of a video file and their timing, as a worker reports them.
 struct VideoStructure: Sendable, JSONTabled {
     var tracks: [VideoAsset.Track] = []
     /// Microseconds.
     var duration: Int64 = 0
+    /// The time of a Live Photo's still, in microseconds; nil if there is none.
     var photoTime: Int64?
-    /// The speeds of the parts of a video in slow motion; empty for others.
+    /// The parts of a slow-motion video with their speeds; empty for others.
     var slowMotion: [VideoAsset.Segment] = []
 
     init() {}
@@ -33,9 +34,9 @@ struct VideoStructure: Sendable, JSONTabled {
     )
 
     /// - Parameters:
-    ///   - boxes: the tracks by the container's own boxes; empty for containers without them
-    ///   - sound: the index of the sound track that is heard; nil if there is none
-    init(_ info: VideoInfo, _ boxes: [MovieTrack], sound: Int?) {
+    ///   - boxes: the tracks as the container's boxes describe them; empty for containers without boxes
+    ///   - audioTrack: the index of the audio track that players choose; nil if there is none
+    init(_ info: VideoInfo, _ boxes: [MovieTrack], audioTrack: Int?) {
         duration = info.duration
         photoTime = MovieTrack.stillTime(boxes)
         slowMotion = VideoTimeMap(slowMotion: info)?.segments ?? []
@@ -44,9 +45,9 @@ struct VideoStructure: Sendable, JSONTabled {
             var result = VideoAsset.Track()
             result.id = Int64(track.id)
             result.media = media
-            result.isShown = index == info.shownTrack || index == sound
+            result.isShown = index == info.shownTrack || index == audioTrack
             result.start = track.start
-            // Matroska has one duration for all.
+            // Matroska has one duration for all tracks.
             result.duration = track.duration > 0 ? track.duration : info.duration
             result.frameCount = track.frameCount
             let box = boxes.first { $0.id == track.id }
@@ -70,9 +71,9 @@ struct VideoStructure: Sendable, JSONTabled {
     private static func segments(_ track: MovieTrack) -> [VideoAsset.Segment] {
         var (segments, time): ([VideoAsset.Segment], Int64) = ([], 0)
         for edit in track.edits.prefix(VideoAsset.Track.maxSegments) {
-            // An edit without a length lasts until the end of the media, as in fragmented files.
-            let rest = max(0, track.mediaDuration - (edit.mediaStart ?? 0))
-            let duration = edit.duration == 0 && edit.mediaStart != nil ? rest : edit.duration
+            // An edit of duration 0 lasts until the end of the media, as in fragmented files.
+            let remaining = max(0, track.mediaDuration - (edit.mediaStart ?? 0))
+            let duration = edit.duration == 0 && edit.mediaStart != nil ? remaining : edit.duration
             let rate = edit.mediaStart == nil ? 1 : min(1000, max(-1000, edit.rate))
             segments.append(
                 VideoAsset.Segment(
@@ -90,14 +91,14 @@ struct VideoStructure: Sendable, JSONTabled {
 }
 
 extension VideoTimeMap {
-    /// The parts, with the times at which they are shown.
+    /// The parts, with the times at which they are played.
     var segments: [VideoAsset.Segment] {
         var time: Int64 = 0
         return parts.map { part in
-            defer { time += part.shown }
+            defer { time += part.playbackDuration }
             return VideoAsset.Segment(
                 start: time,
-                duration: part.shown,
+                duration: part.playbackDuration,
                 sourceStart: part.start,
                 sourceDuration: part.duration,
                 rate: part.rate

@@ -5,21 +5,21 @@ import Imaging
 import JSONValue
 import Video
 
-/// The part of a worker's jobs that opens videos.
+/// The jobs of a worker that open videos.
 ///
-/// A video's hash is not checked, because that would read the whole file for one frame.
+/// A video's hash is not checked, because the whole file would have to be read for one frame.
 enum VideoWorker {
-    /// Renders frames of one video: one pass over the file, in the order of the frames' times.
+    /// Renders frames of one video in one pass over the file, in the order of the frames' times.
     static func renditions(_ plans: [RenditionPlan], _ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         let file = try open(job)
-        var made = [(entry: JSON, bytes: [UInt8]?)](repeating: (.null, nil), count: plans.count)
+        var results = [(entry: JSON, bytes: [UInt8]?)](repeating: (.null, nil), count: plans.count)
         let order = plans.indices.sorted { (plans[$0].frame?.time ?? -1) < (plans[$1].frame?.time ?? -1) }
         var next = order.startIndex
         let start = ContinuousClock.now
         while next < order.endIndex {
             // Frames that do not fit into this job's time are left to another job.
             if next > order.startIndex, start.duration(to: .now) > .seconds(WorkerProcess.limits.wallSeconds) * 0.4 {
-                for index in order[next...] { made[index].entry = deferred }
+                for index in order[next...] { results[index].entry = deferred }
                 break
             }
             let frame = plans[order[next]].frame
@@ -28,24 +28,24 @@ enum VideoWorker {
             for (index, outcome) in zip(same, images(same.map { plans[$0] }, file)) {
                 switch outcome {
                 case .success(let (image, time)):
-                    made[index] = (EncodedRendition(image, frameTime: time).json, image.bytes)
+                    results[index] = (EncodedRendition(image, frameTime: time).json, image.bytes)
                 case .failure(let error):
-                    made[index].entry = ["error": ["name": .string(error.name), "message": .string(error.message)]]
+                    results[index].entry = ["error": ["name": .string(error.name), "message": .string(error.message)]]
                 }
             }
         }
         return WorkerResult(
-            result: ["pictures": .array(made.map(\.entry))],
-            attachments: made.compactMap(\.bytes)
+            result: ["images": .array(results.map(\.entry))],
+            attachments: results.compactMap(\.bytes)
         )
     }
 
-    /// Makes a degraded image of a frame that takes a while to decode: the key frame before it.
+    /// Renders the key frame before a frame, as a degraded image that takes less time to decode.
     static func preview(_ plan: RenditionPlan, _ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         var degraded = plan
         degraded.frame?.tolerance = .max
-        let (image, at) = try images([degraded], try open(job))[0].get()
-        return WorkerResult(result: EncodedRendition(image, frameTime: at).json, attachments: [image.bytes])
+        let (image, time) = try images([degraded], try open(job))[0].get()
+        return WorkerResult(result: EncodedRendition(image, frameTime: time).json, attachments: [image.bytes])
     }
 
     /// The entry of an image that was not begun.
@@ -60,7 +60,7 @@ enum VideoWorker {
         guard let descriptor = job.files.first else { return WorkerResult() }
         let part = part(job, descriptor)
         let boxes = MovieTrack.all(size: part.count) { offset, count in bytes(descriptor, part, offset, count) }
-        return WorkerResult(result: VideoStructure(file.info, boxes, sound: file.soundTrack).json)
+        return WorkerResult(result: VideoStructure(file.info, boxes, audioTrack: file.audioTrack).json)
     }
 
     /// Reads bytes of the part of a file that is the video.
@@ -73,8 +73,8 @@ enum VideoWorker {
 
     static let describeMethod = "describeVideo"
 
-    /// Describes a video and, if its index is at its end, the order in which its bytes can be played at once. The moved
-    /// index is the attachment.
+    /// Describes a video and, if its index is at its end, the order in which a player can begin before it has all
+    /// bytes. The moved index is the attachment.
     static func describe(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         var description = VideoDescription(try open(job, isThorough: true).info)
         guard let descriptor = job.files.first else { return WorkerResult() }
@@ -87,7 +87,7 @@ enum VideoWorker {
         return WorkerResult(result: description.json, attachments: [moved.index])
     }
 
-    /// Returns the bytes of the file that are the video: those that the job names, else all.
+    /// Returns the range of the video in the file: that in the parameters of the job, else the whole file.
     static func part(_ job: WorkerJob, _ descriptor: Int32) -> Range<Int64> {
         let size = Int64(max(0, lseek(descriptor, 0, SEEK_END)))
         guard let offset = job.params["offset"]?.intValue, let length = job.params["size"]?.intValue,
@@ -102,8 +102,8 @@ enum VideoWorker {
         }
         WorkerProcess.enter(.reading)
         var limits = VideoLimits()
-        // Less than the job's limit, so that a long video is refused by name and does not count as one that hangs the
-        // worker.
+        // Less than the job's limit, so that a long video is refused with an error of its own and does not count as one
+        // that hangs the worker.
         limits.seconds = min(limits.seconds, 0.4 * Double(WorkerProcess.limits.wallSeconds))
         limits.totalSeconds = 0.8 * Double(WorkerProcess.limits.wallSeconds)
         do throws(VideoError) {

@@ -14,11 +14,11 @@ import Synchronization
 /// which the catalog writes before each commit, has no later change of it: a client that has received the reply to a
 /// change never gets the state before it.
 final class AssetResolver: Sendable {
-    /// Fetches assets from the catalog. Ids that do not exist are missing in the page.
+    /// Fetches assets from the catalog. Assets that do not exist are missing from the page.
     typealias Lookup =
         @Sendable (_ ids: [ObjectID], _ atLeast: ChangeToken?) async throws(RPCError) -> FetchAssets.Result
 
-    /// The assets of one lookup; ids that do not exist are missing.
+    /// The assets of one lookup, without those that do not exist.
     struct ResolvedAssets: Sendable {
         var assets: [ObjectID: AssetSummary] = [:]
         /// Quarantined resources of these assets: their bytes must not be opened.
@@ -31,16 +31,16 @@ final class AssetResolver: Sendable {
     private let clock: MonotonicClock
     private let state: Mutex<State>
     private let tablePath: String?
-    private let asked: Hosting.Metrics.Counter
+    private let askedAssets: Hosting.Metrics.Counter
 
     private struct State {
         var cache = VerifiedAssetCache(limit: AssetResolver.limit)
-        /// Nil while there is none that the catalog writes; then the catalog is asked.
+        /// Nil if the catalog does not write the table; then each request asks the catalog.
         var table: LastChangeTable?
         var isTableMissing = false
     }
 
-    /// The most assets that are cached, at about half a KiB each.
+    /// The maximum number of cached assets, at about half a KiB each.
     static let limit = 20_000
 
     /// - Parameter tablePath: the catalog's ``LastChangeFile``; nil if it is on another machine, or if there are
@@ -55,20 +55,20 @@ final class AssetResolver: Sendable {
         self.tablePath = tablePath
         self.clock = clock
         state = Mutex(State())
-        asked = metrics.all.counter("assetsAsked")
+        askedAssets = metrics.all.counter("assetsAsked")
     }
 
     /// Returns the assets if all of them are cached and valid; nil if the catalog has to be asked.
-    func known(_ ids: [ObjectID], atLeast: ChangeToken?) -> ResolvedAssets? {
+    func cachedAssets(_ ids: [ObjectID], atLeast: ChangeToken?) -> ResolvedAssets? {
         let now = clock.nowMicroseconds()
         return state.withLock { state -> ResolvedAssets? in
             guard let table = state.table else { return nil }
             var found = ResolvedAssets(sequence: .max)
             for id in ids {
-                guard let (facts, sequence) = state.cache.asset(id, atLeast: atLeast, now: now),
+                guard let (summary, sequence) = state.cache.asset(id, atLeast: atLeast, now: now),
                     table.sequence(of: id.text) <= sequence
                 else { return nil }
-                found.assets[id] = facts
+                found.assets[id] = summary
                 found.sequence = min(found.sequence, sequence)
             }
             return ids.isEmpty ? nil : found
@@ -77,22 +77,21 @@ final class AssetResolver: Sendable {
 
     /// Returns the assets that exist, from the cache or from the catalog.
     func resolve(_ ids: [ObjectID], atLeast: ChangeToken?) async throws(RPCError) -> ResolvedAssets {
-        if let found = known(ids, atLeast: atLeast) { return found }
-        asked.add(ids.count)
+        if let found = cachedAssets(ids, atLeast: atLeast) { return found }
+        askedAssets.add(ids.count)
         let page = try await lookup(ids, atLeast)
-        let facts = page.assets.map(AssetSummary.init)
-        // The feed does not announce quarantined resources nor when they may be tried again: their assets are not
+        let summaries = page.assets.map(AssetSummary.init)
+        // The feed does not announce when resources are quarantined or may be tried again, so their assets are not
         // cached.
         let quarantined = Set(page.quarantined.map(\.digest))
-        let usable = facts.filter { asset in !asset.resources.contains { quarantined.contains($0.digest) } }
+        let usable = summaries.filter { asset in !asset.resources.contains { quarantined.contains($0.digest) } }
         state.withLock { $0.cache.insert(usable, at: page.token) }
         var found = ResolvedAssets(quarantined: page.quarantined, sequence: page.sequence)
-        for asset in facts { found.assets[asset.id] = asset }
+        for asset in summaries { found.assets[asset.id] = asset }
         return found
     }
 
-    /// Drops the assets with these bytes, which crashed or hung a worker: the catalog has to say if they are
-    /// quarantined now.
+    /// Drops the assets with these bytes, which made a worker crash or hang. The catalog may have quarantined them.
     func invalidate(_ digest: String) { state.withLock { $0.cache.forget(digest) } }
 
     /// Follows the feed until cancelled. If the feed ends, subscribes again after a pause.
@@ -164,27 +163,28 @@ extension AssetResolver.ResolvedAssets {
 
 // MARK: - The cache
 
-/// Recently looked-up assets that, according to the change feed, have not changed since.
+/// Assets that were looked up recently and, according to the change feed, have not changed since.
 ///
-/// Pure: feed events and the time are passed in. An asset is returned only if the feed has confirmed within
-/// ``maxAge`` that all changes were delivered; a change removes its asset. While the feed is silent every lookup goes
-/// to the catalog. ``AssetResolver`` refuses assets with changes that are committed but not delivered yet.
+/// It has no side effects: feed events and the time are passed in. An asset is returned only if the feed has confirmed
+/// within ``maxAge`` that all changes were delivered; a change removes its asset. While the feed is silent every lookup
+/// asks the catalog. ``AssetResolver`` refuses assets with changes that are committed but not delivered yet.
 struct VerifiedAssetCache: Sendable {
-    /// How long a confirmation is valid, in microseconds: the feed's interval of one second plus time for delivery.
+    /// The time for which a confirmation is valid, in microseconds: the feed's interval of one second plus time for
+    /// delivery.
     static let maxAge: Int64 = 1_200_000
 
     private var order: LRUIndex<ObjectID>
     /// Each asset with the sequence at which the catalog returned it.
-    private var facts: [ObjectID: (summary: AssetSummary, readAt: Int64)] = [:]
+    private var summaries: [ObjectID: (summary: AssetSummary, readAt: Int64)] = [:]
     private var position: ChangeToken?
     private var confirmedAt = Int64.min
 
-    /// - Parameter limit: the most assets that are cached
+    /// - Parameter limit: the maximum number of cached assets
     init(limit: Int) {
         order = LRUIndex(budget: Int64(limit))
     }
 
-    var count: Int { facts.count }
+    var count: Int { summaries.count }
 
     /// Returns true if the feed has confirmed the cached assets recently enough.
     func isFresh(at now: Int64) -> Bool {
@@ -193,8 +193,8 @@ struct VerifiedAssetCache: Sendable {
 
     /// Returns the asset and the sequence up to which it is known to be unchanged, or nil if the catalog has to be
     /// asked.
-    mutating func asset(_ id: ObjectID, atLeast: ChangeToken?, now: Int64) -> (facts: AssetSummary, sequence: Int64)? {
-        guard isFresh(at: now), let position, let asset = facts[id] else { return nil }
+    mutating func asset(_ id: ObjectID, atLeast: ChangeToken?, now: Int64) -> (asset: AssetSummary, sequence: Int64)? {
+        guard isFresh(at: now), let position, let asset = summaries[id] else { return nil }
         if let atLeast, atLeast.library != position.library || atLeast.sequence > position.sequence { return nil }
         order.touch(id)
         return (asset.summary, position.sequence)
@@ -205,26 +205,26 @@ struct VerifiedAssetCache: Sendable {
     mutating func insert(_ assets: [AssetSummary], at token: ChangeToken) {
         guard let position, position.library == token.library, token.sequence >= position.sequence else { return }
         for asset in assets {
-            facts[asset.id] = (asset, token.sequence)
-            for evicted in order.insert(asset.id, cost: 1) { facts[evicted] = nil }
+            summaries[asset.id] = (asset, token.sequence)
+            for evicted in order.insert(asset.id, cost: 1) { summaries[evicted] = nil }
         }
     }
 
-    /// Drops the assets touched by a change, unless they were read after it: the feed may deliver it later.
+    /// Drops the assets of a change, unless they were read after it: the feed may deliver it late.
     mutating func changed(_ ids: [ObjectID], at token: ChangeToken) {
-        let isOwn = position?.library == token.library
-        for id in ids where !isOwn || facts[id].map({ $0.readAt < token.sequence }) ?? false {
+        let isSameLibrary = position?.library == token.library
+        for id in ids where !isSameLibrary || summaries[id].map({ $0.readAt < token.sequence }) ?? false {
             order.remove(id)
-            facts[id] = nil
+            summaries[id] = nil
         }
-        if isOwn { position = token }
+        if isSameLibrary { position = token }
     }
 
     /// Drops the assets that have a resource with this digest.
     mutating func forget(_ digest: String) {
-        for (id, asset) in facts where asset.summary.resources.contains(where: { $0.digest == digest }) {
+        for (id, asset) in summaries where asset.summary.resources.contains(where: { $0.digest == digest }) {
             order.remove(id)
-            facts[id] = nil
+            summaries[id] = nil
         }
     }
 
@@ -238,7 +238,7 @@ struct VerifiedAssetCache: Sendable {
     /// Drops everything, because the feed starts again from an unknown position.
     mutating func forget() {
         order = LRUIndex(budget: order.budget)
-        facts = [:]
+        summaries = [:]
         position = nil
         confirmedAt = .min
     }

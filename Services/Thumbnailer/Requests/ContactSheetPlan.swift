@@ -11,13 +11,13 @@ struct ContactSheetPlan: Sendable, Equatable, JSONTabled {
     var layout = ImageSheet.Layout.grid
     /// One label for each cell.
     var labels: [String]
-    /// The length of each cell's image in the one attachment, in bytes; 0 for a cell without one.
+    /// The length of each cell's image in the attachment, in bytes; 0 for a cell without an image.
     var lengths: [Int]
-    /// Why a cell has no image; empty for a cell with one.
+    /// The reason why each cell has no image; empty for a cell with an image.
     var problems: [String] = []
 
-    /// The most pixels of a sheet; a larger one would not fit into a response.
-    static let largestArea = 60_000_000
+    /// The maximum number of pixels of a sheet. A larger one would not fit into a response.
+    static let maxArea = 60_000_000
 
     static let table = JSONTable(
         "SheetPlan",
@@ -55,14 +55,15 @@ struct ContactSheetPlan: Sendable, Equatable, JSONTabled {
         }
         let columns = min(sheet.columns, sheet.assets.count)
         let rows = (sheet.assets.count + sheet.columns - 1) / sheet.columns
-        guard columns * rows * sheet.cell * sheet.cell <= largestArea else {
-            throw .sheetTooLarge(columns: columns, rows: rows, cell: sheet.cell, limit: largestArea)
+        guard columns * rows * sheet.cell * sheet.cell <= maxArea else {
+            throw .sheetTooLarge(columns: columns, rows: rows, cell: sheet.cell, limit: maxArea)
         }
     }
 
-    /// Returns the request for the image of one cell, never enlarged. A justified row needs its height only.
+    /// Returns the request for the image of a cell, which is never enlarged. In a justified row only the height is
+    /// given.
     static func image(_ asset: ObjectID, in sheet: ImageSheet) -> ImageRequest {
-        let width = sheet.layout == .grid ? sheet.cell : Int(Double(sheet.cell) * ContactSheet.widestRatio)
+        let width = sheet.layout == .grid ? sheet.cell : Int(Double(sheet.cell) * ContactSheet.maxAspectRatio)
         return ImageRequest(
             asset: asset,
             targetSize: .size(width: width, height: sheet.cell),

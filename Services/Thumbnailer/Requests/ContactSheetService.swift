@@ -8,26 +8,26 @@ struct ContactSheetService: Sendable {
     let assets: AssetResolver
     let renditions: RenditionProvider
     let originals: OriginalFiles
-    /// The most bytes of one attachment.
-    let largestAttachment: Int
+    /// The maximum size of an attachment, in bytes.
+    let maxAttachmentBytes: Int
 
-    /// Handles `image.sheet`. Assets without an image get a grey cell with the name of the error, and the response says
-    /// why.
+    /// Handles `image.sheet`. An asset without an image gets a grey cell with the name of the error, and the response
+    /// contains the reason.
     ///
     /// - Parameters:
-    ///   - limitedClient: the client, if it does not see the whole library
-    ///   - unseen: assets that the client does not see; to it they do not exist
+    ///   - limitedClient: the client if it does not see the whole library, else nil
+    ///   - unseen: assets that the client does not see; they are treated as missing
     func sheet(
         _ request: ImageSheet,
         for limitedClient: String?,
         without unseen: Set<ObjectID>
     ) async throws(RPCError) -> Reply {
         try ContactSheetPlan.check(request)
-        let page = try await assets.resolve(
+        let found = try await assets.resolve(
             unseen.isEmpty ? request.assets : request.assets.filter { !unseen.contains($0) },
             atLeast: request.atLeast
         )
-        let images = try await images(for: request, page, limitedClient)
+        let images = try await images(for: request, found, limitedClient)
         var failed = JSONObject()
         for (id, outcome) in zip(request.assets, images) {
             if case .failure(let error) = outcome {
@@ -36,7 +36,7 @@ struct ContactSheetService: Sendable {
         }
         let labels =
             request.labels.isEmpty
-            ? request.assets.map { page.assets[$0]?.filename ?? $0.text } : request.labels
+            ? request.assets.map { found.assets[$0]?.filename ?? $0.text } : request.labels
         let sheet = try await renditions.sheet(
             images.map { try? $0.get() },
             ContactSheetPlan(
@@ -50,27 +50,27 @@ struct ContactSheetService: Sendable {
                 }
             )
         )
-        guard sheet.bytes.count <= largestAttachment else {
-            throw .sheetTooLarge(bytes: sheet.bytes.count, limit: largestAttachment)
+        guard sheet.bytes.count <= maxAttachmentBytes else {
+            throw .sheetTooLarge(bytes: sheet.bytes.count, limit: maxAttachmentBytes)
         }
         let result = ImageSheet.Result(
             mimeType: sheet.mimeType,
             pixelWidth: sheet.pixelWidth,
             pixelHeight: sheet.pixelHeight,
-            sequence: page.sequence,
+            sequence: found.sequence,
             failed: failed
         )
         return Reply(result.json, attachments: [sheet.bytes])
     }
 
-    /// The most images of one sheet requested at a time: enough to keep the workers busy, and a small part of the queue
-    /// that all requests share.
-    private static let sheetWidth = 8
+    /// The maximum number of images of one sheet that are requested at a time: enough to keep the workers busy, and a
+    /// small part of the queue that all requests share.
+    private static let maxConcurrentImages = 8
 
     /// Returns the image of each cell, or the error that prevented it.
     private func images(
         for request: ImageSheet,
-        _ answer: AssetResolver.ResolvedAssets,
+        _ found: AssetResolver.ResolvedAssets,
         _ limitedClient: String?
     ) async throws(RPCError) -> [Result<EncodedRendition, RPCError>] {
         typealias Outcome = (index: Int, result: Result<EncodedRendition, RPCError>)
@@ -83,9 +83,9 @@ struct ContactSheetService: Sendable {
                 guard next < ids.count else { return }
                 let index = next
                 next += 1
-                group.addTask { (index, await picture(of: ids[index], answer, in: request, for: limitedClient)) }
+                group.addTask { (index, await image(of: ids[index], found, in: request, for: limitedClient)) }
             }
-            for _ in 0..<Self.sheetWidth { begin() }
+            for _ in 0..<Self.maxConcurrentImages { begin() }
             for await outcome in group {
                 outcomes[outcome.index] = outcome.result
                 if case .failure(let error) = outcome.result, error.concernsService {
@@ -103,24 +103,24 @@ struct ContactSheetService: Sendable {
         return outcomes
     }
 
-    private func picture(
+    private func image(
         of id: ObjectID,
-        _ answer: AssetResolver.ResolvedAssets,
+        _ found: AssetResolver.ResolvedAssets,
         in sheet: ImageSheet,
         for limitedClient: String?
     ) async -> Result<EncodedRendition, RPCError> {
         do throws(RPCError) {
-            let asset = try ImageRequestService.asset(id, of: answer)
+            let asset = try ImageRequestService.asset(id, of: found)
             let plan = try RenditionPlan(ContactSheetPlan.image(id, in: sheet), of: asset, for: limitedClient)
             if let cached = renditions.cached(plan) { return .success(cached.rendition) }
-            if let refusal = answer.rpcError(of: plan, asset) { throw refusal }
-            let made = try await renditions.rendered(
+            if let refusal = found.rpcError(of: plan, asset) { throw refusal }
+            let provided = try await renditions.rendered(
                 plan,
                 from: originals,
                 of: id,
                 isNetworkAccessAllowed: sheet.isNetworkAccessAllowed
             )
-            return .success(made.rendition)
+            return .success(provided.rendition)
         } catch {
             return .failure(error)
         }

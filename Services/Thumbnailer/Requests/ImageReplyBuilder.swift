@@ -12,7 +12,7 @@ struct ImageReplyBuilder: Sendable {
     /// The image's state in the caching manager that the request names.
     let preparationState: CachingManagerTable.PreparationState?
 
-    /// Returns the image of the response.
+    /// Returns an image and its description, from which ``reply(_:delivering:_:)`` builds the reply.
     func response(
         _ provided: ProvidedRendition,
         index: Int = 0,
@@ -24,7 +24,7 @@ struct ImageReplyBuilder: Sendable {
         )
     }
 
-    /// Returns the response for bytes that fit in one attachment.
+    /// Returns the reply for bytes that fit into one attachment.
     func reply(_ provided: ProvidedRendition) -> Reply {
         let result = result(provided, index: 0, isDegraded: false, isFinal: true)
         return Reply(result.json, attachments: [provided.rendition.bytes])
@@ -76,16 +76,16 @@ struct ImageReplyBuilder: Sendable {
         }
     }
 
-    /// Returns the attachments of the response. Bytes that do not fit in one message are sent before it, in
-    /// notifications, limited by the client's credit.
-    static func send(
+    /// Returns the reply with the bytes as its attachments. Bytes that do not fit into one message are sent before it,
+    /// in notifications, limited by the client's credit.
+    static func reply(
         _ result: JSON,
-        _ bytes: Bytes,
+        delivering bytes: Bytes,
         _ context: RequestContext
     ) async throws(RPCError) -> Reply {
         let limit = ReadResource.maxReplyBytes
         if bytes.count <= limit { return Reply(result, attachments: [bytes]) }
-        if bytes.count <= ImageDelivery.inReply {
+        if bytes.count <= ImageDelivery.maxAttachedBytes {
             let parts = stride(from: 0, to: bytes.count, by: limit).map {
                 Array(bytes[$0..<min($0 + limit, bytes.count)])
             }

@@ -6,7 +6,7 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// Handles requests for single images: looks up the asset, then finds or makes its rendition.
+/// Handles requests for single images: looks up the asset, then finds or renders its rendition.
 ///
 /// Existence and revision are checked before the cache: images of deleted assets or earlier edits are never returned.
 struct ImageRequestService: Sendable {
@@ -16,19 +16,19 @@ struct ImageRequestService: Sendable {
     let originals: OriginalFiles
 
     /// Handles `image.request`: every path ends in one response, and no degraded image follows the final one.
-    func image(
-        _ request: ImageRequest,
+    func reply(
+        to request: ImageRequest,
         _ context: RequestContext
     ) async throws(RPCError) -> Reply {
         let state = try preparationState(of: request, context)
         let found = try await assets.resolve([request.asset], atLeast: request.atLeast)
-        let image = try await response(request, found, context, preparationState: state)
-        return try await ImageReplyBuilder.send(image.description.json, image.bytes, context)
+        let response = try await response(request, found, context, preparationState: state)
+        return try await ImageReplyBuilder.reply(response.description.json, delivering: response.bytes, context)
     }
 
-    /// Finds or makes an image, and sends degraded ones before it.
+    /// Finds or renders an image, and sends degraded ones before it.
     ///
-    /// - Parameter reportsProgress: false if the progress of another download is reported
+    /// - Parameter reportsProgress: false if the progress of another download is reported instead
     func response(
         _ request: ImageRequest,
         _ found: AssetResolver.ResolvedAssets,
@@ -38,48 +38,50 @@ struct ImageRequestService: Sendable {
     ) async throws(RPCError) -> ImageResponse {
         let asset = try Self.asset(request.asset, of: found)
         let plan = try RenditionPlan(request, of: asset, for: context.limitedClient)
-        renditions.previews.note(plan)
-        let reply = ImageReplyBuilder(asset: asset, sequence: found.sequence, preparationState: preparationState)
+        // A later request for a larger image may show a cached one with these options as its degraded image.
+        renditions.previews.rememberOptions(of: plan)
+        let builder = ImageReplyBuilder(asset: asset, sequence: found.sequence, preparationState: preparationState)
         let mode = request.effectiveDeliveryMode(acceptsNotifications: context.acceptsNotifications)
-        // The choice between a good and a degraded image would reveal to such a client if others have requested it.
+        // To a client with a limited grant, the choice between a final and a degraded image would reveal whether others
+        // have requested it.
         let hidesCache = mode == .fastFormat && context.limitedClient != nil
-        if !hidesCache, let cached = renditions.cached(plan) { return reply.response(cached) }
+        if !hidesCache, let cached = renditions.cached(plan) { return builder.response(cached) }
         if let refusal = found.rpcError(of: plan, asset) { throw refusal }
         let original = try RenditionPlan.resource(of: asset, version: request.version)
         let progress = reportsProgress ? context : nil
         switch mode {
         case .highQualityFormat:
-            return reply.response(try await made(plan, request, progress))
+            return builder.response(try await rendered(plan, for: request, progress))
         case .fastFormat:
             if let degraded = await renditions.degraded(plan, of: original) {
-                return reply.response(degraded, isDegraded: true)
+                return builder.response(degraded, isDegraded: true)
             }
-            if hidesCache, let cached = renditions.cached(plan) { return reply.response(cached) }
-            return reply.response(try await made(plan, request, progress))
+            if hidesCache, let cached = renditions.cached(plan) { return builder.response(cached) }
+            return builder.response(try await rendered(plan, for: request, progress))
         case .opportunistic:
             guard originals.isLocal(plan.digest) else {
-                // A local image comes first, and then the requested one or the reason why there is none.
-                let before = await sendDegraded(request, plan, original, reply, context.notifier)
-                return reply.response(try await made(plan, request, progress), index: before)
+                // A degraded local image is sent first, then the requested image or the error.
+                let sent = await sendDegraded(request, plan, original, builder, context.notifier)
+                return builder.response(try await rendered(plan, for: request, progress), index: sent)
             }
-            let (provided, before) = try await opportunistic(
+            let (provided, sent) = try await opportunistic(
                 request,
                 plan,
                 original,
-                reply,
+                builder,
                 context.notifier,
                 progress
             )
-            return reply.response(provided, index: before)
+            return builder.response(provided, index: sent)
         }
     }
 
-    /// Makes an image.
+    /// Renders an image that is not cached.
     ///
     /// - Parameter progress: the request whose client receives the progress of a download; nil for none
-    private func made(
+    private func rendered(
         _ plan: RenditionPlan,
-        _ request: ImageRequest,
+        for request: ImageRequest,
         _ progress: RequestContext?
     ) async throws(RPCError) -> ProvidedRendition {
         try await renditions.rendered(
@@ -91,18 +93,18 @@ struct ImageRequestService: Sendable {
         )
     }
 
-    /// Returns the response if the rendition is in memory and the asset's cache entry is valid.
-    func cachedImage(_ request: ImageRequest, _ context: RequestContext) -> Reply? {
+    /// Returns the reply if the rendition is in memory and the asset's cache entry is valid.
+    func cachedReply(to request: ImageRequest, _ context: RequestContext) -> Reply? {
         do throws(RPCError) {
             let state = try preparationState(of: request, context)
-            guard let found = assets.known([request.asset], atLeast: request.atLeast) else { return nil }
+            guard let found = assets.cachedAssets([request.asset], atLeast: request.atLeast) else { return nil }
             let asset = try Self.asset(request.asset, of: found)
             let plan = try RenditionPlan(request, of: asset, for: context.limitedClient)
             guard let cached = renditions.cachedInMemory(plan, maxBytes: ReadResource.maxReplyBytes) else { return nil }
-            renditions.previews.note(plan)
+            renditions.previews.rememberOptions(of: plan)
             return ImageReplyBuilder(asset: asset, sequence: found.sequence, preparationState: state).reply(cached)
         } catch {
-            // ``image(_:_:)`` reports the errors.
+            // ``reply(to:_:)`` reports the errors.
             return nil
         }
     }
@@ -129,17 +131,19 @@ struct ImageRequestService: Sendable {
         _ request: ImageRequest,
         _ plan: RenditionPlan,
         _ original: AssetResource,
-        _ reply: ImageReplyBuilder,
+        _ builder: ImageReplyBuilder,
         _ notifier: Notifier,
         _ progress: RequestContext?
     ) async throws(RPCError) -> (ProvidedRendition, Int) {
         let (final, count) = await withTaskGroup(of: Step.self) { group in
             group.addTask {
-                do throws(RPCError) { return .final(.success(try await made(plan, request, progress))) } catch {
+                do throws(RPCError) {
+                    return .final(.success(try await rendered(plan, for: request, progress)))
+                } catch {
                     return .final(.failure(error))
                 }
             }
-            group.addTask { .degraded(await sendDegraded(request, plan, original, reply, notifier)) }
+            group.addTask { .degraded(await sendDegraded(request, plan, original, builder, notifier)) }
             var final: Result<ProvidedRendition, RPCError>?
             var count = 0
             // The response is sent after both have ended, so no degraded image can follow it.
@@ -157,11 +161,12 @@ struct ImageRequestService: Sendable {
         return (try final.get(), count)
     }
 
+    /// Sends degraded images, each larger than the one before. Returns their number.
     private func sendDegraded(
         _ request: ImageRequest,
         _ plan: RenditionPlan,
         _ original: AssetResource,
-        _ reply: ImageReplyBuilder,
+        _ builder: ImageReplyBuilder,
         _ notifier: Notifier
     ) async -> Int {
         var largest = 0
@@ -169,7 +174,7 @@ struct ImageRequestService: Sendable {
         func send(_ degraded: ProvidedRendition?) async {
             guard let degraded, degraded.rendition.area > largest, !Task.isCancelled else { return }
             // A client that cannot receive notifications gets the response only.
-            guard (try? await reply.notify(degraded, index: sent, notifier)) != nil else { return }
+            guard (try? await builder.notify(degraded, index: sent, notifier)) != nil else { return }
             largest = degraded.rendition.area
             sent += 1
         }
@@ -199,7 +204,8 @@ struct ImageResponse: Sendable {
 }
 
 extension ImageRequest {
-    /// A synchronous request gets the one high-quality image (D5); so does a client that cannot receive notifications.
+    /// Returns the delivery mode that applies: a synchronous request, and a client that cannot receive notifications,
+    /// get one high-quality image (D5).
     func effectiveDeliveryMode(acceptsNotifications: Bool) -> ImageDeliveryMode {
         if isSynchronous { return .highQualityFormat }
         return deliveryMode == .opportunistic && !acceptsNotifications ? .highQualityFormat : deliveryMode
@@ -211,7 +217,7 @@ extension EncodedRendition {
 }
 
 extension RPCError {
-    /// The error concerns the service, not the asset.
+    /// True if the error concerns the service and not the asset.
     var concernsService: Bool {
         switch errorCode {
         case .busy, .unavailable, .userCancelled, .deadlineExceeded, .interrupted, .connectionLost: true

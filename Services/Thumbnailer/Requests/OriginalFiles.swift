@@ -5,7 +5,7 @@ import Messaging
 import PhotoClient
 import PhotoModel
 
-/// Brings the bytes of a request to this machine (S-47, S-48).
+/// Copies the bytes that a request needs to this machine (S-47, S-48).
 struct OriginalFiles: Sendable {
     let resources: ResourceFolder
     let catalog: ServiceClient
@@ -17,8 +17,8 @@ struct OriginalFiles: Sendable {
     /// allows network access, and copied, if the catalog is on another machine. The request's client receives
     /// `resource.progress` of the download.
     ///
-    /// - Throws: `network_access_required`, with `isInCloud`; `network_error`. Bytes that exist nowhere cause no error
-    ///   here, but when they are opened.
+    /// - Throws: `network_access_required`, with `isInCloud`; `network_error`. Bytes that are missing everywhere cause
+    ///   an error only when they are opened.
     func require(
         _ digest: String,
         of asset: ObjectID,

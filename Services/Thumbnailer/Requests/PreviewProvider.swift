@@ -1,12 +1,12 @@
-import JSONValue
 import Contracts
 import Hosting
+import JSONValue
 import PhotoModel
 import Synchronization
 
 /// Provides degraded images quickly: previews embedded in files, and quick decodes.
 final class PreviewProvider: Sendable {
-    /// The key of a preview; a quick decode differs from the embedded preview.
+    /// The key of a preview. A quick decode has another key than the embedded preview.
     private struct PreviewRequest: Sendable, Hashable {
         var plan: RenditionPlan
         var isQuick: Bool
@@ -17,25 +17,25 @@ final class PreviewProvider: Sendable {
     private let state: Mutex<State>
 
     private struct State {
-        /// The digests of files known to contain no preview.
-        var without = LRUIndex<String>(budget: 20_000)
+        /// The digests of files that contain no preview.
+        var withoutPreview = LRUIndex<String>(budget: 20_000)
         /// Plans of recent requests without their digest.
         var recentPlans: [RenditionPlan] = []
     }
 
     private static let budget: Int64 = 16 << 20
-    private static let mostShapes = 8
+    private static let maxRecentPlans = 8
 
     init(renderer: Renderer, limit: Int, metrics: ThumbnailerMetrics) {
         state = Mutex(State())
-        work = CoalescingWorkQueue(limit: limit, width: 2, group: { $0 }) { wanted in
+        work = CoalescingWorkQueue(limit: limit, maxBatches: 2, group: { $0 }) { requests in
             // Not cancelled when the last waiter leaves: the work is short, and replacing a killed worker takes longer.
             await Task {
                 var outcomes: [Result<EncodedRendition?, RPCError>] = []
-                for one in wanted {
+                for request in requests {
                     metrics.previews.add()
                     do throws(RPCError) {
-                        outcomes.append(.success(try await renderer.degraded(one.plan, isQuick: one.isQuick)))
+                        outcomes.append(.success(try await renderer.degraded(request.plan, isQuick: request.isQuick)))
                     } catch {
                         outcomes.append(.failure(error))
                     }
@@ -47,11 +47,11 @@ final class PreviewProvider: Sendable {
 
     func run() async { await work.run() }
 
-    /// Returns the preview embedded in the file in the plan's form, never enlarged. Of a video it is the key frame
-    /// before the requested one; nil for the automatic frame, which is one of the first.
+    /// Returns the preview embedded in the file as the plan describes it, never enlarged. For a video it is the key
+    /// frame before the requested frame; nil for the automatic frame, which is one of the first.
     func embedded(_ plan: RenditionPlan, urgency: RequestUrgency) async -> EncodedRendition? {
         if let frame = plan.frame, frame.time ?? 0 == 0 { return nil }
-        guard state.withLock({ !$0.without.contains(plan.digest) }) else { return nil }
+        guard state.withLock({ !$0.withoutPreview.contains(plan.digest) }) else { return nil }
         return await degraded(PreviewRequest(plan: plan, isQuick: false), urgency)
     }
 
@@ -65,41 +65,41 @@ final class PreviewProvider: Sendable {
         memory.rendition(PreviewRequest(plan: plan, isQuick: true)) != nil
     }
 
-    private func degraded(_ wanted: PreviewRequest, _ urgency: RequestUrgency) async -> EncodedRendition? {
-        if let rendition = memory.rendition(wanted) { return rendition }
+    private func degraded(_ request: PreviewRequest, _ urgency: RequestUrgency) async -> EncodedRendition? {
+        if let rendition = memory.rendition(request) { return rendition }
         // A missing preview is not an error: the rendition itself follows and reports the problem.
-        guard case .success(let answer)? = await outcome(of: wanted, urgency) else { return nil }
-        if let answer {
-            memory.insert(answer, wanted)
-        } else if !wanted.isQuick, wanted.plan.frame == nil {
-            _ = state.withLock { $0.without.insert(wanted.plan.digest, cost: 1) }
+        guard case .success(let rendition)? = await outcome(of: request, urgency) else { return nil }
+        if let rendition {
+            memory.insert(rendition, request)
+        } else if !request.isQuick, request.plan.frame == nil {
+            _ = state.withLock { $0.withoutPreview.insert(request.plan.digest, cost: 1) }
         }
-        return answer
+        return rendition
     }
 
     private func outcome(
-        of wanted: PreviewRequest,
+        of request: PreviewRequest,
         _ urgency: RequestUrgency
     ) async -> Result<EncodedRendition?, RPCError>? {
-        let owner = wanted.plan.requester.limitedClient
+        let owner = request.plan.requester.limitedClient
         do throws(RPCError) {
-            return .success(try await work.value(wanted, urgency: urgency, owner: owner))
+            return .success(try await work.value(request, urgency: urgency, owner: owner))
         } catch { return nil }
     }
 
-    // MARK: Shapes
+    // MARK: Recent options
 
     /// Records the options of a request, so that smaller cached renditions can be found when a larger one is requested.
-    func note(_ plan: RenditionPlan) {
+    func rememberOptions(of plan: RenditionPlan) {
         guard plan.isWhole else { return }
-        var shape = plan
-        shape.digest = ""
-        shape.frame = nil
+        var options = plan
+        options.digest = ""
+        options.frame = nil
         state.withLock { state in
-            if state.recentPlans.first == shape { return }
-            state.recentPlans.removeAll { $0 == shape }
-            state.recentPlans.insert(shape, at: 0)
-            if state.recentPlans.count > Self.mostShapes { state.recentPlans.removeLast() }
+            if state.recentPlans.first == options { return }
+            state.recentPlans.removeAll { $0 == options }
+            state.recentPlans.insert(options, at: 0)
+            if state.recentPlans.count > Self.maxRecentPlans { state.recentPlans.removeLast() }
         }
     }
 
@@ -111,8 +111,8 @@ final class PreviewProvider: Sendable {
             $0.format == plan.format && $0.headroom == plan.headroom && $0.longestSide < plan.longestSide
         }
         .sorted { $0.longestSide > $1.longestSide }
-        .map { shape in
-            var smaller = shape
+        .map { options in
+            var smaller = options
             smaller.digest = plan.digest
             smaller.frame = plan.frame
             return smaller

@@ -9,13 +9,13 @@ import Storage
 
 /// Provides renditions from memory, from disk, or from a worker, in this order, and renders each only once.
 final class RenditionProvider: Sendable {
-    /// The version of the rendering code, part of every cache key: renditions made by an older version are never
+    /// The version of the rendering code, which is part of every cache key. Renditions of an older version are never
     /// served.
     static let rendererVersion = "9"
-    /// The most renditions made from one decode.
-    static let batch = 8
-    /// The attempts for an image whose original is removed from this machine before it is opened.
-    private static let attempts = 3
+    /// The maximum number of renditions of one decode.
+    static let batchSize = 8
+    /// The maximum number of attempts for an image whose original is removed from this machine before it is opened.
+    private static let maxAttempts = 3
 
     private let renderer: Renderer
     private let memory: RenditionMemoryCache<RenditionPlan>
@@ -44,9 +44,9 @@ final class RenditionProvider: Sendable {
         previews = PreviewProvider(renderer: renderer, limit: limit, metrics: metrics)
         let writer = RenditionWriter(disk, clock: clock, logger: logger)
         self.writer = writer
-        work = CoalescingWorkQueue(limit: limit, width: workers, batch: Self.batch, group: \.digest) { plans in
-            // Another caller's render may have ended between a caller's look-up in the cache and its entry into the
-            // queue.
+        work = CoalescingWorkQueue(limit: limit, maxBatches: workers, batchSize: Self.batchSize, group: \.digest) {
+            plans in
+            // The rendition may have been cached after the caller looked it up and before the work was queued.
             let cached = plans.map(memory.rendition)
             let missing = zip(plans, cached).filter { $1 == nil }.map(\.0)
             var outcomes = missing.isEmpty ? [] : await metrics.timing { await renderer.renditions(missing) }
@@ -90,8 +90,8 @@ final class RenditionProvider: Sendable {
     /// Returns the rendition if it is cached in memory or on disk.
     func cached(_ plan: RenditionPlan, urgency: RequestUrgency = .interactive) -> ProvidedRendition? {
         let now = clock.nowMicroseconds()
-        if let (rendition, isToBeReported) = memory.use(plan, now: now) {
-            if isToBeReported { disk.touch(RenditionKey(plan, rendererVersion: Self.rendererVersion)) }
+        if let (rendition, shouldReport) = memory.use(plan, now: now) {
+            if shouldReport { disk.touch(RenditionKey(plan, rendererVersion: Self.rendererVersion)) }
             if urgency == .interactive { metrics.memoryHits.add() }
             return ProvidedRendition(rendition, .memory, for: plan.requester)
         }
@@ -134,7 +134,7 @@ final class RenditionProvider: Sendable {
         isNetworkAccessAllowed: Bool,
         _ progress: RequestContext? = nil
     ) async throws(RPCError) -> ProvidedRendition {
-        var attemptsLeft = Self.attempts
+        var attemptsLeft = Self.maxAttempts
         while true {
             // For a local original this only records its use.
             try await originals.require(
@@ -156,10 +156,10 @@ final class RenditionProvider: Sendable {
 
     /// Makes sure that renditions of one asset are cached, from one decode.
     ///
-    /// - Parameter onDisk: true if those that are only in memory are missing
+    /// - Parameter requiresDisk: true if those that are only in memory count as missing
     /// - Returns: the reason for each that is missing, nil for the others. One that exceeds the whole budget of the
     ///   disk cache is not missing.
-    func prepare(_ plans: [RenditionPlan], onDisk: Bool = false) async -> [RPCError?] {
+    func prepare(_ plans: [RenditionPlan], requiresDisk: Bool = false) async -> [RPCError?] {
         let found = plans.map { cached($0, urgency: .prefetch)?.rendition }
         let missing = zip(plans, found).filter { $1 == nil }.map(\.0)
         var outcomes = await work.values(missing).makeIterator()
@@ -168,15 +168,14 @@ final class RenditionProvider: Sendable {
             let outcome: Result<EncodedRendition, RPCError> =
                 if let rendition { .success(rendition) } else { outcomes.next() ?? .failure(.noRendition) }
             switch outcome {
-            case .success(let rendition): failures.append(onDisk ? writeUnlessOnDisk(rendition, plan) : nil)
+            case .success(let rendition): failures.append(requiresDisk ? writeUnlessOnDisk(rendition, plan) : nil)
             case .failure(let error): failures.append(error)
             }
         }
         return failures
     }
 
-    /// Writes a rendition to the disk cache if it is not there, because it was evicted, or could not be written when it
-    /// was made.
+    /// Writes a rendition to the disk cache if it is not there, because it was evicted or could not be written before.
     ///
     /// - Returns: the error if it cannot be written now
     private func writeUnlessOnDisk(_ rendition: EncodedRendition, _ plan: RenditionPlan) -> RPCError? {
@@ -185,31 +184,31 @@ final class RenditionProvider: Sendable {
         return .renditionNotWritten(problem)
     }
 
-    /// Removes a rendition that was prepared but not requested from memory.
+    /// Removes from memory a rendition that was prepared but not requested.
     func release(_ plan: RenditionPlan) { memory.remove(plan) }
 
     // MARK: Degraded images
 
     /// Returns a degraded image to show meanwhile: a smaller cached rendition, the preview embedded in the file, or
     /// else an image from a quick decode. It has at least a quarter of the requested size in both directions; nil if
-    /// there is none, or if the requested image itself takes hardly longer.
+    /// there is none, or if the requested image takes hardly longer.
     func degraded(
         _ plan: RenditionPlan,
         of source: AssetResource,
         urgency: RequestUrgency = .interactive
     ) async -> ProvidedRendition? {
         let goal = DegradedImageGoal(plan, of: source)
-        // To a client with a limited grant the choice must not reveal what is cached, so it depends on the file alone.
+        // To a client with a limited grant the choice must not reveal what is cached, so it depends only on the file.
         let sharesCache = plan.requester.limitedClient == nil
         if let goal {
             let smaller = sharesCache ? previews.smaller(plan) : []
-            for shape in smaller {
+            for smallerPlan in smaller {
                 let rendition =
-                    memory.rendition(shape)
-                    ?? disk.rendition(RenditionKey(shape, rendererVersion: Self.rendererVersion))
-                if let rendition, goal.isNear(rendition) { return ProvidedRendition(rendition, .smaller) }
+                    memory.rendition(smallerPlan)
+                    ?? disk.rendition(RenditionKey(smallerPlan, rendererVersion: Self.rendererVersion))
+                if let rendition, goal.isLargeEnough(rendition) { return ProvidedRendition(rendition, .smaller) }
             }
-            if let preview = await previews.embedded(plan, urgency: urgency), goal.isNear(preview) {
+            if let preview = await previews.embedded(plan, urgency: urgency), goal.isLargeEnough(preview) {
                 return ProvidedRendition(preview, .preview)
             }
         }
@@ -229,46 +228,46 @@ final class RenditionProvider: Sendable {
     func open(_ digest: String) throws(RPCError) -> ResourceFile { try renderer.resources.open(digest) }
 
     /// Draws a contact sheet from renditions, in the order of the labels.
-    func sheet(_ pictures: [EncodedRendition?], _ plan: ContactSheetPlan) async throws(RPCError) -> EncodedRendition {
-        try await renderer.sheet(plan, pictures.flatMap { $0?.bytes ?? [] })
+    func sheet(_ images: [EncodedRendition?], _ plan: ContactSheetPlan) async throws(RPCError) -> EncodedRendition {
+        try await renderer.sheet(plan, images.flatMap { $0?.bytes ?? [] })
     }
 }
 
-/// A rendition and where it was found.
+/// A rendition and how it was obtained.
 struct ProvidedRendition: Sendable {
     var rendition: EncodedRendition
     var reason: CacheReason
 
     var isCacheHit: Bool { reason == .memory || reason == .disk }
 
-    /// - Parameter requester: the reason is always ``CacheReason/rendered`` for one with a limited grant
+    /// - Parameter requester: for one with a limited grant the reason is always ``CacheReason/rendered``
     init(_ rendition: EncodedRendition, _ reason: CacheReason, for requester: RenditionRequester = .init()) {
         self.rendition = rendition
         self.reason = requester.limitedClient == nil ? reason : .rendered
     }
 }
 
-/// The size of a requested image, with which images that could be shown meanwhile are compared.
+/// The size of a requested image, by which a degraded image is chosen.
 struct DegradedImageGoal: Sendable, Hashable {
     /// The size in pixels that the image has without enlargement.
     let width: Int
     let height: Int
-    /// True for a JPEG of which all pixels have to be decoded, so that a decode at a fraction takes much less time.
+    /// True for a JPEG that has to be decoded at its full size, so that a quick decode takes much less time.
     let needsAllPixels: Bool
 
     /// Creates the goal of a plan; nil if the size of its source is unknown.
     init?(_ plan: RenditionPlan, of source: AssetResource) {
         guard source.pixelWidth > 0, source.pixelHeight > 0 else { return nil }
         let part = plan.crop ?? .full
-        let (across, down) = (Double(source.pixelWidth) * part.width, Double(source.pixelHeight) * part.height)
-        var size = (across, down)
+        let (partWidth, partHeight) = (Double(source.pixelWidth) * part.width, Double(source.pixelHeight) * part.height)
+        var size = (partWidth, partHeight)
         var scale = 1.0
         if case .size(let width, let height) = plan.targetSize, plan.resizeMode != .none {
-            let factors = (Double(width) / across, Double(height) / down)
+            let factors = (Double(width) / partWidth, Double(height) / partHeight)
             let isFilled = plan.contentMode == .aspectFill
             let factor = isFilled ? max(factors.0, factors.1) : min(factors.0, factors.1)
             scale = min(1, factor)
-            size = (across * scale, down * scale)
+            size = (partWidth * scale, partHeight * scale)
             if isFilled, plan.resizeMode == .exact {
                 size = (Double(width) / max(1, factor), Double(height) / max(1, factor))
             }
@@ -278,9 +277,9 @@ struct DegradedImageGoal: Sendable, Hashable {
         needsAllPixels = source.contentType == "public.jpeg" && scale > 0.25
     }
 
-    /// Returns true if an image has at least a quarter of the size in both directions, so that it can be shown in place
-    /// of the requested one.
-    func isNear(_ rendition: EncodedRendition) -> Bool {
+    /// Returns true if an image has at least a quarter of the size in both directions, so that it can be shown
+    /// instead of the requested one.
+    func isLargeEnough(_ rendition: EncodedRendition) -> Bool {
         4 * rendition.pixelWidth >= width && 4 * rendition.pixelHeight >= height
     }
 }

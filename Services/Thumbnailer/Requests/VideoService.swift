@@ -17,10 +17,11 @@ struct VideoService: Sendable {
 
     // MARK: Frames
 
-    /// Handles `image.frames`. The frames are prepared together, so that one pass over the file serves several of them.
+    /// Handles `image.frames`. The frames are rendered together, so that several of them need only one pass over the
+    /// file.
     func frames(_ request: ImageFrames, _ context: RequestContext) async throws(RPCError) -> Reply {
-        let answer = try await assets.resolve([request.asset], atLeast: request.atLeast)
-        let asset = try ImageRequestService.asset(request.asset, of: answer)
+        let found = try await assets.resolve([request.asset], atLeast: request.atLeast)
+        let asset = try ImageRequestService.asset(request.asset, of: found)
         let image = ImageRequest(
             asset: request.asset,
             targetSize: request.targetSize,
@@ -34,7 +35,7 @@ struct VideoService: Sendable {
         guard resource.isVideo else { throw RPCError.noVideo(asset) }
         let (times, tolerance) = try Self.times(request, duration: resource.duration ?? 0)
         let first = try RenditionPlan(image, of: asset, for: context.limitedClient)
-        if let refusal = answer.rpcError(of: first, asset) { throw refusal }
+        if let refusal = found.rpcError(of: first, asset) { throw refusal }
         var plans: [RenditionPlan] = []
         for (index, time) in times.enumerated() {
             var plan = first
@@ -75,20 +76,20 @@ struct VideoService: Sendable {
         let result = ImageFrames.Result(
             asset: asset.id,
             contentRevision: asset.contentRevision,
-            sequence: answer.sequence,
+            sequence: found.sequence,
             mimeType: mimeType,
             frames: frames
         )
         return Reply(result.json, attachments: attachments)
     }
 
-    /// The most frames of one request rendered at a time: as many as one pass over the file serves.
-    private static let framesWidth = RenditionProvider.batch
+    /// The maximum number of frames of one request that are rendered at a time: the frames of one pass over the file.
+    private static let maxConcurrentFrames = RenditionProvider.batchSize
 
     /// Returns the outcome of each frame.
     ///
     /// - Throws: the first error of the service, or `limit_exceeded` as soon as the frames do not fit into a response;
-    ///   the others are cancelled then, and no more are made
+    ///   the others are cancelled then, and no more are rendered
     private func outcomes(
         _ plans: [RenditionPlan],
         _ request: ImageFrames
@@ -104,13 +105,13 @@ struct VideoService: Sendable {
                 next += 1
                 group.addTask { (index, await rendition(of: plan, request)) }
             }
-            for _ in 0..<Self.framesWidth { begin() }
+            for _ in 0..<Self.maxConcurrentFrames { begin() }
             for await outcome in group where refusal == nil {
                 switch outcome.result {
                 case .success(let provided):
                     let size = provided.rendition.bytes.count
                     total += size
-                    if total > ImageDelivery.inReply || size > ReadResource.maxReplyBytes {
+                    if total > ImageDelivery.maxAttachedBytes || size > ReadResource.maxReplyBytes {
                         refusal = RPCError.framesTooLarge(bytes: total)
                     }
                 case .failure(let error):
@@ -137,13 +138,13 @@ struct VideoService: Sendable {
     ) async -> Result<ProvidedRendition, RPCError> {
         if let cached = renditions.cached(plan) { return .success(cached) }
         do throws(RPCError) {
-            let made = try await renditions.rendered(
+            let provided = try await renditions.rendered(
                 plan,
                 from: originals,
                 of: request.asset,
                 isNetworkAccessAllowed: request.isNetworkAccessAllowed
             )
-            return .success(made)
+            return .success(provided)
         } catch {
             return .failure(error)
         }
@@ -169,8 +170,8 @@ struct VideoService: Sendable {
         _ request: VideoPlayback,
         _ context: RequestContext
     ) async throws(RPCError) -> VideoPlayback.Result {
-        let answer = try await assets.resolve([request.asset], atLeast: request.atLeast)
-        let asset = try ImageRequestService.asset(request.asset, of: answer)
+        let found = try await assets.resolve([request.asset], atLeast: request.atLeast)
+        let asset = try ImageRequestService.asset(request.asset, of: found)
         let video = try Self.resource(of: asset, version: request.version)
         try await originals.require(
             video.digest,
@@ -178,21 +179,21 @@ struct VideoService: Sendable {
             isNetworkAccessAllowed: request.isNetworkAccessAllowed,
             context
         )
-        return try await ticket(video, of: asset, answer)
+        return try await playbackResult(video, of: asset, found)
     }
 
-    /// Returns what is needed to play a video of an asset.
-    func ticket(
+    /// Returns the description of a video of an asset with which a client can play it.
+    func playbackResult(
         _ resource: AssetResource,
         of asset: AssetSummary,
-        _ answer: AssetResolver.ResolvedAssets
+        _ found: AssetResolver.ResolvedAssets
     ) async throws(RPCError) -> VideoPlayback.Result {
-        if let refusal = answer.rpcError(of: resource.digest, asset) { throw refusal }
+        if let refusal = found.rpcError(of: resource.digest, asset) { throw refusal }
         let layout = try await streams.layout(resource)
         let description = layout.description
         var result = VideoPlayback.Result(asset: asset.id, resource: resource)
         result.contentRevision = asset.contentRevision
-        result.sequence = answer.sequence
+        result.sequence = found.sequence
         result.stream = resource.stream
         result.size = resource.size
         result.isFastStart = description.isFastStart
@@ -213,8 +214,8 @@ struct VideoService: Sendable {
 
     /// Handles `video.read`.
     func read(_ request: ReadVideo, _ context: RequestContext) async throws(RPCError) -> Reply {
-        let answer = try await assets.resolve([request.asset], atLeast: nil)
-        let asset = try ImageRequestService.asset(request.asset, of: answer)
+        let found = try await assets.resolve([request.asset], atLeast: nil)
+        let asset = try ImageRequestService.asset(request.asset, of: found)
         if let file = try exports.file(request.stream, of: asset.id, identity: context.identity) {
             return try await read(request, context, size: file.size) { offset, count throws(StorageError) in
                 try file.read(offset: offset, count: count)
@@ -223,7 +224,7 @@ struct VideoService: Sendable {
         guard let resource = asset.resources.first(where: { $0.isPlayable && $0.stream == request.stream }) else {
             throw .streamNotFound(asset)
         }
-        if let refusal = answer.rpcError(of: resource.digest, asset) { throw refusal }
+        if let refusal = found.rpcError(of: resource.digest, asset) { throw refusal }
         try await originals.require(
             resource.digest,
             of: asset.id,
@@ -258,9 +259,9 @@ struct VideoService: Sendable {
         let client = WorkSource(of: context)
         var (sent, attachments): (Int64, [Bytes]) = (0, [])
         repeat {
-            let (position, rest) = (request.offset + sent, length - sent)
-            let count = Int(isStreamed ? min(rest, Int64(ReadResource.chunkBytes)) : rest)
-            let bytes = try await part(position, count, client, bytes)
+            let (position, remaining) = (request.offset + sent, length - sent)
+            let count = Int(isStreamed ? min(remaining, Int64(ReadResource.chunkBytes)) : remaining)
+            let bytes = try await readPart(position, count, client, bytes)
             guard bytes.count == count else { throw RPCError.damagedBytes }
             if isStreamed {
                 try await context.notifier.notify(
@@ -277,7 +278,7 @@ struct VideoService: Sendable {
         return Reply(result.json, attachments: attachments)
     }
 
-    private func part(
+    private func readPart(
         _ offset: Int64,
         _ count: Int,
         _ client: BlockingIOExecutor.Source,

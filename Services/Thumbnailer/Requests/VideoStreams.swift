@@ -6,7 +6,8 @@ import PhotoModel
 import Storage
 import Synchronization
 
-/// Videos as streams that players can begin to play at once: an index at the end of a file is moved to its beginning.
+/// Videos as streams that a player can begin to play before it has all bytes: an index at the end of a file is moved to
+/// its beginning.
 final class VideoStreams: Sendable {
     /// The bytes of a stream: parts of the file, and the moved index between them.
     struct Layout: Sendable {
@@ -44,7 +45,7 @@ final class VideoStreams: Sendable {
         var layouts: [String: Layout] = [:]
     }
 
-    /// The most bytes of indexes in memory.
+    /// The maximum size of the indexes in memory, in bytes.
     private static let budget: Int64 = 64 << 20
 
     init(renderer: Renderer) {
@@ -52,7 +53,7 @@ final class VideoStreams: Sendable {
         state = Mutex(State())
     }
 
-    /// Returns the layout of a video's stream, examining the file if it is not in memory.
+    /// Returns the layout of a video's stream. If it is not in memory, a worker examines the file.
     func layout(_ video: AssetResource) async throws(RPCError) -> Layout {
         let name = video.stream
         let cached = state.withLock { state -> Layout? in
@@ -81,7 +82,7 @@ final class VideoStreams: Sendable {
         return layout
     }
 
-    /// Returns the composition of a video.
+    /// Returns the tracks of a video and their timing.
     func structure(_ video: AssetResource) async throws(RPCError) -> VideoStructure {
         try await renderer.structure(of: video)
     }
@@ -89,7 +90,7 @@ final class VideoStreams: Sendable {
     /// Opens the stored bytes.
     func open(_ digest: String) throws(RPCError) -> ResourceFile { try renderer.resources.open(digest) }
 
-    /// Reads bytes of a stream; blocks. Fewer than `count` are returned only at the end.
+    /// Returns bytes of a stream; blocks. They are fewer than `count` only at the end.
     ///
     /// - Parameter read: reads bytes of the file
     static func read(
@@ -114,9 +115,9 @@ final class VideoStreams: Sendable {
 }
 
 extension AssetResource {
-    /// The name of the video as a stream.
+    /// The name of the video's stream.
     var stream: String { offset.map { "\(digest).\($0)" } ?? digest }
 
-    /// The parameters that name its part of the file to a worker; empty for a whole file.
+    /// The parameters of a worker's job for the part of the file that is the video; empty for a whole file.
     var partOfFile: JSONObject { offset.map { ["offset": .int($0), "size": .int(size)] } ?? [:] }
 }

@@ -2,27 +2,27 @@ import Hosting
 
 /// The urgency of an image.
 enum RequestUrgency: Int, Sendable, Comparable, CaseIterable {
-    /// Interactive: a person is waiting for this image.
+    /// A person is waiting for this image.
     case interactive
-    /// Prepared ahead of a request.
+    /// The image is prepared ahead of a request.
     case prefetch
 
     static func < (first: RequestUrgency, second: RequestUrgency) -> Bool { first.rawValue < second.rawValue }
 }
 
-/// A priority queue of work that callers share: a request for queued or running work joins it, and queued work of one
-/// group is started together as a batch. Interactive work goes first, then clients take turns, and the work of each
-/// goes in order of arrival.
+/// A priority queue of work that callers share. A request for queued or running work joins it, and queued work of one
+/// group is started together as a batch. Interactive work is started first, clients take turns, and the work of a
+/// client is started in order of arrival.
 ///
-/// Pure; ``CoalescingWorkQueue`` carries out its decisions. A group has the urgency of its most urgent item, and a
-/// place among the work of each client that waits for an item of this urgency. Every operation takes amortized
-/// constant time, so that many requests that come and go stay cheap.
+/// It has no side effects; ``CoalescingWorkQueue`` carries out its decisions. A group has the urgency of its most
+/// urgent item, and a position in the queue of each client that waits for an item of this urgency. Every operation
+/// takes amortized constant time.
 ///
-/// The worker pool has a queue of its own, because it serves more than this queue: contact sheets, previews and the
-/// editor's renders arrive there too, cannot be shared, and return to the front when their worker was killed. This
-/// queue starts no more batches than there are workers, so work that can still be joined waits here and not there.
+/// The worker pool has a queue of its own, because it also runs other jobs, such as contact sheets and the editor's
+/// renders, which cannot be shared, and which return to the front if their worker was killed. This queue starts no more
+/// batches than there are workers, so that work waits where it can be joined.
 struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Sendable, Waiter: Sendable>: Sendable {
-    /// The place of one waiter.
+    /// Identifies one waiter.
     struct Ticket: Sendable, Hashable {
         fileprivate let work: UInt64
         fileprivate let waiter: UInt64
@@ -33,8 +33,8 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
         case queued(Ticket)
         /// Work of the same key was already queued or running.
         case joined(Ticket)
-        /// The limit of queued and running work is reached and the client has some of it, or its owner has reached its
-        /// own limit.
+        /// The limit of queued and running work is reached and the client has used its reserved part, or the owner has
+        /// reached its own limit.
         case full
     }
 
@@ -45,12 +45,12 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
         /// The client whose turn it is.
         let source: WorkSource
         let keys: [Key]
-        fileprivate let works: [UInt64]
+        fileprivate let executions: [UInt64]
     }
 
     /// One execution for one key. A key requested again after its work was abandoned gets a new execution, so that the
     /// end of the old one is not mistaken for the end of the new one.
-    private struct Work: Sendable {
+    private struct Execution: Sendable {
         let key: Key
         let group: Group
         let owner: String?
@@ -68,80 +68,80 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
 
     /// The queued work of one group.
     private struct PendingGroup: Sendable {
-        /// In order of arrival; may contain work that was dropped meanwhile.
+        /// The queued work in order of arrival; may contain work that was dropped meanwhile.
         var order: [UInt64] = []
         /// The number of items of each urgency.
         var counts = RequestUrgency.allCases.map { _ in 0 }
         var urgency: RequestUrgency
-        /// Distinguishes the group's present positions, one of each client, from outdated ones.
-        var stamps: [WorkSource: UInt64] = [:]
+        /// The number of the group's current position in the queue of each client; all other positions are outdated.
+        var positionNumbers: [WorkSource: UInt64] = [:]
 
         var mostUrgent: RequestUrgency? { RequestUrgency.allCases.first { counts[$0.rawValue] > 0 } }
     }
 
-    /// The place of a group among the work of one client.
+    /// The position of a group in the queue of one client.
     private struct Position: Sendable {
         let group: Group
         let source: WorkSource
-        let stamp: UInt64
+        let number: UInt64
     }
 
     /// The groups of one urgency in order; may contain outdated positions.
-    private struct Line: Sendable {
+    private struct UrgencyQueue: Sendable {
         var positions = FairQueue<WorkSource, Position>()
         /// The number of positions above which outdated ones are removed.
         var limit = 64
     }
 
-    /// The time after the last interactive request during which a slot is kept free, in microseconds.
+    /// The time after the last interactive request during which a slot is kept free for the next, in microseconds.
     static var interactiveGrace: Int64 { 1_000_000 }
 
-    /// The most work queued or running.
+    /// The maximum number of items queued or running.
     let limit: Int
-    private let width: Int
+    private let maxBatches: Int
     private let batchSize: Int
     private(set) var queuedCount = 0
     private(set) var joinCount = 0
-    private var works: [UInt64: Work] = [:]
-    /// The items of each owner that has some.
+    private var executions: [UInt64: Execution] = [:]
+    /// The number of items of each owner that has any.
     private var countByOwner: [String: Int] = [:]
-    /// The items of each client that has some.
+    /// The number of items of each client that has any.
     private var countBySource: [WorkSource: Int] = [:]
     /// The work that a request for a key joins.
     private var joinable: [Key: UInt64] = [:]
     private var groups: [Group: PendingGroup] = [:]
-    private var lines = RequestUrgency.allCases.map { _ in Line() }
+    private var queues = RequestUrgency.allCases.map { _ in UrgencyQueue() }
     /// For each running batch the number of its items that have waiters.
-    private var wanted: [UInt64: Int] = [:]
+    private var awaitedItems: [UInt64: Int] = [:]
     private var prefetching = 0
     private var lastInteractive: Int64?
     private var lastNumber: UInt64 = 0
 
     /// - Parameters:
-    ///   - limit: the most items queued or running
-    ///   - width: the most batches running at a time
-    ///   - batchSize: the most items of one batch
-    init(limit: Int, width: Int, batchSize: Int = 1) {
+    ///   - limit: the maximum number of items queued or running
+    ///   - maxBatches: the maximum number of batches running at a time
+    ///   - batchSize: the maximum number of items of one batch
+    init(limit: Int, maxBatches: Int, batchSize: Int = 1) {
         self.limit = max(1, limit)
-        self.width = max(1, width)
+        self.maxBatches = max(1, maxBatches)
         self.batchSize = max(1, batchSize)
     }
 
     /// The number of items queued or running.
-    var count: Int { works.count }
+    var count: Int { executions.count }
 
     /// Returns true if work of this key is queued or running and can be joined.
-    func holds(_ key: Key) -> Bool { joinable[key] != nil }
+    func canJoin(_ key: Key) -> Bool { joinable[key] != nil }
 
     // MARK: Waiters
 
-    /// The most work queued or running of one owner: a quarter of all.
+    /// The maximum number of items of one owner that are queued or running: a quarter of all.
     var limitPerOwner: Int { max(1, limit / 4) }
 
     /// Adds a waiter to the work of a key, which is queued unless it is already queued or running.
     ///
     /// - Parameters:
-    ///   - owner: whose work it is, if it is queued; nil for work without a limit of its own
+    ///   - owner: the owner of the work if it is queued; nil for work without a limit of its own
     ///   - source: the client that waits
     mutating func enter(
         _ key: Key,
@@ -155,20 +155,20 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
         if urgency == .interactive { lastInteractive = now }
         if let id = joinable[key] {
             let ticket = Ticket(work: id, waiter: nextNumber())
-            works[id]?.waiters[ticket.waiter] = waiter
+            executions[id]?.waiters[ticket.waiter] = waiter
             joinCount += 1
             join(id, urgency, source)
             return .joined(ticket)
         }
         let others = countBySource[source, default: 0]
-        guard works.count < limit || others < WorkSource.reservedPlaces(of: limit) else { return .full }
+        guard executions.count < limit || others < WorkSource.reservedCount(of: limit) else { return .full }
         if let owner {
             guard countByOwner[owner, default: 0] < limitPerOwner else { return .full }
             countByOwner[owner, default: 0] += 1
         }
         countBySource[source] = others + 1
         let ticket = Ticket(work: nextNumber(), waiter: nextNumber())
-        let work = Work(
+        let work = Execution(
             key: key,
             group: group,
             owner: owner,
@@ -177,39 +177,39 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
             urgency: urgency,
             waiters: [ticket.waiter: waiter]
         )
-        works[ticket.work] = work
+        executions[ticket.work] = work
         joinable[key] = ticket.work
         enqueue(ticket.work, work)
         return .queued(ticket)
     }
 
-    /// Removes a waiter. Queued work that nobody waits for is dropped. Running work counts until it has ended, because
-    /// it occupies its slot until then.
+    /// Removes a waiter. Queued work without waiters is dropped. Running work counts until it has ended, because it
+    /// occupies its slot until then.
     ///
-    /// - Returns: the number of the batch to cancel, if nobody waits for any of its items
+    /// - Returns: the number of the batch to cancel, if none of its items has waiters
     mutating func leave(_ ticket: Ticket) -> UInt64? {
-        guard works[ticket.work]?.waiters.removeValue(forKey: ticket.waiter) != nil,
-            let work = works[ticket.work], work.waiters.isEmpty
+        guard executions[ticket.work]?.waiters.removeValue(forKey: ticket.waiter) != nil,
+            let work = executions[ticket.work], work.waiters.isEmpty
         else { return nil }
         if joinable[work.key] == ticket.work { joinable[work.key] = nil }
         guard let batch = work.batch else {
-            works[ticket.work] = nil
+            executions[ticket.work] = nil
             release(work)
             didDequeue(work)
             return nil
         }
-        wanted[batch]? -= 1
-        return wanted[batch] == 0 ? batch : nil
+        awaitedItems[batch]? -= 1
+        return awaitedItems[batch] == 0 ? batch : nil
     }
 
-    /// Removes everything that is queued or running. Returns the waiters.
+    /// Removes all work that is queued or running. Returns the waiters.
     mutating func removeAll() -> [Waiter] {
-        defer { self = Self(limit: limit, width: width, batchSize: batchSize) }
-        return works.values.flatMap(\.waiters.values)
+        defer { self = Self(limit: limit, maxBatches: maxBatches, batchSize: batchSize) }
+        return executions.values.flatMap(\.waiters.values)
     }
 
     /// Subtracts removed work from the counts of its owner and its client.
-    private mutating func release(_ work: Work) {
+    private mutating func release(_ work: Execution) {
         if let count = countBySource[work.source] { countBySource[work.source] = count > 1 ? count - 1 : nil }
         guard let owner = work.owner, let count = countByOwner[owner] else { return }
         countByOwner[owner] = count > 1 ? count - 1 : nil
@@ -219,67 +219,67 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
 
     /// Removes the next batch from the queue; nil if nothing may be started now.
     ///
-    /// Prefetch leaves one slot free while interactive requests keep coming.
+    /// Prefetch leaves one slot free while there are recent interactive requests.
     mutating func next(now: Int64) -> Batch? {
-        guard wanted.count < width else { return nil }
+        guard awaitedItems.count < maxBatches else { return nil }
         let hasRecentInteractive = lastInteractive.map { now - $0 < Self.interactiveGrace } ?? false
-        let mayPrefetch = prefetching < (hasRecentInteractive ? max(1, width - 1) : width)
+        let mayPrefetch = prefetching < (hasRecentInteractive ? max(1, maxBatches - 1) : maxBatches)
         for urgency in RequestUrgency.allCases where urgency == .interactive || mayPrefetch {
             if let position = popFirst(of: urgency) { return start(position.group, position.source, urgency) }
         }
         return nil
     }
 
-    /// Starts a batch of a group: the most urgent items, and among equally urgent ones first those of the client whose
-    /// turn it is.
+    /// Starts a batch of a group: the most urgent items, and among equally urgent items those of the client whose turn
+    /// it is first.
     private mutating func start(_ group: Group, _ source: WorkSource, _ urgency: RequestUrgency) -> Batch? {
         guard var pending = groups.removeValue(forKey: group) else { return nil }
-        let queued = pending.order.filter { works[$0] != nil }
+        let queued = pending.order.filter { executions[$0] != nil }
         let sorted = RequestUrgency.allCases.flatMap { rank -> [UInt64] in
-            let ranked = queued.filter { works[$0]?.urgency == rank }
-            let own = ranked.filter { works[$0]?.sources.contains(source) == true }
+            let ranked = queued.filter { executions[$0]?.urgency == rank }
+            let own = ranked.filter { executions[$0]?.sources.contains(source) == true }
             return own.count == ranked.count
-                ? own : own + ranked.filter { works[$0]?.sources.contains(source) == false }
+                ? own : own + ranked.filter { executions[$0]?.sources.contains(source) == false }
         }
-        let isAlone = sorted.first.flatMap { works[$0]?.isAlone } == true
-        let together = isAlone ? Array(sorted.prefix(1)) : sorted.filter { works[$0]?.isAlone == false }
+        let isAlone = sorted.first.flatMap { executions[$0]?.isAlone } == true
+        let together = isAlone ? Array(sorted.prefix(1)) : sorted.filter { executions[$0]?.isAlone == false }
         let started = Array(together.prefix(batchSize))
         let number = nextNumber()
         var keys: [Key] = []
         for id in started {
-            guard let work = works[id] else { continue }
-            works[id]?.batch = number
+            guard let work = executions[id] else { continue }
+            executions[id]?.batch = number
             keys.append(work.key)
             pending.counts[work.urgency.rawValue] -= 1
         }
         queuedCount -= started.count
-        wanted[number] = started.count
+        awaitedItems[number] = started.count
         if urgency == .prefetch { prefetching += 1 }
-        if let rest = pending.mostUrgent {
-            let left = Set(started)
-            pending.order = sorted.filter { !left.contains($0) }
-            pending.stamps = [:]
-            pending.urgency = rest
+        if let next = pending.mostUrgent {
+            let removed = Set(started)
+            pending.order = sorted.filter { !removed.contains($0) }
+            pending.positionNumbers = [:]
+            pending.urgency = next
             groups[group] = pending
-            place(group)
+            addPositions(group)
         }
-        return Batch(number: number, urgency: urgency, source: source, keys: keys, works: started)
+        return Batch(number: number, urgency: urgency, source: source, keys: keys, executions: started)
     }
 
     /// Removes a batch that has ended.
     ///
-    /// - Parameter left: the indices of items that were not made because the batch took too long. They are queued
-    ///   again, each on its own if none was made; an item that was alone is not queued again.
-    /// - Returns: the waiters of each item, none of those that are queued again
-    mutating func finish(_ batch: Batch, left: Set<Int> = []) -> [[Waiter]] {
-        guard wanted.removeValue(forKey: batch.number) != nil else { return [] }
+    /// - Parameter deferred: the indices of items that were not completed because the batch took too long. They are
+    ///   queued again, each to run alone if none was completed. An item that ran alone is not queued again.
+    /// - Returns: the waiters of each item; none for those that are queued again
+    mutating func finish(_ batch: Batch, deferred: Set<Int> = []) -> [[Waiter]] {
+        guard awaitedItems.removeValue(forKey: batch.number) != nil else { return [] }
         if batch.urgency == .prefetch { prefetching -= 1 }
-        return batch.works.enumerated().map { place, id in
-            guard var work = works.removeValue(forKey: id) else { return [] }
-            if left.contains(place), batch.works.count > 1, !work.waiters.isEmpty {
+        return batch.executions.enumerated().map { index, id in
+            guard var work = executions.removeValue(forKey: id) else { return [] }
+            if deferred.contains(index), batch.executions.count > 1, !work.waiters.isEmpty {
                 work.batch = nil
-                work.isAlone = left.count == batch.works.count
-                works[id] = work
+                work.isAlone = deferred.count == batch.executions.count
+                executions[id] = work
                 enqueue(id, work, isFirst: true)
                 return []
             }
@@ -296,98 +296,98 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
         return lastNumber
     }
 
-    /// Adds a client to those that wait for work, with a place of its own for the work's group.
+    /// Adds a client to those that wait for work, and a position of the work's group in the queue of the client.
     private mutating func join(_ id: UInt64, _ urgency: RequestUrgency, _ source: WorkSource) {
-        guard let group = works[id]?.group, let old = works[id]?.urgency else { return }
-        works[id]?.sources.insert(source)
-        works[id]?.urgency = min(urgency, old)
-        // Running work has no place. It gets one if its batch leaves it.
-        guard works[id]?.batch == nil else { return }
+        guard let group = executions[id]?.group, let old = executions[id]?.urgency else { return }
+        executions[id]?.sources.insert(source)
+        executions[id]?.urgency = min(urgency, old)
+        // Running work has no position. It gets one if it is queued again.
+        guard executions[id]?.batch == nil else { return }
         if urgency < old {
             groups[group]?.counts[old.rawValue] -= 1
             groups[group]?.counts[urgency.rawValue] += 1
         }
-        place(group, min(urgency, old), source)
+        addPosition(group, min(urgency, old), source)
     }
 
     /// Adds work to its group.
     ///
     /// - Parameter isFirst: true if the group comes before the other groups of the work's clients
-    private mutating func enqueue(_ id: UInt64, _ work: Work, isFirst: Bool = false) {
+    private mutating func enqueue(_ id: UInt64, _ work: Execution, isFirst: Bool = false) {
         queuedCount += 1
         if groups[work.group] == nil { groups[work.group] = PendingGroup(urgency: work.urgency) }
         groups[work.group]?.order.append(id)
         groups[work.group]?.counts[work.urgency.rawValue] += 1
-        for source in work.sources { place(work.group, work.urgency, source, isFirst: isFirst) }
+        for source in work.sources { addPosition(work.group, work.urgency, source, isFirst: isFirst) }
     }
 
-    private mutating func didDequeue(_ work: Work) {
+    private mutating func didDequeue(_ work: Execution) {
         queuedCount -= 1
         groups[work.group]?.counts[work.urgency.rawValue] -= 1
         guard let pending = groups[work.group] else { return }
-        guard let rest = pending.mostUrgent else {
+        guard let next = pending.mostUrgent else {
             groups[work.group] = nil
             return
         }
-        // Without its most urgent item the group moves to the line of the next urgency.
-        guard rest > pending.urgency else { return }
-        groups[work.group]?.urgency = rest
-        groups[work.group]?.stamps = [:]
-        place(work.group)
+        // Without its most urgent item the group moves to the queue of the next urgency.
+        guard next > pending.urgency else { return }
+        groups[work.group]?.urgency = next
+        groups[work.group]?.positionNumbers = [:]
+        addPositions(work.group)
     }
 
-    /// Gives a group without places those of the clients of its most urgent items.
-    private mutating func place(_ group: Group) {
+    /// Adds the positions of a group that has none: one for each client of its most urgent items.
+    private mutating func addPositions(_ group: Group) {
         guard let pending = groups[group] else { return }
         for id in pending.order {
-            guard let work = works[id], work.urgency == pending.urgency else { continue }
-            for source in work.sources { place(group, work.urgency, source) }
+            guard let work = executions[id], work.urgency == pending.urgency else { continue }
+            for source in work.sources { addPosition(group, work.urgency, source) }
         }
     }
 
-    /// Gives a group a place among the work of a client, unless it has one, or items that are more urgent.
-    private mutating func place(
+    /// Adds a position of a group in the queue of a client, unless it has one there, or has items that are more urgent.
+    private mutating func addPosition(
         _ group: Group,
         _ urgency: RequestUrgency,
         _ source: WorkSource,
         isFirst: Bool = false
     ) {
-        guard let present = groups[group]?.urgency, urgency <= present else { return }
-        if urgency < present {
+        guard let current = groups[group]?.urgency, urgency <= current else { return }
+        if urgency < current {
             groups[group]?.urgency = urgency
-            groups[group]?.stamps = [:]
-        } else if groups[group]?.stamps[source] != nil {
+            groups[group]?.positionNumbers = [:]
+        } else if groups[group]?.positionNumbers[source] != nil {
             return
         }
-        let position = Position(group: group, source: source, stamp: nextNumber())
-        groups[group]?.stamps[source] = position.stamp
+        let position = Position(group: group, source: source, number: nextNumber())
+        groups[group]?.positionNumbers[source] = position.number
         if isFirst {
-            lines[urgency.rawValue].positions.insert(position, from: source) { _ in true }
+            queues[urgency.rawValue].positions.insert(position, from: source) { _ in true }
         } else {
-            lines[urgency.rawValue].positions.append(position, from: source)
+            queues[urgency.rawValue].positions.append(position, from: source)
         }
         compact(urgency)
     }
 
     private func isOutdated(_ position: Position) -> Bool {
-        groups[position.group]?.stamps[position.source] != position.stamp
+        groups[position.group]?.positionNumbers[position.source] != position.number
     }
 
     private mutating func popFirst(of urgency: RequestUrgency) -> Position? {
-        var line = lines[urgency.rawValue]
-        lines[urgency.rawValue] = Line()
-        defer { lines[urgency.rawValue] = line }
-        line.positions.skip { isOutdated($0) }
-        return line.positions.popFirst()
+        var queue = queues[urgency.rawValue]
+        queues[urgency.rawValue] = UrgencyQueue()
+        defer { queues[urgency.rawValue] = queue }
+        queue.positions.skip { isOutdated($0) }
+        return queue.positions.popFirst()
     }
 
-    /// Compacts a line before outdated positions outnumber the present ones.
+    /// Removes outdated positions from a queue before they outnumber the others.
     private mutating func compact(_ urgency: RequestUrgency) {
-        guard lines[urgency.rawValue].positions.count > lines[urgency.rawValue].limit else { return }
-        var line = lines[urgency.rawValue]
-        lines[urgency.rawValue] = Line()
-        line.positions.removeAll { isOutdated($0) }
-        line.limit = 64 + 4 * line.positions.count
-        lines[urgency.rawValue] = line
+        guard queues[urgency.rawValue].positions.count > queues[urgency.rawValue].limit else { return }
+        var queue = queues[urgency.rawValue]
+        queues[urgency.rawValue] = UrgencyQueue()
+        queue.positions.removeAll { isOutdated($0) }
+        queue.limit = 64 + 4 * queue.positions.count
+        queues[urgency.rawValue] = queue
     }
 }

@@ -28,16 +28,16 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
     private let ticking: AsyncStream<Void>.Continuation
 
     /// - Parameters:
-    ///   - limit: the most executions queued or running; above it callers get `busy`
-    ///   - width: the most batches running at a time
-    ///   - batch: the most items in one batch
+    ///   - limit: the maximum number of items queued or running; further callers get `busy`
+    ///   - maxBatches: the maximum number of batches running at a time
+    ///   - batchSize: the maximum number of items in one batch
     ///   - group: returns the group of a key; items of one group may run together
     ///   - work: runs items of one group and returns an outcome for each, nil for those that it leaves to another batch
-    ///     because this one took too long; cancelled when no caller waits any more
+    ///     because this one took too long; cancelled when no caller is waiting
     init(
         limit: Int,
-        width: Int,
-        batch: Int = 1,
+        maxBatches: Int,
+        batchSize: Int = 1,
         clock: MonotonicClock = .system,
         group: @escaping @Sendable (Key) -> Group,
         work: @escaping @Sendable ([Key]) async -> [Outcome?]
@@ -45,22 +45,22 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
         self.work = work
         self.group = group
         self.clock = clock
-        state = Mutex(State(queue: Queue(limit: limit, width: width, batchSize: batch)))
+        state = Mutex(State(queue: Queue(limit: limit, maxBatches: maxBatches, batchSize: batchSize)))
         (ticks, ticking) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// The numbers of executions queued or running, executions queued, and callers that joined an existing execution.
+    /// The numbers of items queued or running, of items queued, and of callers that joined existing work.
     var metrics: (count: Int, due: Int, joinCount: Int) {
         state.withLock { ($0.queue.count, $0.queue.queuedCount, $0.queue.joinCount) }
     }
 
     /// Returns true if the work is queued or running.
-    func isUnderWay(_ key: Key) -> Bool { state.withLock { $0.queue.holds(key) } }
+    func isUnderWay(_ key: Key) -> Bool { state.withLock { $0.queue.canJoin(key) } }
 
-    /// Returns the outcome of the work, run for this caller or for an earlier one, in the turn of the client for which
-    /// the task works.
+    /// Returns the outcome of work that is run for this caller or for an earlier one. The client is that of the current
+    /// task.
     ///
-    /// - Parameter owner: the client that may use a part of the queue only; nil for all others
+    /// - Parameter owner: the client if it may use only a part of the queue; nil for all others
     /// - Throws: the error of the work; `busy` if the limit is reached; `user_cancelled`
     func value(
         _ key: Key,
@@ -77,7 +77,7 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
     func values(_ keys: [Key]) async -> [Outcome] {
         let entries = keys.map { ($0, Promise<Outcome>()) }
         var outcomes: [Outcome] = []
-        // If the task is cancelled, this and each of the following ends at once.
+        // If the task is cancelled, this wait and the following ones end at once.
         for (ticket, entry) in zip(enter(entries, .prefetch), entries) {
             outcomes.append(await outcome(of: ticket, entry.1))
         }
@@ -137,11 +137,11 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
             }
             group.cancelAll()
         }
-        let left = state.withLock { state in
+        let waiters = state.withLock { state in
             state.isStopped = true
             return state.queue.removeAll()
         }
-        for waiter in left { waiter.fulfill(.failure(.serviceIsStopping)) }
+        for waiter in waiters { waiter.fulfill(.failure(.serviceIsStopping)) }
     }
 
     private func begin() -> (Queue.Batch, CancellationSource)? {
@@ -155,15 +155,15 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
     }
 
     private func perform(_ batch: Queue.Batch, _ cancellation: CancellationSource) async {
-        // Cancelled work keeps its slot until it has really ended.
+        // Cancelled work occupies its slot until it has ended.
         let outcomes = await WorkSource.$current.withValue(batch.source) {
             await cancellation.run { await self.work(batch.keys) }
         }
         let isStopping = Task.isCancelled
-        let left = outcomes.indices.filter { outcomes[$0] == nil && !isStopping }
+        let deferred = outcomes.indices.filter { outcomes[$0] == nil && !isStopping }
         let waiters = state.withLock { state in
             state.cancellations[batch.number] = nil
-            return state.queue.finish(batch, left: Set(left))
+            return state.queue.finish(batch, deferred: Set(deferred))
         }
         ticking.yield()
         for (index, waiters) in waiters.enumerated() {

@@ -13,8 +13,8 @@
 
 /// The bounds in force, and the connections refused since the start.
 typedef struct safelight_accept_figures {
-    int most_tcp;           // TCP connections use descriptors below this number
-    int most_local;         // connections over unix sockets use descriptors below this number
+    int max_tcp;            // TCP connections use descriptors below this number
+    int max_local;          // connections over unix sockets use descriptors below this number
     int tcp;                // open TCP connections of all endpoints
     int local;
     int64_t refused_tcp;    // connections closed as soon as they were accepted
@@ -23,14 +23,14 @@ typedef struct safelight_accept_figures {
 
 /// Sets the bounds; before this call connections are not limited.
 ///
-/// TCP connections may use half of the soft limit of open files, but at most `most_tcp`; unix sockets seven eighths,
-/// but at most twice `most_tcp`. At least 64 descriptors are left for everything else.
-void safelight_limit_accepts(int most_tcp);
+/// TCP connections may use half of the soft limit of open files, but at most `max_tcp`; unix sockets seven eighths,
+/// but at most twice `max_tcp`. At least 64 descriptors are left for everything else.
+void safelight_limit_accepts(int max_tcp);
 
 /// Returns the bounds, the number of open connections and the refusals; examines every descriptor.
 safelight_accept_figures safelight_accept_limit_figures(void);
 
-/// Returns 0 if libzmq's calls are not resolved to this accept4.
+/// Returns 1 if libzmq's calls are resolved to this accept4, otherwise 0.
 int safelight_accept_limit_is_in_force(void);
 
 #endif

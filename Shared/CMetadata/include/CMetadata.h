@@ -1,6 +1,6 @@
 #ifndef SAFELIGHT_CMETADATA_H
 #define SAFELIGHT_CMETADATA_H
-/* The subset of exiv2 that is used, as functions of C. The exceptions of exiv2 are caught, and nothing is printed.
+/* C functions for the subset of exiv2 that is used. The exceptions of exiv2 are caught, and nothing is printed.
    Returned pointers belong to the caller and are freed with safelight_metadata_free. */
 #include <stddef.h>
 #include <stdint.h>
@@ -11,31 +11,31 @@ extern "C" {
 
 typedef struct safelight_metadata safelight_metadata;
 
-/* Returns the version of exiv2: its three numbers, a byte each. */
+/* Returns the version of exiv2: three numbers, a byte each. */
 int safelight_metadata_version(void);
 
-/* Reads the metadata of an image in memory; null if it cannot be read. */
+/* Reads the metadata of an image in memory. Returns null if it cannot be read. */
 safelight_metadata *safelight_metadata_open(const uint8_t *bytes, size_t count);
-/* Reads the fields of an XMP packet in UTF-8; null if it cannot be parsed. */
+/* Reads the fields of an XMP packet in UTF-8. Returns null if it cannot be parsed. */
 safelight_metadata *safelight_metadata_open_xmp(const uint8_t *bytes, size_t count);
-/* Adds the fields of an XMP packet and of IPTC records; those of broken ones are not added. */
+/* Adds the fields of an XMP packet and of IPTC records. A damaged packet or damaged records are skipped. */
 void safelight_metadata_add(safelight_metadata *metadata, const uint8_t *xmp, size_t xmp_count, const uint8_t *iptc,
                             size_t iptc_count);
-/* Adds those fields of an XMP packet that are in a null-terminated list of tags and have no value yet. */
+/* Adds the fields of an XMP packet that are in a null-terminated list of tags and have no value yet. */
 void safelight_metadata_extend(safelight_metadata *metadata, const uint8_t *xmp, size_t count,
                                const char *const *tags);
 void safelight_metadata_close(safelight_metadata *metadata);
 
-/* Returns 1 if there is a field of XMP, which may be empty. */
+/* Returns 1 if an XMP field exists, even if it is empty. */
 int safelight_metadata_has_field(safelight_metadata *metadata, const char *tag);
 
 /* Returns the raw value of a field such as "Exif.Photo.DateTimeOriginal", or null. */
 char *safelight_metadata_text(safelight_metadata *metadata, const char *tag);
 /* Returns the bytes of an Exif field, or null. */
 uint8_t *safelight_metadata_bytes(safelight_metadata *metadata, const char *tag, size_t *count);
-/* Returns the value with this index of a repeated field, or null. */
+/* Returns the value of a repeated field at an index, or null. */
 char *safelight_metadata_element(safelight_metadata *metadata, const char *tag, size_t index);
-/* Returns the value of a field in words, such as the name of a lens by its number, or null. */
+/* Returns a readable value of a field, such as the name of a lens instead of its number, or null. */
 char *safelight_metadata_interpretation(safelight_metadata *metadata, const char *tag);
 void safelight_metadata_free(void *pointer);
 

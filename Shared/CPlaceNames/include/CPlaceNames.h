@@ -1,6 +1,7 @@
 #ifndef SAFELIGHT_CPLACENAMES_H
 #define SAFELIGHT_CPLACENAMES_H
-/* The names of the largest place and the country of every degree: see make-table.py for the form, and LICENSE. */
+/* A table of the largest place and the country of each cell of one degree. make-table.py describes its format; see
+   LICENSE. */
 #include <stddef.h>
 #include <stdint.h>
 

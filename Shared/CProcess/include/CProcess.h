@@ -54,7 +54,7 @@ int64_t safelight_cpu_nanoseconds(pid_t process);
 /// Prevents the calling process and its descendants from gaining privileges by exec (PR_SET_NO_NEW_PRIVS).
 int safelight_no_new_privileges(void);
 
-/// Sends SIGKILL to the calling process when the thread that started it ends (PR_SET_PDEATHSIG).
+/// Makes the kernel send SIGKILL to the calling process when the thread that started it ends (PR_SET_PDEATHSIG).
 int safelight_die_with_parent(void);
 
 /// Starts `path` with the given standard input; `standard_output` becomes its output and errors. All other descriptors

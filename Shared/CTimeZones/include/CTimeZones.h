@@ -1,6 +1,7 @@
 #ifndef SAFELIGHT_CTIMEZONES_H
 #define SAFELIGHT_CTIMEZONES_H
-/* The time zone of every place and the offsets of every zone: see make-table.py for the form, and LICENSE. */
+/* A table of the time zone of each cell of the map and the UTC offsets of each zone. make-table.py describes its
+   format; see LICENSE. */
 #include <stddef.h>
 #include <stdint.h>
 

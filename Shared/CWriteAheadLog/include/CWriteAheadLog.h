@@ -6,8 +6,8 @@
 // SQLite writes each frame with two calls: 24 bytes of header, then the page. A small commit has a dozen frames, and
 // their calls cost more than everything else that it does. This VFS gathers consecutive frames and passes them on with
 // the last frame of the commit, whose header says so, and before anything that could notice: reading, syncing,
-// truncating and closing the log. So every frame is written when it always was visible: before the sync of its commit,
-// and before the index of the log mentions it to other connections.
+// truncating and closing the log. So every frame is written before the sync of its commit, and before the index of the
+// log shows it to other connections.
 
 /// Registers the VFS as the default for databases that are opened from now on. Calling it again does nothing.
 ///
@@ -19,7 +19,7 @@ typedef struct safelight_log_size {
     /// The pages of the log after the last commit; read by ``safelight_log_pages``.
     int pages;
     /// The pages from which a commit checkpoints before it returns.
-    int most_pages;
+    int max_pages;
 } safelight_log_size;
 
 /// Makes the commits of a connection store the size of the log, and replaces SQLite's automatic checkpoints: the caller

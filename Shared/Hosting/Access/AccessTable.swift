@@ -130,7 +130,7 @@ public final class AccessTable: Sendable {
             found = try await lookup(identity, newest)
         } catch {
             throw ErrorCode.unavailable.error(
-                "the catalog does not answer what \(identity) may do; try again (\(error.message))",
+                "the catalog did not answer which access \(identity) has; try again (\(error.message))",
                 ["identity": .string(identity)]
             )
         }
@@ -154,8 +154,8 @@ public final class AccessTable: Sendable {
         return permission.role == .unknown ? nil : permission
     }
 
-    /// Returns whether an identity may read the whole library; nil if that is unknown or undecided. Then the
-    /// catalog is asked, for the next call.
+    /// Returns whether an identity may read the whole library; nil if that is unknown or undecided. If it is unknown,
+    /// the catalog is asked, so that a later call has the answer.
     public func mayRead(_ identity: String, key: String? = nil) -> Bool? {
         let cached = cachedPermission(of: identity, key: key)
         switch Permission(byte: cached.value).role {
@@ -213,19 +213,23 @@ public final class AccessTable: Sendable {
             let listed = listedKey(identity)
             let permission = state.withLock { $0.permission(of: identity, answer, listed) }
             // If another change has arrived meanwhile, the answer may be outdated.
-            if changed(identity, to: permission, ifGeneration: generation) { return }
+            if setPermission(of: identity, to: permission, ifGeneration: generation) { return }
         }
     }
 
     /// Records the permission of an identity.
     ///
-    /// - Parameter wanted: the generation that the table must have; nil for any
+    /// - Parameter expected: the generation that the table must have; nil for any
     /// - Returns: false if it has another one, and the permission was not recorded
     @discardableResult
-    public func changed(_ identity: String, to permission: Permission, ifGeneration wanted: UInt64? = nil) -> Bool {
+    public func setPermission(
+        of identity: String,
+        to permission: Permission,
+        ifGeneration expected: UInt64? = nil
+    ) -> Bool {
         guard AccessTable.local(identity)?.role != .host else { return true }
         let (isRecorded, review) = state.withLock { state -> (Bool, (@Sendable (Set<String>) -> Void)?) in
-            if let wanted, wanted != state.generation { return (false, nil) }
+            if let expected, expected != state.generation { return (false, nil) }
             guard let cached = state.permissions[identity] else { return (true, nil) }
             if cached.value != permission.byte { state.generation += 1 }
             cached.value = permission.byte
@@ -241,7 +245,9 @@ public final class AccessTable: Sendable {
     /// Updates every cached permission from those that are known without a lookup; for the catalog.
     public func refresh() {
         let identities = state.withLock { Array($0.permissions.keys) }
-        for identity in identities { if let permission = known(identity) { changed(identity, to: permission) } }
+        for identity in identities {
+            if let permission = known(identity) { setPermission(of: identity, to: permission) }
+        }
     }
 
     /// Records that all changes up to now have arrived. If some may have been missed before, the catalog is asked about

@@ -12,7 +12,7 @@ public struct GuardedHandler: RequestHandler {
     private let handler: any RequestHandler
     private let access: @Sendable (String) -> MethodAccess?
     private let table: AccessTable
-    private let refusals: RefusalCounts
+    private let refusalCounts: RefusalCounts
 
     /// - Parameters:
     ///   - access: returns the access that a method needs; nil for a method that the service does not have
@@ -25,7 +25,7 @@ public struct GuardedHandler: RequestHandler {
         self.handler = handler
         self.access = access
         self.table = table
-        self.refusals = refusals
+        self.refusalCounts = refusals
     }
 
     @concurrent
@@ -35,12 +35,12 @@ public struct GuardedHandler: RequestHandler {
             do throws(RPCError) {
                 permission = try await table.permission(of: context.identity, context.cachedPermission)
             } catch {
-                refusals.count(context.identity)
+                refusalCounts.count(context.identity)
                 throw error
             }
         }
-        if let error = refusal(of: request.method, for: context.identity, permission) {
-            refusals.count(context.identity)
+        if let error = accessError(of: request.method, for: context.identity, permission) {
+            refusalCounts.count(context.identity)
             throw error
         }
         // Queues that clients share serve them in turn.
@@ -53,9 +53,9 @@ public struct GuardedHandler: RequestHandler {
 
     public func replyAtOnce(to request: IncomingRequest, _ context: RequestContext) -> Reply? {
         let permission = Permission(byte: context.cachedPermission?.value ?? 0)
-        guard permission.role != .unknown, refusal(of: request.method, for: context.identity, permission) == nil else {
-            return nil
-        }
+        guard permission.role != .unknown,
+            accessError(of: request.method, for: context.identity, permission) == nil
+        else { return nil }
         // The handler asks the catalog whether a limited view has the asset.
         if permission.role == .limited, access(request.method) != .public { return nil }
         return handler.replyAtOnce(to: request, context)
@@ -71,29 +71,30 @@ public struct GuardedHandler: RequestHandler {
         table.cachedPermission(of: identity, key: key)
     }
 
-    public func refusal(of method: String, for identity: String, _ cached: CachedPermission?) -> RPCError? {
+    public func reviewError(of method: String, for identity: String, _ cached: CachedPermission?) -> RPCError? {
         let permission = Permission(byte: cached?.value ?? 0)
         // The view of a request is decided when it begins. One that began before its identity's view was limited ends.
         if permission.role == .limited, let needed = access(method), needed != .public, needed != .add {
-            refusals.count(identity)
+            refusalCounts.count(identity)
             return ErrorCode.accessDenied.error(
                 "the owner of the library has changed what \(identity) may see; send the request again",
                 ["identity": .string(identity), "access": .string(needed.rawValue)]
             )
         }
         // A request with unknown permission was allowed before, and is checked again when the permission is known.
-        guard permission.role != .unknown, let error = refusal(of: method, for: identity, permission) else {
+        guard permission.role != .unknown, let error = accessError(of: method, for: identity, permission) else {
             return nil
         }
-        refusals.count(identity)
+        refusalCounts.count(identity)
         // For a running request, an undecided grant means that the access was revoked.
         return error.errorCode == .notDetermined ? ErrorCode.accessDenied.error(error.message, error.data) : error
     }
 
     public func connectionEnded(_ connection: ConnectionID) { handler.connectionEnded(connection) }
 
-    private func refusal(of method: String, for identity: String, _ permission: Permission) -> RPCError? {
-        // A method that does not exist is refused by the service, with the names of those that do.
+    /// Returns the error of a request whose method needs more access than the permission gives; nil if it may run.
+    private func accessError(of method: String, for identity: String, _ permission: Permission) -> RPCError? {
+        // A method that does not exist is refused by the service, with the names of those that exist.
         guard permission.role != .host, let needed = access(method), needed != .public else { return nil }
         return permission.refusal(of: method, needing: needed, for: identity)
     }
@@ -104,7 +105,7 @@ public struct GuardedHandler: RequestHandler {
 /// The number of requests that were refused because of missing access, by identity.
 public final class RefusalCounts: Sendable {
     private let counts = Mutex<[String: Int]>([:])
-    /// The maximum number of identities that are counted by name; the others are counted together.
+    /// The maximum number of identities that are counted individually; the others are counted together.
     private static let limit = 1000
 
     public init() {}

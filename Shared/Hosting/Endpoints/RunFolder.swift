@@ -59,7 +59,7 @@ public struct RunFolder: Sendable, Equatable {
         guard status.st_uid == geteuid() else {
             throw .unsafeRunFolder(
                 path: path,
-                reason: "it belongs to user \(status.st_uid), not to \(geteuid()), and its services could be anything; "
+                reason: "it belongs to user \(status.st_uid), not to \(geteuid()), and its services cannot be trusted; "
                     + "run this as that user, or choose another with --run"
             )
         }

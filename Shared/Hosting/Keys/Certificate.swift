@@ -14,9 +14,9 @@ public struct Certificate: Sendable, Equatable {
         self.secretKey = secretKey
     }
 
-    public static func == (one: Certificate, other: Certificate) -> Bool {
-        one.publicKey == other.publicKey && one.secretKey == other.secretKey
-            && one.metadata.elementsEqual(other.metadata) { $0 == $1 }
+    public static func == (left: Certificate, right: Certificate) -> Bool {
+        left.publicKey == right.publicKey && left.secretKey == right.secretKey
+            && left.metadata.elementsEqual(right.metadata) { $0 == $1 }
     }
 
     /// Reads the public part of a file; a secret key in it is ignored.

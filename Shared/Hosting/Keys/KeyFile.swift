@@ -6,7 +6,8 @@ enum KeyFile {
     ///
     /// The file must belong to this user or root.
     ///
-    /// - Parameter isSecret: whether the file must not be readable by other users; if false, only not writable
+    /// - Parameter isSecret: true if other users must not have read permission; otherwise they only must not have write
+    ///   permission
     static func read(_ path: String, isSecret: Bool, advice: String = "check the path") throws(KeyError) -> Certificate
     {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
@@ -49,7 +50,7 @@ enum KeyFile {
         return try Certificate(text: text, path: path)
     }
 
-    /// Writes a file atomically; an existing file is replaced only if `replacing`.
+    /// Writes a file atomically; an existing file is replaced only if `replacing` is true.
     static func write(_ certificate: Certificate, to path: String, replacing: Bool = false) throws(KeyError) {
         let mode: mode_t = certificate.secretKey == nil ? 0o644 : 0o600
         let partial = "\(path).\(getpid()).part"
@@ -71,11 +72,11 @@ enum KeyFile {
     /// Creates a folder that only this user may enter, with its parents, and checks it.
     static func makeFolder(_ path: String) throws(KeyError) {
         guard path.hasPrefix("/") else { throw .failed(path: path, reason: "it is not an absolute path") }
-        var made = ""
+        var folder = ""
         for part in path.split(separator: "/") {
-            made += "/" + part
-            if mkdir(made, 0o700) != 0, errno != EEXIST, errno != EROFS, errno != EACCES {
-                throw .failed(path: made, reason: errorText)
+            folder += "/" + part
+            if mkdir(folder, 0o700) != 0, errno != EEXIST, errno != EROFS, errno != EACCES {
+                throw .failed(path: folder, reason: errorText)
             }
         }
         try checkFolder(path)

@@ -235,16 +235,16 @@ public struct KeyFolder: Sendable, Equatable {
     public func revoke(_ name: String, from lists: [KeyList] = KeyList.allCases) throws(KeyError) -> [KeyList] {
         try Self.check(name)
         try KeyFile.checkFolder(path)
-        var left: [KeyList] = []
+        var removed: [KeyList] = []
         for list in lists {
             if unlink(file(name, list)) == 0 {
-                left.append(list)
+                removed.append(list)
             } else if errno != ENOENT {
                 throw .failed(path: file(name, list), reason: KeyFile.errorText)
             }
         }
-        guard !left.isEmpty else { throw .unknown(name) }
-        return left
+        guard !removed.isEmpty else { throw .unknown(name) }
+        return removed
     }
 
     /// Returns all listed keys, sorted by name.
@@ -266,13 +266,13 @@ public struct KeyFolder: Sendable, Equatable {
     func read(_ list: KeyList) throws(KeyError) -> (keys: [KeyListEntry], problems: [KeyError]) {
         var keys: [KeyListEntry] = []
         var problems: [KeyError] = []
-        for name in try KeyFile.names(in: folder(of: list)) where name.hasSuffix(".key") {
-            let title = String(name.dropLast(4))
+        for fileName in try KeyFile.names(in: folder(of: list)) where fileName.hasSuffix(".key") {
+            let name = String(fileName.dropLast(4))
             do throws(KeyError) {
-                try Self.check(title)
-                let certificate = try KeyFile.read(file(title, list), isSecret: false)
+                try Self.check(name)
+                let certificate = try KeyFile.read(file(name, list), isSecret: false)
                 keys.append(
-                    KeyListEntry(name: title, publicKey: certificate.publicKey, statement: KeyStatement(certificate))
+                    KeyListEntry(name: name, publicKey: certificate.publicKey, statement: KeyStatement(certificate))
                 )
             } catch {
                 problems.append(error)

@@ -18,7 +18,8 @@ final class KeyRegistry: Sendable {
     }
 
     /// The last change of a folder. A change that is more recent than the resolution of the file system's clock is not
-    /// cached, because another change may have the same time. A time in the future, after the clock was set back, is.
+    /// cached, because another change may have the same time. A time in the future, after the clock was set back, is
+    /// cached.
     private struct Stamp: Equatable {
         var inode: UInt64
         var seconds: Int
@@ -45,9 +46,9 @@ final class KeyRegistry: Sendable {
     }
 
     /// Returns whether a name has the same single key on two lists.
-    func isSame(_ name: String, on one: KeyList, and other: KeyList) -> Bool {
+    func isSame(_ name: String, on first: KeyList, and second: KeyList) -> Bool {
         lists.withLock { lists in
-            let keys = [one, other].map { list in
+            let keys = [first, second].map { list in
                 var current = lists[list] ?? List()
                 refresh(&current, list)
                 lists[list] = current

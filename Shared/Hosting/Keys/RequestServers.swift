@@ -80,8 +80,8 @@ public struct RequestServers: Sendable {
         }
     }
 
-    /// Returns metrics of the local server; those of the remote server are below `tcp`, of authentication below
-    /// `listener`.
+    /// Returns the metrics of the local server; those of the remote server are the member `tcp`, and those of
+    /// authentication the member `door`.
     public func metrics() async -> JSONObject {
         var metrics = await local.metrics()
         if let remote {

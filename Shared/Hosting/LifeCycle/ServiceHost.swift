@@ -6,9 +6,9 @@ public import Logging
 public import ServiceLifecycle
 import Synchronization
 
-/// Runs the components of a service, from the moment everything is bound until the service has stopped.
+/// Runs the components of a service after everything is bound, until the service has stopped.
 public enum ServiceHost {
-    /// How long components may take to stop after the first signal, in seconds; then their tasks are cancelled.
+    /// The time in which components may stop after the first signal, in seconds; then their tasks are cancelled.
     public static let graceSeconds = 10
     private static let cancelSeconds = 3
 
@@ -72,7 +72,7 @@ public enum ServiceHost {
                     for await number in signals {
                         reason.text.withLock { $0 = signalName(number) }
                         await group.triggerGracefulShutdown()
-                        await Self.lastResort(after: signals, logger)
+                        await Self.exitUnlessStopped(after: signals, logger)
                     }
                 }
                 tasks.addTask { try await group.run() }
@@ -106,9 +106,9 @@ public enum ServiceHost {
         let text = Mutex<String?>(nil)
     }
 
-    // Waits, after the first signal, for a second one or for the deadline; then it ends the process. It is cancelled if
-    // the components stop in time.
-    private static func lastResort(after signals: AsyncStream<Int32>, _ logger: Logger) async {
+    // Waits, after the first signal, for a second one or for the deadline; then it ends the process. Its task is
+    // cancelled if the components stop in time.
+    private static func exitUnlessStopped(after signals: AsyncStream<Int32>, _ logger: Logger) async {
         let isSecond = await TaskDelay.withTimeout(.seconds(graceSeconds + cancelSeconds)) {
             for await _ in signals { return true }
             return false

@@ -9,7 +9,7 @@ public struct ServiceState: Sendable {
     /// The reasons why the service is unhealthy, empty if it is healthy, and the newest sequence it has seen.
     public typealias Condition = (problems: [String], sequence: Int64)
 
-    /// The OpenRPC document; made when it is first requested.
+    /// The OpenRPC document; created when it is first requested.
     public var document: JSON { documentation.document }
     private let documentation: Documentation
     private let name: ServiceName
@@ -93,7 +93,7 @@ public struct ServiceState: Sendable {
 private final class Documentation: Sendable {
     private let name: ServiceName
     private let methods: [MethodDescription]
-    private let made = Mutex<JSON?>(nil)
+    private let cached = Mutex<JSON?>(nil)
 
     init(_ name: ServiceName, _ methods: [MethodDescription]) {
         self.name = name
@@ -101,14 +101,14 @@ private final class Documentation: Sendable {
     }
 
     var document: JSON {
-        made.withLock { made in
-            if let made { return made }
+        cached.withLock { cached in
+            if let cached { return cached }
             let document = openRPCDocument(
                 service: name.rawValue,
                 version: ServiceVersion.current,
                 methods: methods
             )
-            made = document
+            cached = document
             return document
         }
     }

@@ -1,6 +1,7 @@
 import Glibc
 import Logging
 
+/// Writes each event as one line, in the form of ``ServiceLog``.
 struct ServiceLogHandler: LogHandler {
     let label: String
     let now: @Sendable () -> Int64

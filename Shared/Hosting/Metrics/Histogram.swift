@@ -32,9 +32,9 @@ public final class Histogram: Sendable {
 
     /// Returns a quantile with a relative error of at most an eighth; 0 if there are no values.
     ///
-    /// - Parameter share: 0...1, for example 0.99
-    public func quantile(_ share: Double) -> Int64 {
-        state.withLock { Self.quantile(share, $0) }
+    /// - Parameter fraction: 0...1, for example 0.99
+    public func quantile(_ fraction: Double) -> Int64 {
+        state.withLock { Self.quantile(fraction, $0) }
     }
 
     var json: JSONObject {
@@ -46,13 +46,13 @@ public final class Histogram: Sendable {
         }
     }
 
-    private static func quantile(_ share: Double, _ state: State) -> Int64 {
+    private static func quantile(_ fraction: Double, _ state: State) -> Int64 {
         guard state.count > 0 else { return 0 }
-        let rank = Int64((Double(state.count) * min(1, max(0, share))).rounded(.up))
-        var seen: Int64 = 0
+        let rank = Int64((Double(state.count) * min(1, max(0, fraction))).rounded(.up))
+        var counted: Int64 = 0
         for (bucket, count) in state.buckets.enumerated() {
-            seen += count
-            if seen >= max(1, rank) { return min(largest(in: bucket), state.largest) }
+            counted += count
+            if counted >= max(1, rank) { return min(largest(in: bucket), state.largest) }
         }
         return state.largest
     }

@@ -24,7 +24,7 @@ public final class Metrics: Sendable {
         /// Sets the value.
         public func set(_ amount: Int) { value.store(Int64(amount), ordering: .relaxed) }
 
-        /// The present value.
+        /// The current value.
         public var current: Int64 { value.load(ordering: .relaxed) }
     }
 

@@ -1,4 +1,4 @@
-/// The folder of files that can be made again.
+/// The folder of cached files.
 public enum CacheFolder {
     /// Returns the folder: `SAFELIGHT_CACHE`, else the user's folder of caches.
     ///

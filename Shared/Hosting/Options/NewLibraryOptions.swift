@@ -4,12 +4,12 @@ public import Storage
 
 /// The options for beginning a library at a path where another one was before.
 public struct NewLibraryOptions: ParsableArguments {
-    @Flag(help: "Begin a new library in the folder, although another one was there before that is gone.")
+    @Flag(help: "Begin a new library in the folder although an earlier one has disappeared from it.")
     public var newLibrary = false
 
     @Option(
         help: ArgumentHelp(
-            "Folder in which the catalog remembers where libraries were.",
+            "Folder in which the catalog records the paths of libraries.",
             discussion:
                 "SAFELIGHT_STATE, else $XDG_STATE_HOME/safelight, else .local/state/safelight in the home folder."
         )
@@ -19,7 +19,7 @@ public struct NewLibraryOptions: ParsableArguments {
     /// Creates options without flags, resolved from environment variables and the default.
     public init() {}
 
-    /// Returns the folder; nil without a home folder, and then nothing is remembered. Without HOME, as in a service's
+    /// Returns the folder; nil without a home folder, and then nothing is recorded. Without HOME, as in a service's
     /// empty environment, the home folder is that of the user's account.
     ///
     /// Throws ``HostingError/badSetting(source:reason:)``.
@@ -44,7 +44,7 @@ public struct NewLibraryOptions: ParsableArguments {
         return KnownLibraries(folder: folder + "/libraries").history(at: library)
     }
 
-    /// Returns the remembered libraries, and forgets the one at the path if `--new-library` is given and it is gone.
+    /// Returns the recorded libraries; with `--new-library`, removes the record of the one at the path first.
     ///
     /// Throws ``HostingError/badSetting(source:reason:)``, or an error of the folder.
     public func resolve(

@@ -84,7 +84,7 @@ public struct ServiceSettings: Sendable {
         guard memoryBytes > limit / 4 * 3 else { return }
         let names = ["requestBytes", "replyBytes"] + memory.members.map(\.name)
         logger.warning(
-            "the service ends when the memory is used that its limits allow: raise the memory, or lower them",
+            "the service ends before its limits of memory take effect: raise its memory, or lower the limits",
             metadata: [
                 "variable": "\(MemoryGuard.variable)", "memory.limit": "\(limit)", "memory.bytes": "\(memoryBytes)",
                 "limits": "\(names.joined(separator: ", "))",

@@ -6,7 +6,7 @@ public struct StoreOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The database of the library on PostgreSQL, as postgresql://host/database. (SAFELIGHT_STORE)",
-            discussion: "Default: a file of SQLite in the library's folder."
+            discussion: "Default: an SQLite file in the library's folder."
         )
     )
     public var store: String?
@@ -19,7 +19,7 @@ public struct StoreOptions: ParsableArguments {
     /// - Throws: ``HostingError`` if it is not an address of PostgreSQL
     public func resolve(environment: (String) -> String? = { Environment[$0] }) throws(HostingError) -> String? {
         let expected = "an address postgresql://host/database, or sqlite for a file in the library's folder"
-        let address = given(store, "--store", environment, "SAFELIGHT_STORE")
+        let address = givenAddress(store, "--store", environment, "SAFELIGHT_STORE")
         guard let address, address.text != "sqlite" else { return nil }
         return try address.checked(expected)
     }
@@ -43,30 +43,30 @@ public struct StoreReplicaOptions: ParsableArguments {
     ///
     /// - Throws: ``HostingError`` if it is not an address of PostgreSQL
     public func resolve(environment: (String) -> String? = { Environment[$0] }) throws(HostingError) -> String? {
-        try given(storeReplica, "--store-replica", environment, "SAFELIGHT_STORE_REPLICA")?
+        try givenAddress(storeReplica, "--store-replica", environment, "SAFELIGHT_STORE_REPLICA")?
             .checked("an address postgresql://host/database")
     }
 }
 
-/// An address, and where it was given.
+/// An address, and the flag or variable that has it.
 private struct GivenAddress {
     let text: String
-    let place: String
+    let source: String
 
     func checked(_ expected: String) throws(HostingError) -> String {
         let isPostgreSQL = ["postgresql://", "postgres://"].contains { text.hasPrefix($0) }
-        try HostingError.require(isPostgreSQL, place, expected)
+        try HostingError.require(isPostgreSQL, source, expected)
         return text
     }
 }
 
 /// Returns the address of a flag, else of a variable that is not empty.
-private func given(
+private func givenAddress(
     _ flag: String?,
     _ name: String,
     _ environment: (String) -> String?,
     _ variable: String
 ) -> GivenAddress? {
-    if let flag { return GivenAddress(text: flag, place: name) }
-    return environment(variable).flatMap { $0.isEmpty ? nil : GivenAddress(text: $0, place: variable) }
+    if let flag { return GivenAddress(text: flag, source: name) }
+    return environment(variable).flatMap { $0.isEmpty ? nil : GivenAddress(text: $0, source: variable) }
 }

@@ -18,7 +18,7 @@ public struct TrafficLimits: Sendable, Equatable {
     public internal(set) var serviceBytes = MemoryGuard.defaultMebibytes << 20
 
     /// The memory of replies that have not left the service, in bytes: half of it for local clients and other services,
-    /// half for all other clients. Each half is divided equally between replies on their way and replies that wait.
+    /// half for all other clients. Each half is divided equally between replies in flight and replies that wait.
     public var replyBytes: Int { max(128 << 20, serviceBytes / 4) }
 
     /// Creates the default limits.
@@ -26,14 +26,14 @@ public struct TrafficLimits: Sendable, Equatable {
 
     /// Raises the open file limit to its hard limit, and limits the connections of this process. Must be called before
     /// anything is bound.
-    public func begin() {
+    public func enforce() {
         var limit = rlimit()
         if getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 {
             limit.rlim_cur = limit.rlim_max
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         }
         safelight_limit_accepts(Int32(clamping: connections))
-        MessagingContext.shared.limitTCPConnections(to: Int(safelight_accept_limit_figures().most_tcp))
+        MessagingContext.shared.limitTCPConnections(to: Int(safelight_accept_limit_figures().max_tcp))
     }
 
     func apply(to limits: inout MessagingLimits) {
@@ -45,14 +45,14 @@ public struct TrafficLimits: Sendable, Equatable {
     /// Returns the numbers of open and refused connections of this process; nil if connections are not limited.
     static func figures() -> JSONObject? {
         let figures = safelight_accept_limit_figures()
-        guard figures.most_tcp > 0 else { return nil }
+        guard figures.max_tcp > 0 else { return nil }
         return [
-            "tcp": JSON(Int(figures.tcp)), "local": JSON(Int(figures.local)), "mostTCP": JSON(Int(figures.most_tcp)),
-            "mostLocal": JSON(Int(figures.most_local)), "refusedTCP": .int(figures.refused_tcp),
+            "tcp": JSON(Int(figures.tcp)), "local": JSON(Int(figures.local)), "mostTCP": JSON(Int(figures.max_tcp)),
+            "mostLocal": JSON(Int(figures.max_local)), "refusedTCP": .int(figures.refused_tcp),
             "refusedLocal": .int(figures.refused_local),
         ]
     }
 
-    /// True if the limit of ``begin()`` is in force.
+    /// True if the limit of ``enforce()`` is in force.
     static var isInForce: Bool { safelight_accept_limit_is_in_force() != 0 }
 }

@@ -29,7 +29,7 @@ struct MonotonicInstant: Comparable {
 }
 
 extension EventDescriptor {
-    /// Waits until it is signalled, and clears it, or until the time is reached; nil for no such time.
+    /// Waits until it is signalled, and clears it, or until a time is reached; nil for no limit.
     func wait(until: MonotonicInstant? = nil) {
         var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         if poll(&polled, 1, until?.pollTimeout ?? -1) > 0 { clear() }

@@ -21,7 +21,7 @@ public final class ResourceFolder: Sendable {
 
     /// Opens the library's folder, or the copies of a service on another machine.
     ///
-    /// - Parameter spool: the folder of the copies and their most bytes; nil to read the library's folder
+    /// - Parameter spool: the folder of the copies and their maximum size; nil to read the library's folder
     /// - Throws: ``StorageError`` if the folder of the copies cannot be used
     public convenience init(
         library: String,
@@ -83,7 +83,7 @@ public final class ResourceFolder: Sendable {
         guard let name = ResourceDigest(digest) else {
             throw ErrorCode.internalError.error("the catalog named a resource by an invalid digest")
         }
-        let store = try opened()
+        let store = try openStore()
         do throws(StorageError) { return try open(name, in: store) } catch {
             if case .resourceChanged(let message) = error {
                 throw ErrorCode.resourceChanged.error(message, ["digest": .string(digest)])
@@ -101,19 +101,19 @@ public final class ResourceFolder: Sendable {
         }
     }
 
-    /// Opens a file; in the folder that is at the path now if it was replaced, as after a restore.
+    /// Opens a file. If the folder at the path was replaced, as after a restore, opens it in the new folder.
     private func open(_ name: ResourceDigest, in store: ResourceStore) throws(StorageError) -> ResourceFile {
         do throws(StorageError) {
             return try store.open(name)
         } catch {
-            guard spool == nil, Self.absence(error) != nil, let other = reopened() else { throw error }
+            guard spool == nil, Self.absence(error) != nil, let other = reopenStore() else { throw error }
             return try other.open(name)
         }
     }
 
-    /// Opens the folder that is at the path now: another library, or the same one on a disk that was mounted again. Nil
-    /// if there is none; an empty mount point is none.
-    private func reopened() -> ResourceStore? {
+    /// Opens the folder that is at the path now: another library, or the same one on a disk that was mounted again.
+    /// Returns nil if there is none, or if it is an empty mount point.
+    private func reopenStore() -> ResourceStore? {
         guard let other = try? ResourceStore(root: path, isReadOnly: true),
             other.foldersToWrite.allSatisfy({ access($0, F_OK) == 0 })
         else { return nil }
@@ -126,7 +126,7 @@ public final class ResourceFolder: Sendable {
     /// - Throws: `library_offline`, `library_relinquished`
     public func check() throws(RPCError) {
         guard spool == nil else { return }
-        if let absence = try opened().absence().flatMap(Self.absence), reopened() == nil { throw absence }
+        if let absence = try openStore().absence().flatMap(Self.absence), reopenStore() == nil { throw absence }
     }
 
     private static func absence(_ error: StorageError) -> RPCError? {
@@ -138,7 +138,7 @@ public final class ResourceFolder: Sendable {
         }
     }
 
-    private func opened() throws(RPCError) -> ResourceStore {
+    private func openStore() throws(RPCError) -> ResourceStore {
         do throws(StorageError) {
             return try store.withLock { (store) throws(StorageError) in
                 if let store { return store }

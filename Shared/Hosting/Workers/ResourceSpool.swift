@@ -23,7 +23,7 @@ public final class ResourceSpool: Sendable {
     private let lock: LockFile
     private let maxBytes: Int64
     private let blockingIO: BlockingIOExecutor
-    private let transfers = FairSemaphore<Int>(permits: ResourceSpool.concurrent)
+    private let transfers = FairSemaphore<Int>(permits: ResourceSpool.maxTransfers)
     private let clock: MonotonicClock
     private let state: Mutex<State>
 
@@ -45,18 +45,18 @@ public final class ResourceSpool: Sendable {
         var removed = 0
     }
 
-    /// The number of transfers at the same time.
-    private static let concurrent = 4
+    /// The maximum number of transfers at the same time.
+    private static let maxTransfers = 4
     /// The time in microseconds for which a requested file is kept, so that it can be opened.
     private static let grace: Int64 = 10_000_000
-    /// The most files with such a lease.
-    private static let mostRecent = 1000
+    /// The maximum number of files with such a lease.
+    private static let maxRecent = 1000
 
     /// Opens the spool, and removes the files of transfers that were interrupted by a kill.
     ///
     /// - Parameters:
     ///   - folder: created if it does not exist; no other process may write to it
-    ///   - maxBytes: the most bytes of all files; the newest file may exceed it alone
+    ///   - maxBytes: the maximum size of all files together; the newest file alone may exceed it
     /// - Throws: ``StorageError``
     public init(
         folder: String,
@@ -87,7 +87,7 @@ public final class ResourceSpool: Sendable {
         state = Mutex(State(bytes: bytes))
     }
 
-    /// Numbers for the metrics.
+    /// Counters and gauges, for the method `figures`.
     public var metrics: JSONObject {
         state.withLock {
             [
@@ -125,7 +125,7 @@ public final class ResourceSpool: Sendable {
         let outcome = await withTaskCancellationHandler {
             await promise.value()
         } onCancel: {
-            self.leave(digest, transfer, number)
+            self.removeWaiter(number, from: transfer, of: digest)
             promise.fulfill(.failure(ErrorCode.userCancelled.error("the request was cancelled")))
         }
         try outcome.get()
@@ -137,7 +137,7 @@ public final class ResourceSpool: Sendable {
         let now = clock.nowMicroseconds()
         state.withLock { state in
             state.recent.append((now + Self.grace, lease))
-            let excess = state.recent.count - Self.mostRecent
+            let excess = state.recent.count - Self.maxRecent
             state.recent.removeFirst(max(excess, state.recent.prefix { $0.end <= now }.count, 0))
         }
     }
@@ -170,14 +170,14 @@ public final class ResourceSpool: Sendable {
         }
     }
 
-    /// Ends a transfer whose requests were all cancelled.
-    private func leave(_ digest: String, _ transfer: Int, _ number: Int) {
+    /// Removes a cancelled request from its transfer, and ends the transfer if no other request waits for it.
+    private func removeWaiter(_ number: Int, from transfer: Int, of digest: String) {
         let task: Task<Void, Never>? = state.withLock { state in
             guard state.transfers[digest]?.number == transfer else { return nil }
             state.transfers[digest]?.waiters[number] = nil
-            guard let left = state.transfers[digest], left.waiters.isEmpty else { return nil }
+            guard let current = state.transfers[digest], current.waiters.isEmpty else { return nil }
             state.transfers[digest] = nil
-            return left.task
+            return current.task
         }
         task?.cancel()
     }
@@ -230,10 +230,10 @@ public final class ResourceSpool: Sendable {
             return state.bytes > maxBytes
         }
         guard isOver else { return }
-        let (kept, files) = try await io(.long) { try self.removeOldest(keeping: digest) }
+        let (bytes, removed) = try await io(.long) { try self.removeOldest(keeping: digest) }
         state.withLock { state in
-            state.bytes = kept
-            state.removed += files
+            state.bytes = bytes
+            state.removed += removed
         }
     }
 

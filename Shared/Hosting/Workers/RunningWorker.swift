@@ -33,11 +33,11 @@ final class RunningWorker {
     /// The confinement that the worker reported; nil if it reported none.
     private(set) var confinement: Confinement?
 
-    /// The phase of the present job.
+    /// The phase of the current job.
     private var phase = WorkerPhase.received
-    /// True if the present job has reached ``WorkerPhase/working``; after that, reading does not explain its duration.
+    /// True if the current job has reached ``WorkerPhase/working``; after that, reading does not explain its duration.
     private var hasWorked = false
-    /// CPU time used before the present job, in nanoseconds.
+    /// CPU time used before the current job, in nanoseconds.
     private var usedBefore: Int64 = 0
 
     private let limits: WorkerLimits
@@ -74,23 +74,24 @@ final class RunningWorker {
         self.reader = WorkerFrame.Reader(limit: command.limits.resultBytes)
     }
 
-    private static func failed(_ what: String) -> WorkerStartError {
-        WorkerStartError(reason: "\(what) cannot be made: \(String(cString: strerror(errno)))")
+    private static func failed(_ object: String) -> WorkerStartError {
+        WorkerStartError(reason: "\(object) cannot be made: \(String(cString: strerror(errno)))")
     }
 
     deinit { end() }
 
     /// The time that a worker that closed its socket may take to exit, in milliseconds; the socket closes shortly
     /// before.
-    private static let dyingMilliseconds: Int32 = 200
+    private static let exitMilliseconds: Int32 = 200
 
     /// Kills the process and all processes it started, and reads its status. It may be called repeatedly.
     ///
-    /// A worker has no state, so it is killed without notice. `isDying` is for a worker that closed its socket: its
-    /// exit status determines the job's error.
-    func end(isDying: Bool = false) {
+    /// A worker has no state, so it is killed without notice.
+    ///
+    /// - Parameter isExiting: true for a worker that closed its socket: its exit status determines the job's error
+    func end(isExiting: Bool = false) {
         guard socket >= 0 else { return }
-        wasKilled = !isDying || safelight_await_end(pid, Self.dyingMilliseconds) == 0
+        wasKilled = !isExiting || safelight_await_end(pid, Self.exitMilliseconds) == 0
         kill(-pid, SIGKILL)
         kill(pid, SIGKILL)
         var code: Int32 = 0
@@ -99,14 +100,14 @@ final class RunningWorker {
             status = signal != 0 ? .signal(signal) : .code(code)
         }
         logPipe.finish(logger, pid: pid)
-        for file in reader.receivedFiles() { close(file) }
+        for file in reader.removeFiles() { close(file) }
         close(socket)
         socket = -1
     }
 
     /// Ends the process if necessary and returns a description of its exit status.
     func describeEnd() -> String {
-        end(isDying: true)
+        end(isExiting: true)
         return switch status {
         case .code(let code)?: "exited with code \(code)"
         case .signal(let number)?: "ended by signal \(number)"
@@ -117,7 +118,7 @@ final class RunningWorker {
     // MARK: Waiting
 
     private struct Events {
-        var hasInput = false, canSend = false, wasRung = false
+        var hasInput = false, canSend = false, wasSignaled = false
     }
 
     private func wait(_ wakeup: EventDescriptor, until: MonotonicInstant?, sending: Bool = false) -> Events {
@@ -134,7 +135,7 @@ final class RunningWorker {
         return Events(
             hasInput: polled[0].revents & (Int16(POLLIN) | ended) != 0,
             canSend: polled[0].revents & (Int16(POLLOUT) | ended) != 0,
-            wasRung: polled[1].revents != 0
+            wasSignaled: polled[1].revents != 0
         )
     }
 
@@ -176,7 +177,7 @@ final class RunningWorker {
         while true {
             let events = wait(wakeup, until: deadline)
             if events.hasInput { return .ended }
-            if events.wasRung { return .wakeup }
+            if events.wasSignaled { return .wakeup }
             if let deadline, MonotonicInstant.now() >= deadline { return .outOfTime }
         }
     }
@@ -246,7 +247,7 @@ final class RunningWorker {
     var phaseOfExhaustion: WorkerPhase { hasWorked ? .working : phase }
 
     private func answer(_ frame: WorkerFrame) throws(WorkerChannelError) -> Outcome {
-        for file in reader.receivedFiles() { close(file) }
+        for file in reader.removeFiles() { close(file) }
         if let result = frame.header["result"] {
             return .answered(.success(WorkerResult(result: result, attachments: frame.attachments)))
         }
@@ -288,7 +289,7 @@ struct WorkerLaunch: Sendable {
         self.executable = executable
         self.arguments = [executable] + arguments
         self.limits = limits
-        // Crashes are expected here; printing a backtrace would take the time of the job.
+        // Crashes are expected here; printing a backtrace would delay the error of the job.
         var variables = ["SWIFT_BACKTRACE": "enable=no"]
         for (name, value) in Environment.current
         where Self.inherited.contains(name) || Self.inheritedPrefixes.contains(where: name.hasPrefix) {
@@ -300,6 +301,9 @@ struct WorkerLaunch: Sendable {
     }
 
     /// Starts the process; returns its id, or -1 with `errno` set.
+    ///
+    /// The executable is that of the service. With the argument `worker` its `main` calls ``WorkerProcess/serve(_:)``
+    /// with the handler of its jobs (``ServiceProgram/run(_:worker:)``).
     func spawn(input: Int32, output: Int32) -> Int32 {
         var system = limits.system
         return withCStrings(arguments) { arguments in

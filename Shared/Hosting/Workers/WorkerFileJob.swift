@@ -21,7 +21,7 @@ public struct WorkerFileJob: Sendable {
 
     /// - Parameters:
     ///   - folder: the folder of the files, created if missing
-    ///   - maxBytes: the most bytes of a file
+    ///   - maxBytes: the maximum size of a file
     public init(_ runner: ResourceJobRunner, folder: String, maxBytes: Int64) {
         self.runner = runner
         self.folder = folder
@@ -34,8 +34,8 @@ public struct WorkerFileJob: Sendable {
     /// - Parameters:
     ///   - digest: digest of the bytes that the job opens
     ///   - progress: called with the number of each record of progress
-    /// - Returns: the descriptor of the file, which the caller closes, and the job's result. The result's member `size`
-    ///   has the bytes of the file
+    /// - Returns: the descriptor of the file, which the caller closes, and the job's result, whose member `size` is the
+    ///   size of the file in bytes
     public func run(
         _ job: WorkerJob,
         over digest: String,
@@ -93,7 +93,7 @@ public struct WorkerFileJob: Sendable {
         }
         // The receiver ends when the last copy of this end is closed. A worker may still have one.
         close(ends[1])
-        receiver.answered.signal()
+        receiver.jobEnded.signal()
         let problem = await receiver.end()
         if case .notWritten(let number) = problem { return .failure(.notWritten(errno: number)) }
         let result = try outcome.get()

@@ -12,8 +12,8 @@ import JSONValue
 /// `"confinement": {"landlock", "seccomp"}` if it is confined.
 public struct WorkerFrame: Sendable, Equatable {
     /// Maximum number of attachments in a frame.
-    public static let mostAttachments = 64
-    static let largestHeader = 16 << 20
+    public static let maxAttachments = 64
+    static let maxHeaderBytes = 16 << 20
 
     var header: JSON
     var attachments: [[UInt8]] = []
@@ -62,7 +62,8 @@ extension WorkerFrame {
             self.limit = limit
         }
 
-        mutating func receivedFiles() -> [Int32] {
+        /// Removes and returns the received descriptors.
+        mutating func removeFiles() -> [Int32] {
             defer { files = [] }
             return files
         }
@@ -76,7 +77,7 @@ extension WorkerFrame {
             }
         }
 
-        // Reads available bytes into the buffer of the present stage; returns false if there are none.
+        // Reads available bytes into the buffer of the current stage; returns false if there are none.
         private mutating func fill(from socket: Int32) throws(WorkerChannelError) -> Bool {
             var descriptors = [Int32](repeating: -1, count: Int(SAFELIGHT_MAX_DESCRIPTORS))
             var arrived = 0
@@ -104,7 +105,7 @@ extension WorkerFrame {
             case .length:
                 let length = Int(buffer.reduce(UInt32(0)) { $0 << 8 | UInt32($1) })
                 guard length >= 2 else { throw .malformed("a frame of \(length) bytes") }
-                guard length <= WorkerFrame.largestHeader else { throw .tooLarge }
+                guard length <= WorkerFrame.maxHeaderBytes else { throw .tooLarge }
                 begin(.header, length)
                 return nil
             case .header:
@@ -131,7 +132,7 @@ extension WorkerFrame {
             }
             guard case .object(let object) = header else { throw .malformed("the header is not an object") }
             let values = object["attachments"]?.arrayValue ?? []
-            guard values.count <= WorkerFrame.mostAttachments else { throw .tooLarge }
+            guard values.count <= WorkerFrame.maxAttachments else { throw .tooLarge }
             var total = 0
             var lengths: [Int] = []
             for value in values {

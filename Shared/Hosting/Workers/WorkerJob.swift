@@ -7,7 +7,7 @@ public struct WorkerJob: Sendable {
     public var method: String
     /// The parameters, an object.
     public var params: JSON
-    /// Bytes that are copied to the worker: at most ``WorkerFrame/mostAttachments`` arrays.
+    /// Bytes that are copied to the worker: at most ``WorkerFrame/maxAttachments`` arrays.
     public var attachments: [[UInt8]]
     /// Open descriptors, at most 16, duplicated into the worker.
     ///

@@ -33,8 +33,8 @@ public struct WorkerLimits: Sendable, Equatable {
 
     init(json: JSON?) {
         self.init()
-        func read(_ name: String, _ value: inout Int, from least: Int) {
-            if let number = json?[name]?.intValue { value = max(least, Int(clamping: number)) }
+        func read(_ name: String, _ value: inout Int, from minimum: Int) {
+            if let number = json?[name]?.intValue { value = max(minimum, Int(clamping: number)) }
         }
         read("memoryBytes", &memoryBytes, from: 0)
         read("cpuSeconds", &cpuSeconds, from: 1)

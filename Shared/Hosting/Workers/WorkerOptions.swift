@@ -16,8 +16,9 @@ public struct WorkerOptions: ParsableArguments {
     )
     public var workerMemoryMiB: Int?
 
-    /// Less than the default deadline of requests, so that a request for an image that hangs a worker gets that error.
-    public static let usualSeconds = 25
+    /// The time limit without a flag or variable, in seconds. It is less than the default deadline of requests, so that
+    /// a request for an image that hangs a worker gets the worker's error and not `deadline_exceeded`.
+    public static let defaultSeconds = 25
 
     /// Creates options without flags, resolved from environment variables and defaults.
     public init() {}
@@ -26,10 +27,10 @@ public struct WorkerOptions: ParsableArguments {
     ///
     /// Throws ``HostingError/badSetting(source:reason:)``.
     public func resolve(
-        _ usual: WorkerLimits,
+        _ defaults: WorkerLimits,
         environment: (String) -> String? = { Environment[$0] }
     ) throws(HostingError) -> WorkerLimits {
-        var limits = usual
+        var limits = defaults
         limits.wallSeconds =
             try Environment.number(
                 jobSeconds,
@@ -37,7 +38,7 @@ public struct WorkerOptions: ParsableArguments {
                 "SAFELIGHT_JOB_SECONDS",
                 in: 1...3600,
                 environment: environment
-            ) ?? Self.usualSeconds
+            ) ?? Self.defaultSeconds
         limits.cpuSeconds = limits.wallSeconds
         let memory = try Environment.number(
             workerMemoryMiB,

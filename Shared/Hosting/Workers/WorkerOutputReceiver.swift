@@ -17,10 +17,10 @@ final class WorkerOutputReceiver: Sendable {
     private let ended = Promise<Problem?>()
     /// Signalled when the job has ended: the worker has written everything, so only the rest in the pipe is read, even
     /// if the worker keeps its end open.
-    let answered = EventDescriptor()
+    let jobEnded = EventDescriptor()
 
-    /// The most bytes that are read after the job: more than a pipe has.
-    private static let mostLeft = 2 << 20
+    /// The maximum number of bytes that are read after the job: more than a pipe holds.
+    private static let maxLeft = 2 << 20
 
     /// - Parameters:
     ///   - pipe: the end that is read; it is closed when the thread ends
@@ -48,7 +48,7 @@ final class WorkerOutputReceiver: Sendable {
     func end() async -> Problem? { await ended.value() }
 
     private func receive() -> Problem? {
-        var left = Self.mostLeft
+        var left = Self.maxLeft
         while true {
             let head = read(WorkerOutputRecord.headBytes, &left)
             if head.isEmpty { return nil }
@@ -72,16 +72,16 @@ final class WorkerOutputReceiver: Sendable {
             while used < count {
                 var polled = [
                     pollfd(fd: pipe, events: Int16(POLLIN), revents: 0),
-                    pollfd(fd: answered.descriptor, events: Int16(POLLIN), revents: 0),
+                    pollfd(fd: jobEnded.descriptor, events: Int16(POLLIN), revents: 0),
                 ]
                 while poll(&polled, 2, -1) < 0, errno == EINTR {}
-                let isAnswered = polled[1].revents != 0
-                if isAnswered, polled[0].revents == 0 || left <= 0 { return }
-                let got = Glibc.read(pipe, buffer.baseAddress?.advanced(by: used), count - used)
-                if got < 0, errno == EINTR { continue }
-                guard got > 0 else { return }
-                used += got
-                if isAnswered { left -= got }
+                let hasJobEnded = polled[1].revents != 0
+                if hasJobEnded, polled[0].revents == 0 || left <= 0 { return }
+                let received = Glibc.read(pipe, buffer.baseAddress?.advanced(by: used), count - used)
+                if received < 0, errno == EINTR { continue }
+                guard received > 0 else { return }
+                used += received
+                if hasJobEnded { left -= received }
             }
         }
     }

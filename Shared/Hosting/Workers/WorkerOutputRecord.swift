@@ -3,14 +3,14 @@ import Glibc
 /// A record in the pipe of a job whose result is a file, because a worker may not write files: a head of 16 bytes, and
 /// the bytes of the file after it.
 public enum WorkerOutputRecord {
-    /// The position in the file, and the number of bytes that follow for it.
+    /// The number of bytes that follow, after their position in the file.
     case bytes(Int64, Int)
     /// The microseconds of output so far.
     case progress(Int64)
 
     static let headBytes = 16
-    /// The most bytes that follow a head.
-    static let mostBytes = 1 << 20
+    /// The maximum number of bytes that follow a head.
+    static let maxBytes = 1 << 20
 
     /// Parses a head; nil if it is invalid.
     init?(_ head: [UInt8]) {
@@ -21,7 +21,7 @@ public enum WorkerOutputRecord {
         guard number >= 0 else { return nil }
         switch count {
         case -1: self = .progress(number)
-        case 1...Int64(Self.mostBytes): self = .bytes(number, Int(count))
+        case 1...Int64(Self.maxBytes): self = .bytes(number, Int(count))
         default: return nil
         }
     }

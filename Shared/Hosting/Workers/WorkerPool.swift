@@ -5,8 +5,8 @@ import Synchronization
 
 /// A fixed number of worker processes that decode untrusted bytes, which must not happen in a service.
 ///
-/// All of them run at the start, and while there is work. A worker without a job for a while ends, except for a few
-/// that stay, so that an idle service needs little memory.
+/// All of them are started with the pool, and run while there is work. A worker without a job for a while ends, except
+/// for a few that stay, so that an idle service needs little memory.
 ///
 /// A worker that crashes, hangs or is killed fails only its job, with a named error, and is replaced at once. Blocking
 /// calls run on the pool's own threads, one per worker, never on those of Swift concurrency. A started pool runs until
@@ -14,7 +14,7 @@ import Synchronization
 public final class WorkerPool: Sendable {
     /// The executable of this process.
     public static let ownExecutable = "/proc/self/exe"
-    /// The most workers of a pool.
+    /// Maximum number of workers of a pool.
     public static let maxCount = 64
 
     let logger: Logger
@@ -172,7 +172,7 @@ public final class WorkerPool: Sendable {
     public func run(_ job: WorkerJob, priority: WorkerPriority = .normal, wallSeconds: Int? = nil)
         async throws(WorkerFailure) -> WorkerResult
     {
-        guard job.files.count <= 16, job.attachments.count <= WorkerFrame.mostAttachments else {
+        guard job.files.count <= 16, job.attachments.count <= WorkerFrame.maxAttachments else {
             throw .refused(name: "invalid_request", message: "a job has at most 16 files and 64 attachments")
         }
         if Task.isCancelled { throw .cancelled }
@@ -302,9 +302,9 @@ public final class WorkerPool: Sendable {
 /// A bounded queue of jobs that wait for a worker. Clients take turns; the jobs of each are ordered by priority, then
 /// by arrival. Jobs of low priority run when there are no others. It uses no clock or thread.
 ///
-/// Jobs are not shared or grouped here: the thumbnailer groups requests for one file before
-/// (`CoalescingPriorityQueue`), because only it knows which jobs are equal. A job returns to the
-/// front when its worker ended before the job began, which queued requests never do; hence two queues.
+/// Jobs are not shared or grouped here: the thumbnailer groups requests for one file first (`CoalescingPriorityQueue`),
+/// because only it knows which jobs are equal. A job returns to the front when its worker ended before the job began,
+/// which queued requests never do; hence two queues.
 struct WorkerQueue<Ticket> {
     private struct Entry {
         let id: UInt64
@@ -315,7 +315,7 @@ struct WorkerQueue<Ticket> {
     private var urgent = FairQueue<WorkSource, Entry>()
     private var low = FairQueue<WorkSource, Entry>()
     /// The sources of the waiting jobs, and whether their priority is low.
-    private var places: [UInt64: (source: WorkSource, isLow: Bool)] = [:]
+    private var waiting: [UInt64: (source: WorkSource, isLow: Bool)] = [:]
     let limit: Int
 
     init(limit: Int) { self.limit = limit }
@@ -323,7 +323,7 @@ struct WorkerQueue<Ticket> {
     var count: Int { urgent.count + low.count }
 
     /// Appends a job to those of its source and priority; returns false if the queue is full. A source with few jobs
-    /// always gets a place, so that another source with many does not exclude it.
+    /// may always append one, so that another source with many does not exclude it.
     mutating func append(
         _ ticket: Ticket,
         id: UInt64,
@@ -331,7 +331,7 @@ struct WorkerQueue<Ticket> {
         from source: WorkSource = .service
     ) -> Bool {
         let own = urgent.count(of: source) + low.count(of: source)
-        guard count < limit || own < WorkSource.reservedPlaces(of: limit) else { return false }
+        guard count < limit || own < WorkSource.reservedCount(of: limit) else { return false }
         let entry = Entry(id: id, priority: priority, ticket: ticket)
         insert(entry, from: source, isNext: false) { $0.rawValue > priority.rawValue }
         return true
@@ -351,7 +351,7 @@ struct WorkerQueue<Ticket> {
         before isLater: (WorkerPriority) -> Bool
     ) {
         let isLow = entry.priority == .low
-        places[entry.id] = (source, isLow)
+        waiting[entry.id] = (source, isLow)
         if isLow {
             low.insert(entry, from: source, isNext: isNext) { isLater($0.priority) }
         } else {
@@ -362,13 +362,13 @@ struct WorkerQueue<Ticket> {
     /// Removes and returns the next job; nil if the queue is empty.
     mutating func next() -> Ticket? {
         guard let entry = urgent.popFirst() ?? low.popFirst() else { return nil }
-        places[entry.id] = nil
+        waiting[entry.id] = nil
         return entry.ticket
     }
 
     /// Removes and returns a job; nil if it is no longer waiting.
     mutating func remove(_ id: UInt64) -> Ticket? {
-        guard let (source, isLow) = places.removeValue(forKey: id) else { return nil }
+        guard let (source, isLow) = waiting.removeValue(forKey: id) else { return nil }
         return isLow
             ? low.remove(from: source) { $0.id == id }?.ticket : urgent.remove(from: source) { $0.id == id }?.ticket
     }

@@ -88,14 +88,14 @@ public enum WorkerProcess {
         _ confinement: Confinement? = nil,
         _ handler: (WorkerJob) throws(WorkerJobError) -> WorkerResult
     ) throws(WorkerChannelError) -> Never {
-        var hello: JSONObject = ["worker": 1]
-        hello["confinement"] = confinement?.json
-        try send(WorkerFrame(header: .object(hello)), to: socket)
+        var ready: JSONObject = ["worker": 1]
+        ready["confinement"] = confinement?.json
+        try send(WorkerFrame(header: .object(ready)), to: socket)
         defer { job.withLock { $0 = nil } }
         var reader = WorkerFrame.Reader(limit: attachmentLimit)
         while true {
             guard case .frame(let frame) = try reader.receive(from: socket) else { continue }
-            let files = reader.receivedFiles()
+            let files = reader.removeFiles()
             defer { for file in files { close(file) } }
             job.withLock { $0 = Job(socket: socket) }
             try send(answer(to: frame, files: files, handler), to: socket)
@@ -115,8 +115,8 @@ public enum WorkerProcess {
                 throw WorkerJobError(name: "io_error", message: "not all descriptors arrived; retry")
             }
             let job = WorkerJob(method: method, params: params, attachments: frame.attachments, files: files)
-            let isOfAll = method == Confinement.attemptsMethod
-            let result = isOfAll ? Confinement.attempt(params) : try handler(job)
+            let isAttempt = method == Confinement.attemptsMethod
+            let result = isAttempt ? Confinement.attempt(params) : try handler(job)
             return WorkerFrame(header: ["result": result.result], attachments: result.attachments)
         } catch {
             return WorkerFrame(header: ["error": ["name": .string(error.name), "message": .string(error.message)]])

@@ -17,8 +17,8 @@ struct WorkerSlot {
 
     /// The time that a worker may take to report that it is ready, in seconds.
     private static let startSeconds = 10
-    private static let firstPause = 100_000 as Int64
-    private static let longestPause = 5_000_000 as Int64
+    private static let firstDelay = 100_000 as Int64
+    private static let longestDelay = 5_000_000 as Int64
 
     static func start(pool: WorkerPool, index: Int, wakeup: EventDescriptor) -> Bool {
         final class Box {
@@ -30,7 +30,7 @@ struct WorkerSlot {
             "worker-\(index)",
             { context in
                 guard let context else { return }
-                Unmanaged<Box>.fromOpaque(context).takeRetainedValue().slot.live()
+                Unmanaged<Box>.fromOpaque(context).takeRetainedValue().slot.run()
             },
             box.toOpaque()
         )
@@ -41,14 +41,15 @@ struct WorkerSlot {
     private enum End {
         /// It completed its number of jobs, was killed during one, or crashed: replace it at once.
         case replaced
-        /// It ended before its first job.
-        case diedIdle(String)
+        /// The process ended before its first job.
+        case endedBeforeJob(String)
         /// It ended after a while without a job.
         case idle
         case stopping
     }
 
-    private func live() {
+    /// Starts workers and gives them jobs, until the pool stops.
+    private func run() {
         defer { pool.slotDidEnd(index) }
         var failures = 0
         while pool.isRunning {
@@ -59,7 +60,7 @@ struct WorkerSlot {
                 try worker.awaitReady(until: .now().after(seconds: Self.startSeconds), wakeup: wakeup) {
                     !pool.isRunning
                 }
-                pool.slotIsReady(index, pid: worker.pid, worker.confinement)
+                pool.slotDidStartWorker(index, pid: worker.pid, worker.confinement)
                 switch serve(worker) {
                 case .replaced:
                     failures = 0
@@ -70,7 +71,7 @@ struct WorkerSlot {
                     while pool.isRunning, !pool.needsWorker(index) { wakeup.wait() }
                     continue
                 case .stopping: return
-                case .diedIdle(let reason): problem = reason
+                case .endedBeforeJob(let reason): problem = reason
                 }
             } catch {
                 problem = error.reason
@@ -84,8 +85,8 @@ struct WorkerSlot {
 
     // Waits with exponential backoff; a stopping pool wakes it.
     private func pause(after failures: Int) {
-        let pause = min(Self.longestPause, Self.firstPause << Int64(min(failures - 1, 10)))
-        let until = MonotonicInstant.now().after(microseconds: pause)
+        let delay = min(Self.longestDelay, Self.firstDelay << Int64(min(failures - 1, 10)))
+        let until = MonotonicInstant.now().after(microseconds: delay)
         while pool.isRunning, MonotonicInstant.now() < until {
             wakeup.wait(until: until)
         }
@@ -109,7 +110,7 @@ struct WorkerSlot {
                 pool.slotDidLoseWorker(index, wasRetired: false)
                 let reason = worker.describeEnd()
                 pool.logger.warning("idle worker ended", metadata: ["worker.end": "\(reason)"])
-                return jobs == 0 ? .diedIdle(reason) : .replaced
+                return jobs == 0 ? .endedBeforeJob(reason) : .replaced
             case .job(let ticket):
                 jobs += 1
                 guard perform(ticket, on: worker) else {
@@ -163,7 +164,7 @@ struct WorkerSlot {
     }
 
     private func failure(_ error: WorkerChannelError, _ worker: RunningWorker) -> WorkerFailure {
-        worker.end(isDying: error == .closed)
+        worker.end(isExiting: error == .closed)
         let failure: WorkerFailure
         switch (error, worker.status) {
         case (.tooLarge, _): failure = .resultTooLarge(limit: pool.limits.resultBytes)
@@ -255,7 +256,7 @@ extension WorkerPool {
         if let failure { ticket.outcome.fulfill(.failure(failure)) }
     }
 
-    func slotIsReady(_ index: Int, pid: Int32, _ confinement: Confinement?) {
+    func slotDidStartWorker(_ index: Int, pid: Int32, _ confinement: Confinement?) {
         let isStarted = state.withLock { state in
             state.slots[index].pid = pid
             state.slots[index].failures = 0
@@ -267,7 +268,7 @@ extension WorkerPool {
         if isStarted { started.fulfill(()) }
     }
 
-    /// Returns when the slot's idle worker ends; nil if it stays.
+    /// Returns the time at which the slot's idle worker ends; nil if it stays.
     ///
     /// Jobs are given to the first idle slot, so the workers of the first slots are those that stay.
     func idleDeadline(of index: Int) -> MonotonicInstant? {

@@ -5,11 +5,11 @@ import PhotoModel
 
 /// All colour operations of a list, composed into one pass over the pixels.
 ///
-/// A step either works on each channel separately, on encoded values or on linear light, or it mixes channels. Adjacent
-/// per-channel steps are composed into one curve, including conversions between encoded values and light; matrices on
-/// light are multiplied into one. A typical list therefore costs a table, a matrix, a curve and one or two formulas per
-/// pixel, however many operations it has. Values are not clipped between matrices on light, so that -1 stop cancels +1
-/// stop.
+/// A step either changes each channel separately, on encoded values or on linear light, or it mixes channels. Adjacent
+/// per-channel steps are composed into one curve, including conversions between encoded values and light. Adjacent
+/// matrices on light are multiplied into cStep. A typical list therefore costs a table, a matrix, a curve and one or
+/// two formulas per pixel, regardless of the number of its operations. Values are not clipped between matrices on
+/// light, so that -1 stop cancels +1 stop.
 struct AdjustmentColour {
     typealias Curve = @Sendable (Double) -> Double
 
@@ -25,18 +25,18 @@ struct AdjustmentColour {
         case formula(safelight_step_kind, [Float])
         case vignette(VignetteShape)
         case grain(strength: Double, size: Double, seed: Int)
-        /// A look-up table and its share in the mix.
+        /// A look-up table and the weight of its result.
         case table(ColourTable, strength: Double)
     }
 
     private(set) var steps: [Step] = []
-    /// 256 values per channel for eight-bit images, in place of the first curves; empty if values are only scaled.
+    /// 256 values per channel for eight-bit images, instead of the first curves; empty if values are only scaled.
     private(set) var decode: [Float] = []
 
     private var space = Space.encoded
-    /// The curves that have not been added to the steps yet: the space of their input and the functions of red, green
-    /// and blue.
-    private var waiting: (space: Space, curves: [Curve], isShared: Bool)?
+    /// The curves that are not added to the steps yet: the space of their input and the functions of red, green and
+    /// blue, or one for all channels.
+    private var pending: (space: Space, curves: [Curve], isShared: Bool)?
     private let isEightBit: Bool
 
     /// Composes the operations of the stages colour and finish, in this order.
@@ -47,12 +47,12 @@ struct AdjustmentColour {
         self.isEightBit = isEightBit
         for operation in operations where operation.kind.stage == .colour && !operation.isNeutral { try add(operation) }
         for operation in operations where operation.kind.stage == .finish && !operation.isNeutral { try add(operation) }
-        guard !steps.isEmpty || waiting != nil else { return }
-        enter(.encoded)
+        guard !steps.isEmpty || pending != nil else { return }
+        convert(to: .encoded)
         flush()
     }
 
-    /// Creates a pass of given steps, for pixels of sixteen bits.
+    /// Creates a pass of the given steps, for 16-bit pixels.
     init(steps: [Step]) {
         isEightBit = false
         self.steps = steps
@@ -70,34 +70,34 @@ struct AdjustmentColour {
         case .saturation: multiply(ColourMatrix.saturation(1 + value))
         case .blackAndWhite: multiply(ColourMatrix.saturation(1 - value))
         case .brightness, .contrast, .highlights, .shadows, .whites, .blacks, .levels:
-            bend([ToneCurve.curve(of: operation)])
+            addCurves([ToneCurve.curve(of: operation)])
         case .curve:
             let master = ToneCurve.through(operation.points("master"))
             let channels = ["red", "green", "blue"].map { operation.points($0) }
             if channels.allSatisfy({ $0 == CurvePoint.straight }) {
-                bend([master])
+                addCurves([master])
             } else {
-                bend([master])
-                bend(channels.map { ToneCurve.through($0) })
+                addCurves([master])
+                addCurves(channels.map { ToneCurve.through($0) })
             }
         case .modulate:
-            formula(
+            addFormula(
                 SAFELIGHT_MODULATE,
                 [operation.number("brightness"), operation.number("saturation"), operation.number("hue") / 60]
             )
-        case .vibrance: formula(SAFELIGHT_VIBRANCE, [value])
+        case .vibrance: addFormula(SAFELIGHT_VIBRANCE, [value])
         case .hsl:
             let bands = ["Hue", "Saturation", "Luminance"].map { suffix in
                 ColourBands.knots(operation, suffix: suffix)
             }
-            formula(SAFELIGHT_BANDS, bands[0].map { $0 / 2 } + bands[1] + bands[2])
+            addFormula(SAFELIGHT_BANDS, bands[0].map { $0 / 2 } + bands[1] + bands[2])
         case .blackAndWhiteMix:
             let knots = ColourBands.knots(operation, suffix: "")
-            formula(SAFELIGHT_GREY_BANDS, knots + Array(repeating: 0, count: 39 - knots.count) + [value])
-        case .sepia: formula(SAFELIGHT_MIXED_MATRIX, ColourMatrix.sepia + [value])
+            addFormula(SAFELIGHT_GREY_BANDS, knots + Array(repeating: 0, count: 39 - knots.count) + [value])
+        case .sepia: addFormula(SAFELIGHT_MIXED_MATRIX, ColourMatrix.sepia + [value])
         case .toning:
             let colour = ColourBands.tone(operation.number("hue"))
-            formula(SAFELIGHT_TONING, [value] + colour + colour + [0, value])
+            addFormula(SAFELIGHT_TONING, [value] + colour + colour + [0, value])
         case .splitToning:
             let shadows = ColourBands.tone(operation.number("shadowHue")).map {
                 $0 * operation.number("shadowSaturation")
@@ -105,18 +105,18 @@ struct AdjustmentColour {
             let highlights = ColourBands.tone(operation.number("highlightHue")).map {
                 $0 * operation.number("highlightSaturation")
             }
-            formula(SAFELIGHT_TONING, [0] + shadows + highlights + [operation.number("balance") / 2, 1])
+            addFormula(SAFELIGHT_TONING, [0] + shadows + highlights + [operation.number("balance") / 2, 1])
         case .lut:
             guard let table = try ColourTable.read(operation.text("table")) else { return }
-            enter(.encoded)
+            convert(to: .encoded)
             flush()
             steps.append(.table(table, strength: value))
         case .vignette:
-            enter(.light)
+            convert(to: .light)
             flush()
             steps.append(.vignette(VignetteShape(operation)))
         case .grain:
-            enter(.encoded)
+            convert(to: .encoded)
             flush()
             steps.append(
                 .grain(strength: value / 5, size: operation.number("size"), seed: Int(operation.number("seed")))
@@ -128,7 +128,7 @@ struct AdjustmentColour {
     // MARK: - Composing
 
     private mutating func multiply(_ matrix: [Double]) {
-        enter(.light)
+        convert(to: .light)
         flush()
         if case .matrix(let before)? = steps.last {
             steps[steps.count - 1] = .matrix(ColourMatrix.product(matrix, before))
@@ -137,28 +137,29 @@ struct AdjustmentColour {
         }
     }
 
-    private mutating func formula(_ kind: safelight_step_kind, _ numbers: [Double]) {
-        enter(.encoded)
+    private mutating func addFormula(_ kind: safelight_step_kind, _ numbers: [Double]) {
+        convert(to: .encoded)
         flush()
         steps.append(.formula(kind, numbers.map { Float($0) }))
     }
 
     /// Adds curves on encoded values.
-    private mutating func bend(_ curves: [Curve]) {
-        enter(.encoded)
-        wait(curves)
+    private mutating func addCurves(_ curves: [Curve]) {
+        convert(to: .encoded)
+        compose(curves)
     }
 
-    private mutating func enter(_ wanted: Space) {
-        guard space != wanted else { return }
-        let curve: Curve = wanted == .light ? ToneCurve.decoded : ToneCurve.encoded
-        wait([curve])
-        space = wanted
+    private mutating func convert(to target: Space) {
+        guard space != target else { return }
+        let curve: Curve = target == .light ? ToneCurve.decoded : ToneCurve.encoded
+        compose([curve])
+        space = target
     }
 
-    private mutating func wait(_ curves: [Curve]) {
-        guard let before = waiting else {
-            waiting = (space, curves, curves.count == 1)
+    /// Composes curves with the pending ones.
+    private mutating func compose(_ curves: [Curve]) {
+        guard let before = pending else {
+            pending = (space, curves, curves.count == 1)
             return
         }
         let isShared = before.isShared && curves.count == 1
@@ -167,26 +168,26 @@ struct AdjustmentColour {
             let second = curves[curves.count == 1 ? 0 : channel]
             return { second(min(1, max(0, first($0)))) }
         }
-        waiting = (before.space, all, isShared)
+        pending = (before.space, all, isShared)
     }
 
     /// Appends the pending curves to the steps.
     private mutating func flush() {
-        guard let ready = waiting else {
+        guard let ready = pending else {
             if steps.isEmpty, isEightBit, decode.isEmpty {
-                let same: Curve = { $0 }
-                decode = Self.table(256, ready: [same], isSquared: false)
+                let identity: Curve = { $0 }
+                decode = Self.table(256, ready: [identity], isSquared: false)
             }
             return
         }
-        waiting = nil
+        pending = nil
         if steps.isEmpty, isEightBit, decode.isEmpty {
             decode = Self.table(256, ready: ready.curves, isSquared: false)
             return
         }
         let isSquared = ready.space == .light
         let count = Int(SAFELIGHT_CURVE_COUNT)
-        let tables = ready.curves.map { Self.table(count, ready: [$0], isSquared: isSquared, isRepeated: false) }
+        let tables = ready.curves.map { Self.table(count, ready: [$0], isSquared: isSquared, repeatsSingle: false) }
         steps.append(.curves(tables, isSquared: isSquared))
     }
 
@@ -194,15 +195,15 @@ struct AdjustmentColour {
         _ count: Int,
         ready curves: [Curve],
         isSquared: Bool,
-        isRepeated: Bool = true
+        repeatsSingle: Bool = true
     ) -> [Float] {
-        let made = curves.map { curve in
+        let tables = curves.map { curve in
             (0..<count).map { index -> Float in
-                let at = Double(index) / Double(count - 1)
-                return Float(curve(isSquared ? at * at : at))
+                let position = Double(index) / Double(count - 1)
+                return Float(curve(isSquared ? position * position : position))
             }
         }
-        return made.count == 1 && isRepeated ? made[0] + made[0] + made[0] : made.flatMap(\.self)
+        return tables.count == 1 && repeatsSingle ? tables[0] + tables[0] + tables[0] : tables.flatMap(\.self)
     }
 
     // MARK: - Applying
@@ -259,59 +260,59 @@ struct AdjustmentColour {
         _ body: (UnsafePointer<safelight_colour_step>?, Int, UnsafePointer<Float>?) -> Void
     ) {
         var tables: [Float] = []
-        var passed: [safelight_colour_step] = []
+        var cSteps: [safelight_colour_step] = []
         /// The offsets of each step's curves in the tables.
-        var places: [[Int]] = []
+        var allOffsets: [[Int]] = []
         for step in steps {
-            var one = safelight_colour_step()
-            var place: [Int] = []
+            var cStep = safelight_colour_step()
+            var offsets: [Int] = []
             var numbers: [Float] = []
-            func take(_ table: [Float]) -> Int {
+            func append(_ table: [Float]) -> Int {
                 tables += table
                 return tables.count - table.count
             }
             switch step {
             case .matrix(let matrix):
-                one.kind = Int32(SAFELIGHT_MATRIX.rawValue)
+                cStep.kind = Int32(SAFELIGHT_MATRIX.rawValue)
                 numbers = matrix.map { Float($0) }
             case .curves(let curves, let isSquared):
-                one.kind = Int32(SAFELIGHT_CURVES.rawValue)
-                one.is_squared = isSquared ? 1 : 0
-                let starts = curves.map(take)
-                place = starts.count == 1 ? [starts[0], starts[0], starts[0]] : starts
-            case .formula(let kind, let given):
-                one.kind = Int32(kind.rawValue)
-                numbers = given
+                cStep.kind = Int32(SAFELIGHT_CURVES.rawValue)
+                cStep.is_squared = isSquared ? 1 : 0
+                let starts = curves.map(append)
+                offsets = starts.count == 1 ? [starts[0], starts[0], starts[0]] : starts
+            case .formula(let kind, let constants):
+                cStep.kind = Int32(kind.rawValue)
+                numbers = constants
             case .vignette(let shape):
-                one.kind = Int32(SAFELIGHT_VIGNETTE.rawValue)
+                cStep.kind = Int32(SAFELIGHT_VIGNETTE.rawValue)
                 numbers = shape.numbers(width: width, height: height)
-                place = [take(shape.gains)]
+                offsets = [append(shape.gains)]
             case .grain(let strength, let size, let seed):
-                one.kind = Int32(SAFELIGHT_GRAIN.rawValue)
+                cStep.kind = Int32(SAFELIGHT_GRAIN.rawValue)
                 let cells = 1 / (size * Double(max(width, height)))
-                // Cells smaller than a pixel average out.
+                // Cells smaller than a pixel are averaged.
                 numbers = [Float(strength * min(1, 1 / cells)), Float(cells)]
-                one.seed = UInt32(truncatingIfNeeded: seed)
+                cStep.seed = UInt32(truncatingIfNeeded: seed)
             case .table(let table, let strength):
-                one.kind = Int32((table.isCube ? SAFELIGHT_TABLE_CUBE : SAFELIGHT_TABLE_CURVES).rawValue)
+                cStep.kind = Int32((table.isCube ? SAFELIGHT_TABLE_CUBE : SAFELIGHT_TABLE_CURVES).rawValue)
                 numbers = [Float(strength), Float(table.points)]
-                place = [take(table.values.map { Float($0) / 65_535 })]
+                offsets = [append(table.values.map { Float($0) / 65_535 })]
             }
-            withUnsafeMutableBytes(of: &one.numbers) { raw in
+            withUnsafeMutableBytes(of: &cStep.numbers) { raw in
                 for (index, number) in numbers.enumerated() {
                     raw.storeBytes(of: number, toByteOffset: 4 * index, as: Float.self)
                 }
             }
-            passed.append(one)
-            places.append(place)
+            cSteps.append(cStep)
+            allOffsets.append(offsets)
         }
         tables.withUnsafeBufferPointer { tables in
-            for (index, place) in places.enumerated() where !place.isEmpty {
-                let starts = place.map { tables.baseAddress?.advanced(by: $0) }
-                passed[index].curves = (starts[0], starts[starts.count > 1 ? 1 : 0], starts[starts.count > 2 ? 2 : 0])
+            for (index, offsets) in allOffsets.enumerated() where !offsets.isEmpty {
+                let starts = offsets.map { tables.baseAddress?.advanced(by: $0) }
+                cSteps[index].curves = (starts[0], starts[starts.count > 1 ? 1 : 0], starts[starts.count > 2 ? 2 : 0])
             }
             decode.withUnsafeBufferPointer { decode in
-                passed.withUnsafeBufferPointer {
+                cSteps.withUnsafeBufferPointer {
                     body($0.baseAddress, $0.count, decode.isEmpty ? nil : decode.baseAddress)
                 }
             }
@@ -319,8 +320,8 @@ struct AdjustmentColour {
     }
 }
 
-/// The colour pass over rows of three bytes per pixel, valid within `AdjustmentColour.withPass`. May be called from any
-/// thread.
+/// The colour pass over rows of three bytes per pixel, valid only within `AdjustmentColour.withPass`. It may be called
+/// from any thread.
 struct ColourPass: Sendable {
     fileprivate let width: Int
     fileprivate let steps: UInt

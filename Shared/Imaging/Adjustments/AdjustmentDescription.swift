@@ -5,7 +5,7 @@ public import PhotoModel
 
 /// Writes adjustment lists as files for other programs.
 public enum AdjustmentDescription {
-    /// The points of the cube in a .cube file: a number that all programs read.
+    /// The points on an axis of the cube in a .cube file, a number that all programs support.
     static let cubePoints = 33
 
     /// Returns the colour operations of a list as a .cube file.
@@ -32,7 +32,7 @@ public enum AdjustmentDescription {
     }
 
     /// Returns a shell script that renders the list from the original with ImageMagick's program `convert`, as the
-    /// engine `imagemagick` renders it: `sh edit.sh INPUT OUTPUT`. Tables and masks are in the script as Base64.
+    /// engine `imagemagick` does: `sh edit.sh INPUT OUTPUT`. The script contains tables and masks as Base64.
     ///
     /// - Throws: `ImagingError`
     public static func script(
@@ -41,20 +41,21 @@ public enum AdjustmentDescription {
         quality: Int = 92,
         limits: PixelLimits = PixelLimits()
     ) throws(ImagingError) -> [UInt8] {
-        let list = list.ofPictures
+        let list = list.ofPhotos
         ImagingLibrary.enter(.reading)
         let header = try ImageProbe.header(of: bytes, limits: limits)
         let wand = try Decoder.decode(bytes, header, eighths: DecodeScale.full, scale: 1, limits: limits)
         ImagingLibrary.enter(.working)
         var script = MagickScript()
-        // ImageMagick 6 reads no orientation of PNG and WebP. Programs that develop raw files for it turn them.
+        // ImageMagick 6 does not read the orientation of PNG and WebP. Programs that develop raw files for it apply
+        // theirs.
         if header.obeysOrientation, header.kind != .tiff, header.kind != .raw {
             script.orientation = header.orientation
         }
         let geometry = AdjustmentGeometry(list.operations, width: header.pixelWidth, height: header.pixelHeight)
         let full = (width: geometry.width, height: geometry.height)
-        let longest = ImageFormat.jpeg.longestSide
-        let output = max(full.width, full.height) > longest ? RenditionGeometry.fitted(full, longest, longest) : full
+        let maxSide = ImageFormat.jpeg.maxSide
+        let output = max(full.width, full.height) > maxSide ? RenditionGeometry.fitted(full, maxSide, maxSide) : full
         let shrink = max(Double(output.width) / Double(full.width), Double(output.height) / Double(full.height))
         let profile = ColourProfile.profile(of: wand)
         let isCMYK = MagickGetImageColorspace(wand.pointer) == CMYKColorspace
@@ -71,16 +72,16 @@ public enum AdjustmentDescription {
         )
         let work = list.operations.filter { $0.kind.stage != .geometry && !$0.isNeutral }
         if !work.isEmpty {
-            let isKept = profile.map { ColourProfile.isDisplayP3($0) || ColourProfile.isSRGB($0) } ?? true
-            if !isCMYK { try script.convertToSRGB(hasProfile: !isKept) }
+            let keepsProfile = profile.map { ColourProfile.isDisplayP3($0) || ColourProfile.isSRGB($0) } ?? true
+            if !isCMYK { try script.convertToSRGB(hasProfile: !keepsProfile) }
             var size = output
-            var done = list.operations.filter { $0.kind.stage == .geometry }
+            var applied = list.operations.filter { $0.kind.stage == .geometry }
             for part in MagickPlan.parts(work) {
-                if done.contains(where: { MagickPlan.resizing.contains($0.kind) }) {
+                if applied.contains(where: { MagickPlan.resizing.contains($0.kind) }) {
                     // The size is known only when the operations are carried out.
                     let image = try AdjustmentRendering.render(
                         bytes,
-                        AdjustmentList(operations: done),
+                        AdjustmentList(operations: applied),
                         quality: 1,
                         limits: limits,
                         engine: .imagemagick
@@ -97,10 +98,10 @@ public enum AdjustmentDescription {
                         inDisplayP3: !isCMYK && profile.map(ColourProfile.isDisplayP3) == true
                     )
                 )
-                done += part
+                applied += part
             }
-            // Some calls lose the profile of the values. Where they do not, assigning it again changes nothing.
-            if isKept, !isCMYK, let profile { script.give(profile) }
+            // Some calls lose the profile. After the others, assigning it again changes nothing.
+            if keepsProfile, !isCMYK, let profile { script.assign(profile) }
         }
         if wand.hasAlpha { script.words += ["-background", "white", "-alpha", "remove", "-alpha", "off"] }
         script.words += ["-quality", "\(quality)", "-sampling-factor", quality >= 90 ? "1x1" : "2x2"]

@@ -5,7 +5,7 @@ import PhotoModel
 
 /// The operations that read neighbouring pixels.
 ///
-/// Radii are in pixels of the full result; for a preview they are scaled down with it.
+/// Radii are in pixels of the full result. For a preview they are scaled down.
 struct AdjustmentDetail {
     private let operations: [Adjustment]
     /// Pixels of this image per pixel of the full result.
@@ -16,15 +16,15 @@ struct AdjustmentDetail {
         self.scale = scale
     }
 
-    /// Returns true if a stage has operations that change something.
+    /// Returns true if a stage has operations that are not neutral.
     func has(_ stage: AdjustmentKind.Stage) -> Bool { operations.contains { $0.kind.stage == stage } }
 
-    /// Runs the operations of the stage cleaning or detail.
+    /// Runs the operations of a stage: cleaning or detail.
     func apply(_ stage: AdjustmentKind.Stage, to wand: borrowing Wand) throws(ImagingError) {
         for operation in operations where operation.kind.stage == stage {
             switch operation.kind {
             case .noiseReduction: try smooth(wand, operation)
-            case .clarity: try clarity(wand, operation.number())
+            case .clarity: try addClarity(wand, operation.number())
             case .sharpen: try sharpen(wand, operation)
             default: break
             }
@@ -34,21 +34,21 @@ struct AdjustmentDetail {
     // MARK: - Noise
 
     /// The spatial weights in a window of 5 by 5: a Gaussian of 1.5 pixels.
-    static let nearness: [Float] = (0..<25).map { index in
+    static let spatialWeights: [Float] = (0..<25).map { index in
         let (x, y) = (Double(index % 5 - 2), Double(index / 5 - 2))
         return Float(exp(-(x * x + y * y) / (2 * 1.5 * 1.5)))
     }
 
-    /// The value differences that are smoothed at full strength, as encoded values.
-    static let likeness = (brightness: 0.06, colour: 0.12)
+    /// The differences of encoded values at which the weight is a quarter.
+    static let rangeWidths = (brightness: 0.06, colour: 0.12)
 
     private func smooth(_ wand: borrowing Wand, _ operation: Adjustment) throws(ImagingError) {
-        // Scaling to half the size or less already averages the noise away.
+        // Scaling to half the size or less already removes the noise by averaging.
         guard scale > 0.5 else { return }
         let strengths = [Float(operation.number("luminance")), Float(operation.number("colour"))]
-        let likeness = [
-            Float(1 / (Self.likeness.brightness * Self.likeness.brightness)),
-            Float(1 / (Self.likeness.colour * Self.likeness.colour)),
+        let rangeFactors = [
+            Float(1 / (Self.rangeWidths.brightness * Self.rangeWidths.brightness)),
+            Float(1 / (Self.rangeWidths.colour * Self.rangeWidths.colour)),
         ]
         let (width, height) = (wand.width, wand.height)
         try wand.withPixels { pixels, count in
@@ -67,8 +67,8 @@ struct AdjustmentDetail {
                         height,
                         first,
                         rows,
-                        Self.nearness,
-                        likeness,
+                        Self.spatialWeights,
+                        rangeFactors,
                         strengths
                     )
                 }
@@ -78,7 +78,7 @@ struct AdjustmentDetail {
 
     // MARK: - Local contrast
 
-    private func clarity(_ wand: borrowing Wand, _ value: Double) throws(ImagingError) {
+    private func addClarity(_ wand: borrowing Wand, _ value: Double) throws(ImagingError) {
         let radius = max(1, Int((Double(max(wand.width, wand.height)) / 100).rounded()))
         try withBrightness(wand) { pixels, plane, middle, width, height in
             var sums = [Double](repeating: 0, count: width)
@@ -105,7 +105,7 @@ struct AdjustmentDetail {
         }
     }
 
-    /// Returns a Gaussian kernel cut at three times its radius, with sum 1.
+    /// Returns a Gaussian kernel that is cut off at three times its radius, with sum 1.
     static func gaussian(_ radius: Double) -> [Float] {
         let reach = max(1, Int((3 * radius).rounded(.up)))
         let weights = (-reach...reach).map { exp(-Double($0 * $0) / (2 * radius * radius)) }
@@ -121,7 +121,7 @@ struct AdjustmentDetail {
         try wand.withPixels { pixels, count in
             var plane = [Float](repeating: 0, count: count)
             var middle = plane
-            safelight_brightness(pixels, count, &plane)
+            safelight_compute_brightness(pixels, count, &plane)
             body(pixels, &plane, &middle, width, height)
         }
     }

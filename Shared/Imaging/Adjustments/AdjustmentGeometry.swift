@@ -26,7 +26,7 @@ struct AdjustmentGeometry {
             case .flip where operation.text() == Adjustment.Axis.horizontal.rawValue:
                 compose([-1, 0, Double(self.width), 0, 1, 0, 0, 0, 1])
             case .flip: compose([1, 0, 0, 0, -1, Double(self.height), 0, 0, 1])
-            case .perspective: perspective(PerspectiveCorners(operation))
+            case .perspective: applyPerspective(PerspectiveCorners(operation))
             case .resize: fit(Int(operation.number("width")), Int(operation.number("height")))
             default: break
             }
@@ -78,7 +78,7 @@ struct AdjustmentGeometry {
         height = Int(newDown)
     }
 
-    private mutating func perspective(_ corners: PerspectiveCorners) {
+    private mutating func applyPerspective(_ corners: PerspectiveCorners) {
         isResampled = true
         let points = corners.points.map { (x: $0.x * Double(width), y: $0.y * Double(height)) }
         func length(_ from: Int, _ to: Int) -> Double {
@@ -102,48 +102,52 @@ struct AdjustmentGeometry {
         height = Int(down)
     }
 
-    private mutating func fit(_ most: Int, _ highest: Int) {
-        let goal = RenditionGeometry.fitted((width, height), most == 0 ? 65_500 : most, highest == 0 ? 65_500 : highest)
-        guard goal.width < width || goal.height < height else { return }
+    /// - Parameters:
+    ///   - maxWidth: 0 for no limit
+    ///   - maxHeight: 0 for no limit
+    private mutating func fit(_ maxWidth: Int, _ maxHeight: Int) {
+        let limits = (maxWidth == 0 ? 65_500 : maxWidth, maxHeight == 0 ? 65_500 : maxHeight)
+        let size = RenditionGeometry.fitted((width, height), limits.0, limits.1)
+        guard size.width < width || size.height < height else { return }
         compose([
-            Double(width) / Double(goal.width), 0, 0, 0, Double(height) / Double(goal.height), 0, 0, 0, 1,
+            Double(width) / Double(size.width), 0, 0, 0, Double(height) / Double(size.height), 0, 0, 0, 1,
         ])
-        width = goal.width
-        height = goal.height
+        width = size.width
+        height = size.height
     }
 
     // MARK: - Queries
 
     /// Returns the point of the source for a point of the result.
     func source(_ x: Double, _ y: Double) -> (x: Double, y: Double) {
-        let under = map[6] * x + map[7] * y + map[8]
-        return ((map[0] * x + map[1] * y + map[2]) / under, (map[3] * x + map[4] * y + map[5]) / under)
+        let divisor = map[6] * x + map[7] * y + map[8]
+        return ((map[0] * x + map[1] * y + map[2]) / divisor, (map[3] * x + map[4] * y + map[5]) / divisor)
     }
 
-    /// The largest ratio of result pixels to source pixels over the image, at most 1.
+    /// The maximum ratio of result pixels to source pixels in the image, at most 1.
     var scale: Double {
         let (across, down) = (Double(width), Double(height))
         let step = 0.5
-        let places = [(0.5, 0.5), (0, 0), (1, 0), (0, 1), (1, 1)]
-        let scales = places.map { u, v -> Double in
+        let points = [(0.5, 0.5), (0, 0), (1, 0), (0, 1), (1, 1)]
+        let scales = points.map { u, v -> Double in
             let (x, y) = (u * max(0, across - step), v * max(0, down - step))
             let (origin, right, below) = (source(x, y), source(x + step, y), source(x, y + step))
-            let longest = min(
+            let distance = min(
                 hypot(right.x - origin.x, right.y - origin.y),
                 hypot(below.x - origin.x, below.y - origin.y)
             )
-            return longest > 0 ? step / longest : 1
+            return distance > 0 ? step / distance : 1
         }
         return min(1, scales.max() ?? 1)
     }
 
     /// Returns the same map for a result and a source of other sizes.
     func scaled(source: (x: Double, y: Double), result: (x: Double, y: Double)) -> [Double] {
-        let stretched = ColourMatrix.product(map, [1 / result.x, 0, 0, 0, 1 / result.y, 0, 0, 0, 1])
-        return stretched.enumerated().map { $0 < 3 ? $1 * source.x : $0 < 6 ? $1 * source.y : $1 }
+        let scaled = ColourMatrix.product(map, [1 / result.x, 0, 0, 0, 1 / result.y, 0, 0, 0, 1])
+        return scaled.enumerated().map { $0 < 3 ? $1 * source.x : $0 < 6 ? $1 * source.y : $1 }
     }
 
-    /// The EXIF orientation that equals the rotation and mirroring of the map, if it only scales apart from that.
+    /// The EXIF orientation that equals the rotation and mirroring of the map, if it only rotates, mirrors and scales.
     var orientation: Int {
         func sign(_ index: Int) -> Int { map[index] > 0 ? 1 : map[index] < 0 ? -1 : 0 }
         return switch (sign(0), sign(1), sign(3), sign(4)) {
@@ -159,7 +163,7 @@ struct AdjustmentGeometry {
     }
 
     /// The visible part of the source, if the map only rotates, mirrors and scales.
-    var shown: PixelRect {
+    var visiblePart: PixelRect {
         let ends = [source(0, 0), source(Double(width), Double(height))]
         let x = Int(min(ends[0].x, ends[1].x).rounded())
         let y = Int(min(ends[0].y, ends[1].y).rounded())
@@ -171,14 +175,14 @@ struct AdjustmentGeometry {
         )
     }
 
-    /// The visible part of a picture of this size, which shows the whole source.
-    func shown(in size: (width: Int, height: Int), of full: (width: Int, height: Int)) -> PixelRect {
-        let shown = shown
+    /// Returns the visible part of an image of this size, which shows the whole source.
+    func visiblePart(in size: (width: Int, height: Int), of full: (width: Int, height: Int)) -> PixelRect {
+        let part = visiblePart
         let unit = UnitRect(
-            x: Double(shown.x) / Double(full.width),
-            y: Double(shown.y) / Double(full.height),
-            width: Double(shown.width) / Double(full.width),
-            height: Double(shown.height) / Double(full.height)
+            x: Double(part.x) / Double(full.width),
+            y: Double(part.y) / Double(full.height),
+            width: Double(part.width) / Double(full.width),
+            height: Double(part.height) / Double(full.height)
         )
         return RenditionGeometry.pixels(of: unit, width: size.width, height: size.height)
     }

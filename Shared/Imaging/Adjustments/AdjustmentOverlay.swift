@@ -1,11 +1,13 @@
 import CMagickWand
 import CPixels
 import Foundation
-import PhotoModel
 import ImageFormats
+import PhotoModel
 
-/// Draws watermarks: a line of text, or an image that is embedded in the list and therefore needs no file.
+/// Draws watermarks: a line of text, or an image that is embedded in the list.
 enum AdjustmentOverlay {
+    /// Draws the watermark of an operation.
+    ///
     /// - Parameter inDisplayP3: true if the colours of the image are those of Display P3, false for sRGB
     static func apply(
         _ operation: Adjustment,
@@ -32,7 +34,7 @@ enum AdjustmentOverlay {
         }
     }
 
-    /// Returns the watermark of an operation and its place; nil if there is nothing to draw.
+    /// Returns the watermark of an operation and its position; nil if there is nothing to draw.
     static func mark(
         _ operation: Adjustment,
         in size: (width: Int, height: Int),
@@ -45,7 +47,7 @@ enum AdjustmentOverlay {
             : try image(operation.text("picture"), width: width, inDisplayP3: inDisplayP3)
         guard mark.width > 0, mark.height > 0 else { return nil }
         let margin = Int((operation.number("margin") * Double(min(size.width, size.height))).rounded())
-        let (x, y) = place(operation.text("position"), mark, in: size, margin: margin)
+        let (x, y) = origin(operation.text("position"), mark, in: size, margin: margin)
         return (mark, x, y)
     }
 
@@ -61,7 +63,7 @@ enum AdjustmentOverlay {
             self.pixels = pixels
         }
 
-        /// A line of text; the opacity of a pixel is its coverage.
+        /// Creates a line of text. The opacity of a pixel is its coverage.
         ///
         /// - Parameter colour: red, green and blue of eight bits each, red highest
         init(_ line: TextRenderer.Coverage, colour: UInt32) {
@@ -75,7 +77,8 @@ enum AdjustmentOverlay {
         }
     }
 
-    static func place(
+    /// Returns the upper left pixel of a watermark.
+    private static func origin(
         _ position: String,
         _ mark: Mark,
         in size: (width: Int, height: Int),
@@ -119,17 +122,17 @@ enum AdjustmentOverlay {
         guard height <= ImageBounds.side, width * height <= PixelLimits().decodedPixels else {
             throw .tooMuchWork("the watermark would have \(width) by \(height) pixels; give a smaller size")
         }
-        let isTransparent = wand.hasAlpha
+        let hasAlpha = wand.hasAlpha
         try wand.resize(width, height)
         var pixels: [UInt16] = []
         try wand.withPixels { source, count in
             pixels = Array(UnsafeBufferPointer(start: source, count: 4 * count))
         }
-        if !isTransparent { for index in stride(from: 3, to: pixels.count, by: 4) { pixels[index] = 0 } }
+        if !hasAlpha { for index in stride(from: 3, to: pixels.count, by: 4) { pixels[index] = 0 } }
         return Mark(width: width, height: height, pixels: pixels)
     }
 
-    /// Decodes the image of a watermark. Its faults are those of the request, not of the photo.
+    /// Decodes the image of a watermark. Its errors are attributed to the request, not to the photo.
     private static func decoded(_ bytes: [UInt8]) throws(ImagingError) -> Wand {
         var limits = PixelLimits()
         limits.pixels = 16_000_000

@@ -1,13 +1,13 @@
 import CMagickWand
 import CPixels
 import Foundation
-public import PhotoModel
 public import ImageFormats
+public import PhotoModel
 
 /// Renders an adjustment list from the bytes of the original (S-85 to S-92).
 ///
 /// The stages run in the order of `AdjustmentKind.Stage`. Geometry is composed into one resampling (none for crops,
-/// quarter turns and flips) and comes first, so that everything else works only on the pixels that are kept. Colour is
+/// quarter turns and flips) and comes first, so that the other stages process only the remaining pixels. Colour is
 /// composed into one pass on 16-bit pixels, together with the stage finish if there is no detail stage between them.
 public enum AdjustmentRendering {
     /// Renders a list.
@@ -15,16 +15,16 @@ public enum AdjustmentRendering {
     /// The result has its orientation applied and contains no metadata; `MetadataWriter.transfer` of the module
     /// Metadata adds it. If pixels are only moved they keep the colour space of the image, and its profile is embedded.
     /// Everything else is computed in sRGB, or with the same formulas in Display P3 if the image has that profile,
-    /// which is then embedded. Colours and watermarks that the list gives are sRGB in both.
+    /// which is then embedded. The colours and watermarks of the list are sRGB in both cases.
     ///
     /// - Parameters:
     ///   - bytes: the original
     ///   - list: the adjustments; a neutral list re-encodes the original pixels
     ///   - format: a format that can be encoded
     ///   - quality: 1...100 for JPEG, WebP and AVIF
-    ///   - maximumSide: the longest side of a preview in pixels; no more is decoded than the preview needs
+    ///   - maximumSide: the maximum side of a preview in pixels; only the pixels that it needs are decoded
     ///   - limits: limits on the original
-    ///   - engine: the engine that carries out the list; the one that the list names is ignored
+    ///   - engine: the engine that renders the list; the engine of the list itself is ignored
     /// - Returns: the encoded image
     /// - Throws: `ImagingError`
     public static func render(
@@ -44,11 +44,11 @@ public enum AdjustmentRendering {
             maximumSide: maximumSide,
             limits: limits,
             engine: engine,
-            inBands: true
+            usesBands: true
         )
     }
 
-    /// Used by tests to render without `inBands`, through a whole raster.
+    /// Renders a list. Tests set `usesBands` to false to render the whole image at once.
     static func render(
         _ bytes: [UInt8],
         _ list: AdjustmentList,
@@ -57,34 +57,36 @@ public enum AdjustmentRendering {
         maximumSide: Int? = nil,
         limits: PixelLimits = PixelLimits(),
         engine: RenderEngine = .fused,
-        inBands: Bool
+        usesBands: Bool
     ) throws(ImagingError) -> RenderedImage {
-        let list = list.ofPictures
-        let side = maximumSide ?? format.longestSide
+        let list = list.ofPhotos
+        let side = maximumSide ?? format.maxSide
         try RenditionOptions(target: .size(width: side, height: side), format: format, quality: quality).validate()
         ImagingLibrary.enter(.reading)
         let header = try ImageProbe.header(of: bytes, limits: limits)
         let geometry = AdjustmentGeometry(list.operations, width: header.pixelWidth, height: header.pixelHeight)
         let full = (width: geometry.width, height: geometry.height)
-        // Some effects change single pixels. A preview shows them only if it is made from the full result.
+        // Some effects change single pixels. A preview shows them only if it is reduced from the full result.
         let isReducedAtEnd = list.operations.contains { !$0.isNeutral && MagickEffects.needsFullSize($0.kind) }
-        let longest = min(isReducedAtEnd ? format.longestSide : side, format.longestSide)
-        let framed = MagickEffects.framed(list.operations, full)
-        let most = min(side, format.longestSide)
-        let output = max(full.width, full.height) > longest ? RenditionGeometry.fitted(full, longest, longest) : full
+        let renderedSide = min(isReducedAtEnd ? format.maxSide : side, format.maxSide)
+        let framed = MagickEffects.framedSize(list.operations, full)
+        let maxSide = min(side, format.maxSide)
+        let output =
+            max(full.width, full.height) > renderedSide
+            ? RenditionGeometry.fitted(full, renderedSide, renderedSide) : full
         let shrink = max(Double(output.width) / Double(full.width), Double(output.height) / Double(full.height))
         let scale = geometry.scale * shrink
-        // Moving pixels keeps their number, so even a difference of one pixel needs scaling.
-        let shown = geometry.shown
-        let moved = geometry.orientation >= 5 ? (shown.height, shown.width) : (shown.width, shown.height)
-        let isScaled = !geometry.isResampled && (moved.0 != output.width || moved.1 != output.height)
+        // Moving pixels does not change their number, so even a difference of one pixel needs scaling.
+        let part = geometry.visiblePart
+        let oriented = geometry.orientation >= 5 ? (part.height, part.width) : (part.width, part.height)
+        let isScaled = !geometry.isResampled && (oriented.0 != output.width || oriented.1 != output.height)
         let isSmaller = scale < 0.999 || isScaled
         // A full render by ImageMagick starts from all pixels, as `convert` does.
-        let mayDecodeLess = engine == .fused || maximumSide != nil
+        let canDecodeLess = engine == .fused || maximumSide != nil
         let eighths =
-            isSmaller && header.kind == .jpeg && mayDecodeLess
+            isSmaller && header.kind == .jpeg && canDecodeLess
             ? DecodeScale.eighthsOfPreview(ratio: 1 / scale) : DecodeScale.full
-        if inBands, engine == .fused || !isSmaller, header.kind == .jpeg, format == .jpeg,
+        if usesBands, engine == .fused || !isSmaller, header.kind == .jpeg, format == .jpeg,
             JPEGBandTranscoder.supports(list.operations, geometry, engine)
         {
             guard header.isComplete else { throw .truncated }
@@ -120,8 +122,9 @@ public enum AdjustmentRendering {
                 shrink: shrink,
                 engine: engine,
                 seconds: limits.seconds,
-                result: max(framed.width, framed.height) > most ? RenditionGeometry.fitted(framed, most, most) : framed,
-                longest: most
+                result: max(framed.width, framed.height) > maxSide
+                    ? RenditionGeometry.fitted(framed, maxSide, maxSide) : framed,
+                maxSide: maxSide
             ),
             format: format,
             quality: quality
@@ -138,17 +141,18 @@ public enum AdjustmentRendering {
         /// Pixels of the output per pixel of the full result.
         let shrink: Double
         let engine: RenderEngine
-        /// The time for ImageMagick's calls.
+        /// The time limit for ImageMagick's calls, in seconds.
         let seconds: Double
-        /// The size of the output with its borders, if that is known beforehand.
+        /// The size of the output with its borders, if it is known before rendering.
         let result: (width: Int, height: Int)
-        /// The longest side of the result.
-        let longest: Int
+        /// The maximum side of the result.
+        let maxSide: Int
 
         /// Returns the size that the result must have.
-        func size(of made: (width: Int, height: Int), after operations: [Adjustment]) -> (width: Int, height: Int) {
+        func size(of actual: (width: Int, height: Int), after operations: [Adjustment]) -> (width: Int, height: Int) {
             guard operations.contains(where: { MagickPlan.resizing.contains($0.kind) }) else { return result }
-            return max(made.width, made.height) > longest ? RenditionGeometry.fitted(made, longest, longest) : made
+            return max(actual.width, actual.height) > maxSide
+                ? RenditionGeometry.fitted(actual, maxSide, maxSide) : actual
         }
     }
 
@@ -161,7 +165,7 @@ public enum AdjustmentRendering {
         quality: Int
     ) throws(ImagingError) -> RenderedImage {
         var wand = source
-        // The estimated seconds of the calls of ImageMagick so far.
+        // The estimated seconds of the calls to ImageMagick so far.
         var spent = 0.0
         var isEightBit = MagickGetImageDepth(wand.pointer) <= 8 && !frame.isSmaller && !geometry.isResampled
         if MagickGetImageColorspace(wand.pointer) == CMYKColorspace {
@@ -219,7 +223,7 @@ public enum AdjustmentRendering {
         if keepsProfile, MagickGetImageColorspace(wand.pointer) == sRGBColorspace,
             let profile = wand.profile("icc"), ICCProfile(profile)?.colourSpace == "GRAY"
         {
-            // Programs ignore a profile of grey beside three components.
+            // Programs ignore a grey profile of an image with three components.
             try ColourProfile.convertToSRGB(wand)
         }
         let data = try Encoder.encode(
@@ -248,13 +252,13 @@ public enum AdjustmentRendering {
         _ spent: inout Double
     ) throws(ImagingError) -> Wand {
         var wand = source
-        func painted(_ stage: AdjustmentKind.Stage) -> [Adjustment] {
+        func adjustments(_ stage: AdjustmentKind.Stage) -> [Adjustment] {
             operations.filter { $0.kind.stage == stage }.map { inDisplayP3 ? $0.inDisplayP3 : $0 }
         }
         let detail = AdjustmentDetail(operations, scale: frame.shrink)
         try detail.apply(.cleaning, to: wand)
         let isExact = isEightBit && !detail.has(.cleaning)
-        let effects = painted(.effect)
+        let effects = adjustments(.effect)
         if detail.has(.detail) || !effects.isEmpty {
             try AdjustmentColour(operations.filter { $0.kind.stage == .colour }, isEightBit: isExact).apply(to: wand)
             try detail.apply(.detail, to: wand)
@@ -266,12 +270,12 @@ public enum AdjustmentRendering {
         for operation in operations where operation.kind.stage == .overlay {
             try AdjustmentOverlay.apply(operation, to: wand, inDisplayP3: inDisplayP3)
         }
-        let frames = painted(.frame)
+        let frames = adjustments(.frame)
         try MagickEffects.check(frames, (wand.width, wand.height))
         return try apply(frames, to: wand, frame, &spent)
     }
 
-    /// Makes the calls of effects, each for the size of the previous result.
+    /// Carries out effects, each for the size of the previous result.
     private static func apply(
         _ effects: [Adjustment],
         to source: consuming Wand,
@@ -286,7 +290,7 @@ public enum AdjustmentRendering {
         return wand
     }
 
-    /// Makes calls of ImageMagick, if their estimated time and memory are within the limits.
+    /// Makes calls to ImageMagick if their estimated time and memory are within the limits.
     private static func run(
         _ calls: [MagickCall],
         on wand: consuming Wand,
@@ -299,18 +303,19 @@ public enum AdjustmentRendering {
         return try MagickRunner.run(calls, on: wand)
     }
 
-    /// Applies geometry to an image that belongs to the one with this header and may have fewer pixels.
-    static func moved(
+    /// Returns an image with the geometry applied. The image belongs to the one with this header and may have fewer
+    /// pixels.
+    static func transformed(
         _ image: borrowing Wand,
         _ geometry: AdjustmentGeometry,
         _ header: ImageHeader
     ) throws(ImagingError) -> Wand {
         let across = Double(image.width) / Double(header.pixelWidth)
         let down = Double(image.height) / Double(header.pixelHeight)
-        let turned = geometry.orientation >= 5
+        let swapsSides = geometry.orientation >= 5
         let output = (
-            width: max(1, Int((Double(geometry.width) * (turned ? down : across)).rounded())),
-            height: max(1, Int((Double(geometry.height) * (turned ? across : down)).rounded()))
+            width: max(1, Int((Double(geometry.width) * (swapsSides ? down : across)).rounded())),
+            height: max(1, Int((Double(geometry.height) * (swapsSides ? across : down)).rounded()))
         )
         guard !geometry.isResampled else { return try resampled(image, geometry, header, output) }
         let wand = try image.copy()
@@ -326,11 +331,11 @@ public enum AdjustmentRendering {
         _ header: ImageHeader
     ) throws(ImagingError) {
         let full = (width: header.pixelWidth, height: header.pixelHeight)
-        try wand.crop(geometry.shown(in: (wand.width, wand.height), of: full))
+        try wand.crop(geometry.visiblePart(in: (wand.width, wand.height), of: full))
         try wand.apply(orientation: geometry.orientation)
     }
 
-    /// Creates an image of the output's size by mapping each pixel to the source.
+    /// Returns an image of the output's size, whose pixels are mapped to the source.
     private static func resampled(
         _ source: borrowing Wand,
         _ geometry: AdjustmentGeometry,

@@ -1,18 +1,19 @@
 import CMagickWand
 import CPixels
+import Foundation
+import ImageFormats
 import JSONValue
 public import PhotoModel
-import ImageFormats
 
-/// Suggests operations that improve an image. They have explicit values, so that the stored list records what was done
-/// and always renders the same.
+/// Suggests operations that improve an image. They have explicit values, so that the stored list always renders the
+/// same result.
 public enum AutoEnhance {
-    /// The longest side of the image that is analysed, in pixels.
+    /// The maximum side of the image that is analysed, in pixels.
     static let side = 512
 
     /// Returns suggested operations for an image. The same bytes give the same suggestion.
     ///
-    /// - Returns: levels, brightness, temperature, tint and vibrance, without those that would change nothing
+    /// - Returns: levels, brightness, temperature, tint and vibrance, without neutral ones
     /// - Throws: `ImagingError`
     public static func suggest(
         for bytes: [UInt8],
@@ -33,9 +34,9 @@ public enum AutoEnhance {
         try wand.attempt("preparing", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
         var counters = [UInt32](repeating: 0, count: 4 * 256)
         var count = 0
-        try wand.withPixels { pixels, found in
-            count = found
-            safelight_histogram(pixels, found, &counters)
+        try wand.withPixels { pixels, pixelCount in
+            count = pixelCount
+            safelight_compute_histogram(pixels, pixelCount, &counters)
         }
         return operations(for: counters, count: count)
     }
@@ -43,37 +44,38 @@ public enum AutoEnhance {
     /// Derives operations from the histograms of red, green, blue and brightness.
     static func operations(for counters: [UInt32], count: Int) -> [Adjustment] {
         let bright = Array(counters[768..<1024])
-        func part(_ share: Double) -> Double {
-            var left = share * Double(count)
+        func percentile(_ fraction: Double) -> Double {
+            var remaining = fraction * Double(count)
             for (value, number) in bright.enumerated() {
-                left -= Double(number)
-                if left <= 0 { return Double(value) / 255 }
+                remaining -= Double(number)
+                if remaining <= 0 { return Double(value) / 255 }
             }
             return 1
         }
         func mean(_ channel: Int) -> Double {
             let values = counters[256 * channel..<256 * (channel + 1)]
-            return values.enumerated().reduce(0) { $0 + Double($1.element) * ToneLight.of[$1.offset] } / Double(count)
+            let sum = values.enumerated().reduce(0.0) { $0 + Double($1.element) * ToneCurve.decodedBytes[$1.offset] }
+            return sum / Double(count)
         }
         func rounded(_ value: Double) -> Double { (value * 1000).rounded() / 1000 }
         var operations: [Adjustment] = []
         func add(_ kind: AdjustmentKind, _ members: JSONObject) {
-            guard let step = try? Adjustment(kind, members), !step.isNeutral else { return }
-            operations.append(step)
+            guard let adjustment = try? Adjustment(kind, members), !adjustment.isNeutral else { return }
+            operations.append(adjustment)
         }
 
-        // Stretch the tones, but keep images that are meant to have no black or white.
-        let (black, white) = (min(0.15, part(0.002)), max(0.75, part(0.998)))
+        // Stretch the tones, but not those of images without any black or white.
+        let (black, white) = (min(0.15, percentile(0.002)), max(0.75, percentile(0.998)))
         add(.levels, ["black": .double(rounded(black)), "white": .double(rounded(min(1, white)))])
         // Move the median halfway to middle grey.
-        let middle = min(0.95, max(0.05, (part(0.5) - black) / (white - black)))
+        let middle = min(0.95, max(0.05, (percentile(0.5) - black) / (white - black)))
         let brightness = -log2Ratio(of: middle, to: 0.46) / 2
         add(.brightness, ["value": .double(rounded(min(0.5, max(-0.4, brightness))))])
         // Move the mean a third of the way to grey, because many images have a colour cast on purpose.
         let (red, green, blue) = (max(mean(0), 1e-4), max(mean(1), 1e-4), max(mean(2), 1e-4))
-        let warmth = ToneLight.log2(blue / red) / 3
+        let warmth = log2(blue / red) / 3
         add(.temperature, ["value": .double(rounded(min(0.2, max(-0.2, warmth))))])
-        let tint = ToneLight.log2(green / (red * blue).squareRoot()) * 2 / 3
+        let tint = log2(green / (red * blue).squareRoot()) * 2 / 3
         add(.tint, ["value": .double(rounded(min(0.1, max(-0.1, tint))))])
         add(.vibrance, ["value": 0.15])
         return operations
@@ -81,7 +83,7 @@ public enum AutoEnhance {
 
     /// Returns the log2 of the exponent that maps one middle tone to another; its negative is the value of the
     /// operation brightness.
-    private static func log2Ratio(of value: Double, to goal: Double) -> Double {
-        ToneLight.log2(ToneLight.log2(goal) / ToneLight.log2(value))
+    private static func log2Ratio(of value: Double, to target: Double) -> Double {
+        log2(log2(target) / log2(value))
     }
 }

@@ -2,18 +2,17 @@ import Basics
 import Foundation
 import Synchronization
 
-/// Passes the rows of an image in bands between two threads: one fills bands, the other empties them. The step in
-/// between is run by whichever thread is ahead.
+/// Passes the rows of an image in bands between two threads: one fills bands, the other empties them. The change of a
+/// band in between is made by the thread that is ahead.
 ///
-/// A band may have a margin: rows of the bands above and below it, as they were filled, which the step in between may
-/// read.
+/// A band may have a margin: rows of the bands above and below it, unchanged, which the change of the band may read.
 ///
 /// The content of a band does not depend on the thread that processes it, so the result is deterministic.
 final class BandPipeline: @unchecked Sendable {
     // Unchecked because of `memory`, whose bands are accessed by one thread at a time, synchronized by the semaphores,
     // and of `carried`, which only the thread that fills bands accesses.
 
-    /// The rows of a band. In memory `above` and `below` rows of its margin lie around them.
+    /// The rows of a band. In memory they are surrounded by `above` and `below` rows of its margin.
     struct Rows {
         let band: Int
         let first: Int
@@ -23,14 +22,14 @@ final class BandPipeline: @unchecked Sendable {
         var below = 0
     }
 
-    private let rowsOfBand: Int
+    private let rowsPerBand: Int
     private let margin: Int
     private static let slots = 4
 
     private let height: Int
     private let rowBytes: Int
     private let memory: UnsafeMutablePointer<UInt8>
-    /// The last rows of the band that was filled last, which the next one starts with.
+    /// The last rows of the band that was filled last, with which the next band starts.
     private let carried: UnsafeMutablePointer<UInt8>
     private let free = DispatchSemaphore(value: 0)
     private let ready = DispatchSemaphore(value: 0)
@@ -45,12 +44,12 @@ final class BandPipeline: @unchecked Sendable {
     }
     private let state = Mutex(State())
 
-    init(height: Int, rowBytes: Int, rowsOfBand: Int = 32, margin: Int = 0) {
+    init(height: Int, rowBytes: Int, rowsPerBand: Int = 32, margin: Int = 0) {
         self.height = height
         self.rowBytes = rowBytes
-        self.rowsOfBand = rowsOfBand
+        self.rowsPerBand = rowsPerBand
         self.margin = margin
-        memory = .allocate(capacity: Self.slots * (rowsOfBand + 2 * margin) * rowBytes)
+        memory = .allocate(capacity: Self.slots * (rowsPerBand + 2 * margin) * rowBytes)
         carried = .allocate(capacity: 2 * margin * rowBytes)
         for _ in 0..<Self.slots { free.signal() }
     }
@@ -61,32 +60,32 @@ final class BandPipeline: @unchecked Sendable {
     }
 
     private func rows(_ band: Int) -> Rows {
-        let first = band * rowsOfBand
-        let count = min(rowsOfBand, height - first)
+        let first = band * rowsPerBand
+        let count = min(rowsPerBand, height - first)
         return Rows(
             band: band,
             first: first,
             count: count,
-            pixels: memory + (band % Self.slots * (rowsOfBand + 2 * margin) + margin) * rowBytes,
+            pixels: memory + (band % Self.slots * (rowsPerBand + 2 * margin) + margin) * rowBytes,
             above: min(margin, first),
             below: min(margin, height - first - count)
         )
     }
 
-    /// Fills a band and its margin. Only rows that were not in an earlier band are requested.
+    /// Fills a band and its margin. Only rows that earlier bands did not contain are requested.
     private func fill(_ band: Int, _ body: (Rows) throws(ImagingError) -> Void) throws(ImagingError) {
         let rows = rows(band)
         guard margin > 0 else { return try body(rows) }
         let start = band == 0 ? 0 : min(height, rows.first + margin)
         let end = rows.first + rows.count + rows.below
-        // The rows around the beginning of the band, which were the last rows and the margin of the previous band.
+        // The rows around the start of the band, which were the last rows and the margin of the previous band.
         if band > 0 {
             let carriedRows = start - rows.first + rows.above
             (rows.pixels - rows.above * rowBytes).update(from: carried, count: carriedRows * rowBytes)
         }
         if end > start {
-            let place = rows.pixels + (start - rows.first) * rowBytes
-            try body(Rows(band: band, first: start, count: end - start, pixels: place))
+            let target = rows.pixels + (start - rows.first) * rowBytes
+            try body(Rows(band: band, first: start, count: end - start, pixels: target))
         }
         let next = rows.first + rows.count
         let from = max(0, next - margin)
@@ -95,16 +94,16 @@ final class BandPipeline: @unchecked Sendable {
         }
     }
 
-    private var bands: Int { (height + rowsOfBand - 1) / rowsOfBand }
+    private var bands: Int { (height + rowsPerBand - 1) / rowsPerBand }
 
     /// Processes all bands and throws the first error of either thread.
     ///
     /// - Parameters:
-    ///   - fill: writes rows; with a margin these are not the rows of a band, but each row is requested once and in
+    ///   - fill: writes rows; with a margin they are not the rows of one band, but each row is requested once and in
     ///     order
     ///   - change: changes the rows of a band in place
     ///   - empty: reads the rows of a band
-    ///   - start: starts the thread that fills bands; if it cannot, the calling thread does that too
+    ///   - start: starts the thread that fills bands; if it returns false, the calling thread fills them too
     func run(
         fill: @escaping @Sendable (Rows) throws(ImagingError) -> Void,
         change: @escaping @Sendable (Rows) -> Void,
@@ -154,7 +153,7 @@ final class BandPipeline: @unchecked Sendable {
                 ready.signal()
                 return
             }
-            // Two or more bands are ready for the other thread, so this one processes a band.
+            // If two or more bands are ready for the other thread, this one changes the band.
             let isAhead = state.withLock { $0.filled - $0.emptied >= 2 }
             if isAhead { change(rows(band)) }
             state.withLock {

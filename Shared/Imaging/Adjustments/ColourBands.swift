@@ -1,7 +1,7 @@
 import Foundation
 import PhotoModel
 
-/// Functions of colours and their hues.
+/// Functions of the hue of a colour.
 enum ColourBands {
     /// Returns the values of a band at 0, 30, … 360 degrees. All band centres are such hues and the values between them
     /// are linear, so these thirteen values describe the whole function.
@@ -20,8 +20,8 @@ enum ColourBands {
     static func tone(_ degrees: Double) -> [Double] {
         let hue = degrees.truncatingRemainder(dividingBy: 360) / 60
         let pure = [0.0, 4, 2].map { shift -> Double in
-            let at = (hue + shift).truncatingRemainder(dividingBy: 6)
-            return min(1, max(0, abs(at - 3) - 1))
+            let position = (hue + shift).truncatingRemainder(dividingBy: 6)
+            return min(1, max(0, abs(position - 3) - 1))
         }
         let brightness = zip(pure, ColourMatrix.luminance).reduce(0) { $0 + $1.0 * $1.1 }
         return pure.map { $0 - brightness }

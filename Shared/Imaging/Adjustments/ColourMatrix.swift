@@ -3,13 +3,13 @@ import PhotoModel
 
 /// 3 by 3 matrices on red, green and blue, in row-major order.
 enum ColourMatrix {
-    /// The luminance of linear sRGB, with the weights of ITU-R 709.
+    /// The weights of linear sRGB in the luminance (ITU-R BT.709).
     static let luminance = [0.2126, 0.7152, 0.0722]
 
-    /// Applies to encoded values.
+    /// The matrix of the operation sepia, on encoded values.
     static let sepia = [0.393, 0.769, 0.189, 0.349, 0.686, 0.168, 0.272, 0.534, 0.131]
 
-    /// Leads from linear sRGB to linear Display P3.
+    /// Converts linear sRGB to linear Display P3.
     static let displayP3 = [
         0.8224621, 0.1775379, 0, 0.0331942, 0.9668058, 0, 0.0170826, 0.0723974, 0.9105200,
     ]
@@ -18,7 +18,7 @@ enum ColourMatrix {
         [red, 0, 0, 0, green, 0, 0, 0, blue]
     }
 
-    /// Returns gains that keep the luminance of white.
+    /// Returns a matrix of gains that does not change the luminance of white.
     static func balance(_ red: Double, _ green: Double, _ blue: Double) -> [Double] {
         let white = luminance[0] * red + luminance[1] * green + luminance[2] * blue
         return diagonal(red / white, green / white, blue / white)
@@ -39,7 +39,7 @@ enum ColourMatrix {
         }
     }
 
-    /// Returns the inverse up to a factor, with 1 as the last number.
+    /// Returns a multiple of the inverse whose last number is 1.
     static func inverse(_ m: [Double]) -> [Double] {
         func minor(_ a: Int, _ b: Int, _ c: Int, _ d: Int) -> Double { m[a] * m[d] - m[b] * m[c] }
         let adjugate = [
@@ -51,10 +51,10 @@ enum ColourMatrix {
 }
 
 extension Adjustment {
-    /// The operation with its colour, which is given in sRGB, as the same colour in Display P3.
+    /// The operation with its sRGB colour converted to Display P3.
     var inDisplayP3: Adjustment {
         guard let number = UInt32(text("colour").dropFirst(), radix: 16) else { return self }
-        let light = [16, 8, 0].map { ToneLight.of[Int((number >> UInt32($0)) & 255)] }
+        let light = [16, 8, 0].map { ToneCurve.decodedBytes[Int((number >> UInt32($0)) & 255)] }
         let matrix = ColourMatrix.displayP3
         let digits = [0, 3, 6].map { row -> String in
             let sum = matrix[row] * light[0] + matrix[row + 1] * light[1] + matrix[row + 2] * light[2]

@@ -3,7 +3,7 @@ import Foundation
 import ImageFormats
 
 extension ColourTable {
-    /// Reads the table of a `lut` operation: a PNG or a .cube file in Base64; nil for the empty text.
+    /// Returns the table of a `lut` operation, a PNG or a .cube file in Base64; nil for the empty text.
     ///
     /// - Throws: ``ImagingError/invalidOptions(_:)`` with the reason
     static func read(_ base64: String) throws(ImagingError) -> ColourTable? {
@@ -13,16 +13,16 @@ extension ColourTable {
         }
         let bytes = [UInt8](data)
         ImagingLibrary.enter(.working)
-        guard ImageFormat.sniff(bytes) == nil else { return try picture(bytes) }
+        guard ImageFormat.sniff(bytes) == nil else { return try table(ofImage: bytes) }
         do throws(ColourTableError) { return try ColourTable(cube: bytes) } catch {
             throw .invalidOptions("the table of a lut is no .cube file: \(error)")
         }
     }
 
-    private static func picture(_ bytes: [UInt8]) throws(ImagingError) -> ColourTable {
-        let most = cubePoints.upperBound
+    private static func table(ofImage bytes: [UInt8]) throws(ImagingError) -> ColourTable {
+        let maxPoints = cubePoints.upperBound
         var limits = PixelLimits()
-        limits.pixels = most * most * most
+        limits.pixels = maxPoints * maxPoints * maxPoints
         limits.jpegPixels = 0
         let values: [UInt16]
         let size: (width: Int, height: Int)
@@ -32,7 +32,7 @@ extension ColourTable {
                 throw .invalidOptions("the table of a lut is neither PNG nor a .cube file")
             }
             let wand = try Decoder.decode(bytes, header, eighths: DecodeScale.full, scale: 1, limits: limits)
-            // The numbers count as they are: a profile would describe the picture of the table, not its colours.
+            // The numbers are used unchanged: a profile would describe the image of the table, not its colours.
             try wand.attempt("preparing", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
             size = (wand.width, wand.height)
             values = try wand.colours()

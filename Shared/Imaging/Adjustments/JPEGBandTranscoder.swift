@@ -1,12 +1,12 @@
 import CPixels
 import Foundation
-import PhotoModel
 import ImageFormats
+import PhotoModel
 
 /// Renders JPEG to JPEG in bands of rows, without a 16-bit raster.
 ///
-/// For the most common lists, which only move pixels, scale down and change colours: decoding, the colour pass and
-/// encoding run in parallel, and a rotation or a preview keeps only the pixels it needs, in eight bits.
+/// It is used for the most common lists, which only move pixels, scale down and change colours. Decoding, the colour
+/// pass and encoding run in parallel, and a rotation or a preview needs memory only for its own pixels, in eight bits.
 enum JPEGBandTranscoder {
     struct Job {
         let header: ImageHeader
@@ -21,10 +21,10 @@ enum JPEGBandTranscoder {
         let engine: RenderEngine
     }
 
-    /// Changes rows of three bytes a pixel: the band, its first pixel, and the bytes from row to row.
+    /// Changes rows of three bytes per pixel. The arguments are the band, its first pixel, and the bytes per row.
     private typealias Change = @Sendable (BandPipeline.Rows, UnsafeMutablePointer<UInt8>, Int) -> Void
 
-    /// Returns true if every operation can be applied to bands: pixel by pixel, or by ImageMagick's calls with a
+    /// Returns true if every operation can be applied to bands: pixel by pixel, or by calls to ImageMagick with a
     /// margin.
     static func supports(_ operations: [Adjustment], _ geometry: AdjustmentGeometry, _ engine: RenderEngine) -> Bool {
         let stages: Set<AdjustmentKind.Stage> =
@@ -32,9 +32,9 @@ enum JPEGBandTranscoder {
         return !geometry.isResampled && operations.allSatisfy { $0.isNeutral || stages.contains($0.kind.stage) }
     }
 
-    /// Renders the image; nil if its colours need another path or the file does not match its header.
+    /// Renders the image; nil if its colours are not supported here, or the file does not match its header.
     ///
-    /// - Throws: `tooLarge` beyond the limits on decoded images, although only a part is in memory at a time
+    /// - Throws: `tooLarge` above the limits on decoded images, although only a part is in memory at a time
     static func render(_ bytes: [UInt8], _ job: Job, limits: PixelLimits) throws(ImagingError) -> RenderedImage? {
         let width = DecodeScale.side(job.header.storedWidth, job.eighths)
         let height = DecodeScale.side(job.header.storedHeight, job.eighths)
@@ -138,7 +138,7 @@ enum JPEGBandTranscoder {
         return BandPipeline(
             height: job.output.height,
             rowBytes: rowBytes,
-            rowsOfBand: bands.rowsOfBand,
+            rowsPerBand: bands.rowsPerBand,
             margin: bands.margin
         )
     }
@@ -210,14 +210,14 @@ extension OrientationMapping {
         let first = job.header.orientation
         orientations = (first, job.geometry.orientation)
         let upright = first >= 5 ? (height, width) : (width, height)
-        let shown = job.geometry.shown
+        let part = job.geometry.visiblePart
         let (fullWidth, fullHeight) = (Double(job.header.pixelWidth), Double(job.header.pixelHeight))
         let cut = RenditionGeometry.pixels(
             of: UnitRect(
-                x: Double(shown.x) / fullWidth,
-                y: Double(shown.y) / fullHeight,
-                width: Double(shown.width) / fullWidth,
-                height: Double(shown.height) / fullHeight
+                x: Double(part.x) / fullWidth,
+                y: Double(part.y) / fullHeight,
+                width: Double(part.width) / fullWidth,
+                height: Double(part.height) / fullHeight
             ),
             width: upright.0,
             height: upright.1

@@ -3,12 +3,15 @@ import PhotoModel
 
 /// Functions of a single channel.
 enum ToneCurve {
-    /// Converts sRGB to light.
+    /// Converts an encoded sRGB value to linear light.
     static func decoded(_ value: Double) -> Double {
         value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)
     }
 
-    /// Converts light to sRGB.
+    /// The linear light of each 8-bit value.
+    static let decodedBytes: [Double] = (0..<256).map { ToneCurve.decoded(Double($0) / 255) }
+
+    /// Converts linear light to an encoded sRGB value.
     static func encoded(_ light: Double) -> Double {
         light <= 0.0031308 ? light * 12.92 : 1.055 * pow(light, 1 / 2.4) - 0.055
     }
@@ -36,7 +39,7 @@ enum ToneCurve {
         }
     }
 
-    /// Returns the monotone cubic through points (Fritsch and Carlson), constant beyond the ends.
+    /// Returns the monotone cubic curve through points (Fritsch and Carlson), which is constant beyond the ends.
     static func through(_ points: [CurvePoint]) -> AdjustmentColour.Curve {
         guard points != CurvePoint.straight, points.count >= 2, let first = points.first, let last = points.last else {
             return { $0 }

@@ -3,20 +3,23 @@ public import PhotoModel
 
 /// The operations of a list on videos, prepared for frames of one size.
 ///
-/// Geometry is composed into one map, colour into one function of a colour, and watermarks into one picture, so that
-/// another module can apply them to each frame.
+/// Geometry is composed into one map, colour into one function, and watermarks into one image, so that another module
+/// can apply them to each frame.
 public struct VideoAdjustments: Sendable {
-    /// The part of the upright frame that is shown, and its turn.
+    /// The part of the upright frame that the result shows, and its orientation.
     public enum Geometry: Sendable, Equatable {
-        /// Whole pixels, turned by an EXIF orientation 1...8 and scaled to the size.
+        /// A rectangle of whole pixels, to which an EXIF orientation 1...8 is applied, and which is scaled to the size.
         case part(x: Int, y: Int, width: Int, height: Int, orientation: Int)
         /// The points of the frame that become the top left, top right, bottom left and bottom right corner, in pixels.
         case corners([(x: Double, y: Double)])
 
-        public static func == (one: Self, other: Self) -> Bool {
-            switch (one, other) {
-            case (.part(let x, let y, let width, let height, let turn), .part(let a, let b, let c, let d, let e)):
-                (x, y, width, height, turn) == (a, b, c, d, e)
+        public static func == (left: Self, right: Self) -> Bool {
+            switch (left, right) {
+            case (
+                .part(let x, let y, let width, let height, let orientation),
+                .part(let otherX, let otherY, let otherWidth, let otherHeight, let otherOrientation)
+            ):
+                (x, y, width, height, orientation) == (otherX, otherY, otherWidth, otherHeight, otherOrientation)
             case (.corners(let points), .corners(let others)):
                 points.map(\.x) == others.map(\.x) && points.map(\.y) == others.map(\.y)
             default: false
@@ -24,9 +27,9 @@ public struct VideoAdjustments: Sendable {
         }
     }
 
-    /// The watermarks as one picture: rows of red, green, blue and opacity, a byte each.
+    /// The watermarks as one image: rows of red, green, blue and alpha, a byte each.
     public struct Overlay: Sendable, Equatable {
-        /// The place of its top left corner in the result, in pixels.
+        /// The position of its top left corner in the result, in pixels.
         public let x: Int
         public let y: Int
         public let width: Int
@@ -34,7 +37,7 @@ public struct VideoAdjustments: Sendable {
         public let pixels: [UInt8]
     }
 
-    /// Pixels of the result; even, as encoders need them.
+    /// The size of the result in pixels. Both numbers are even, as encoders require.
     public let width: Int
     public let height: Int
     public let geometry: Geometry
@@ -42,8 +45,9 @@ public struct VideoAdjustments: Sendable {
     private let colour: AdjustmentColour
 
     /// - Parameters:
-    ///   - width: pixels of the upright frames
-    /// - Throws: `ImagingError` for operations that frames do not have, and for pictures that cannot be read
+    ///   - width: the width of the upright frames in pixels
+    ///   - height: the height of the upright frames in pixels
+    /// - Throws: `ImagingError` for operations that videos do not support, and for images that cannot be read
     public init(_ list: AdjustmentList, width: Int, height: Int) throws(ImagingError) {
         if let kind = Self.unsupported(list) {
             throw .invalidOptions("\"\(kind.rawValue)\" is an operation for photos; videos have \(Self.supportedText)")
@@ -58,10 +62,10 @@ public struct VideoAdjustments: Sendable {
                 map.source(0, 0), map.source(across, 0), map.source(0, down), map.source(across, down),
             ])
         } else {
-            var part = map.shown
-            let turned = map.orientation >= 5 ? (part.height, part.width) : (part.width, part.height)
-            if turned == (map.width, map.height) {
-                // Encoders need even sides. An odd one loses a row or a column rather than being scaled.
+            var part = map.visiblePart
+            let oriented = map.orientation >= 5 ? (part.height, part.width) : (part.width, part.height)
+            if oriented == (map.width, map.height) {
+                // Encoders require even sides. The last row or column is cut off, instead of scaling the frame.
                 if part.width > 2 { part.width &= ~1 }
                 if part.height > 2 { part.height &= ~1 }
             }
@@ -81,13 +85,13 @@ public struct VideoAdjustments: Sendable {
         )
     }
 
-    /// Returns the first operation that videos do not have.
+    /// Returns the first operation that videos do not support; nil if there is none.
     public static func unsupported(_ list: AdjustmentList) -> AdjustmentKind? {
         list.operations.first { !$0.isNeutral && !stages.contains($0.kind.stage) }?.kind
     }
 
     private static let stages: Set<AdjustmentKind.Stage> = [.geometry, .colour, .overlay, .video]
-    /// The operations that videos have, for messages.
+    /// The operations that videos support, for messages.
     public static let supportedText = "those on geometry, colour, time and sound, and watermarks"
 
     // MARK: Colour
@@ -95,11 +99,11 @@ public struct VideoAdjustments: Sendable {
     /// True if colours change.
     public var recolours: Bool { !colour.isEmpty }
 
-    /// Changes colours: red, green and blue of 16 bits in sRGB, one after the other.
+    /// Changes colours in place. Each is red, green and blue, 16 bits each, in sRGB.
     public func recolour(_ colours: inout [UInt16]) throws(ImagingError) {
         guard recolours else { return }
         let count = colours.count / 3
-        // A single row would be too long for a picture.
+        // A single row would be too long for an image.
         let width = max(1, Int(Double(count).squareRoot()))
         let wand = try Wand.blank(width, (count + width - 1) / width)
         try wand.withPixels { pixels, _ in
@@ -108,7 +112,7 @@ public struct VideoAdjustments: Sendable {
                 pixels[4 * index + 3] = 0
             }
         }
-        wand.noteDepth(16)
+        wand.setDepth(16)
         try colour.apply(to: wand)
         var changed = colours
         try wand.withPixelsForReading { pixels, _ in
@@ -132,7 +136,7 @@ public struct VideoAdjustments: Sendable {
             for index in 0..<count { pixels[4 * index + 3] = 65_535 }
         }
         for operation in operations { try AdjustmentOverlay.apply(operation, to: wand) }
-        var made: Overlay?
+        var overlay: Overlay?
         try wand.withPixelsForReading { pixels, _ in
             var (left, right, top, bottom) = (width, -1, height, -1)
             for y in 0..<height {
@@ -151,15 +155,15 @@ public struct VideoAdjustments: Sendable {
                     bytes.append(UInt8((65_535 - pixel[3]) / 257))
                 }
             }
-            made = Overlay(x: left, y: top, width: right - left + 1, height: bottom - top + 1, pixels: bytes)
+            overlay = Overlay(x: left, y: top, width: right - left + 1, height: bottom - top + 1, pixels: bytes)
         }
-        return made
+        return overlay
     }
 }
 
 extension AdjustmentList {
     /// The list without the operations that only videos have.
-    public var ofPictures: AdjustmentList {
+    public var ofPhotos: AdjustmentList {
         var list = self
         list.operations.removeAll { $0.kind.stage == .video }
         return list

@@ -14,15 +14,16 @@ struct VignetteShape {
         start = operation.number("midpoint") - feather / 2
     }
 
+    /// Returns the constants of `SAFELIGHT_VIGNETTE` for an image size.
     func numbers(width: Int, height: Int) -> [Float] {
         let (x, y) = (Double(width) / 2, Double(height) / 2)
         return [Float(x), Float(y), Float(1 / (x * x + y * y).squareRoot()), Float(start), Float(1 / feather)]
     }
 
-    /// The gain of the brightest pixel, at least 1.
-    var largestGain: Double { max(1, exp2(2 * value)) }
+    /// The maximum gain, at least 1.
+    var maxGain: Double { max(1, exp2(2 * value)) }
 
-    /// The gain across the width of the feather.
+    /// The gains at evenly spaced points of the feather.
     var gains: [Float] {
         (0..<Int(SAFELIGHT_CURVE_COUNT)).map { index in
             let t = Double(index) / Double(Int(SAFELIGHT_CURVE_COUNT) - 1)

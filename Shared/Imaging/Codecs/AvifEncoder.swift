@@ -4,15 +4,15 @@ import CMagickWand
 /// Encodes AVIF with libavif: ImageMagick's coders cannot write it, and libheif 1.15 cannot write ten bits.
 enum AvifEncoder {
     /// True if libavif has an AV1 encoder on this machine.
-    static let isThere =
+    static let isAvailable =
         avifCodecName(AVIF_CODEC_CHOICE_AUTO, avifCodecFlags(AVIF_CODEC_FLAG_CAN_ENCODE.rawValue)) != nil
 
     /// The encoder's speed, 0 (best) to 10. At 8 encoding takes a few times as long as JPEG, and files are half as
     /// large.
     private static let speed: Int32 = 8
 
-    /// The quality from which chroma keeps all of its pixels, as in JPEG.
-    private static let leastFullChroma = 90
+    /// The minimum quality at which chroma has full resolution, as in JPEG.
+    private static let minFullChromaQuality = 90
 
     /// Encodes an sRGB image without metadata; the quality is 1...100.
     static func encode(_ wand: borrowing Wand, quality: Int) throws(ImagingError) -> [UInt8] {
@@ -30,7 +30,7 @@ enum AvifEncoder {
         return try image.encoded(quality: quality)
     }
 
-    /// Encodes samples of ten bits in BT.2020 and PQ; the quality is 1...100.
+    /// Encodes 10-bit samples in BT.2020 and PQ; the quality is 1...100.
     static func encode(_ samples: HDRRendering.Samples, quality: Int) throws(ImagingError) -> [UInt8] {
         var values = samples.values
         let image = try Image(samples.width, samples.height, depth: 10, pixelFormat(quality))
@@ -44,7 +44,7 @@ enum AvifEncoder {
     }
 
     private static func pixelFormat(_ quality: Int) -> avifPixelFormat {
-        quality < leastFullChroma ? AVIF_PIXEL_FORMAT_YUV420 : AVIF_PIXEL_FORMAT_YUV444
+        quality < minFullChromaQuality ? AVIF_PIXEL_FORMAT_YUV420 : AVIF_PIXEL_FORMAT_YUV444
     }
 
     /// An image in libavif's memory, freed by `deinit`.
@@ -61,7 +61,7 @@ enum AvifEncoder {
 
         deinit { avifImageDestroy(pointer) }
 
-        /// Converts pixels, row by row without gaps, of as many bits as the image has.
+        /// Sets the image from pixels of its bit depth, row by row without gaps.
         func fill(_ pixels: UnsafeMutableRawPointer, _ format: avifRGBFormat) -> avifResult {
             var source = avifRGBImage()
             avifRGBImageSetDefaults(&source, pointer)
@@ -74,7 +74,7 @@ enum AvifEncoder {
         func encoded(quality: Int) throws(ImagingError) -> [UInt8] {
             guard let encoder = avifEncoderCreate() else { throw .encodingFailed("out of memory") }
             defer { avifEncoderDestroy(encoder) }
-            // The worker pool decides about parallelism.
+            // Images are encoded in parallel by worker processes.
             encoder.pointee.maxThreads = 1
             encoder.pointee.speed = speed
             (encoder.pointee.minQuantizer, encoder.pointee.maxQuantizer) = (0, AVIF_QUANTIZER_WORST_QUALITY)

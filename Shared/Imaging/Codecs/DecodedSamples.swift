@@ -1,7 +1,6 @@
 import CMagickWand
-import ImageFormats
 
-/// The samples of an image as a decoder of this module computes them, before they become a ``Wand``.
+/// The samples of an image that a decoder of this module computes, before they become a ``Wand``.
 struct DecodedSamples {
     enum Channels: String {
         case rgb = "RGB"
@@ -46,20 +45,8 @@ struct DecodedSamples {
             status = MagickConstituteImage(wand.pointer, width, height, channels.rawValue, ShortPixel, words)
         }
         try wand.attempt("decoding", status)
-        wand.noteDepth(bits)
+        wand.setDepth(bits)
         wand.setProfile(profile)
         return wand
-    }
-}
-
-extension ImagingError {
-    /// Returns the error for a header that could not be read.
-    init(_ failure: ImageHeader.Failure) {
-        self =
-            switch failure {
-            case .unsupported(let found): .unsupportedFormat(found: found, supported: ImageFormat.readableNames)
-            case .truncated: .truncated
-            case .invalid(let reason): .undecodable(reason: reason)
-            }
     }
 }

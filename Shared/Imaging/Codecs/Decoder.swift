@@ -5,9 +5,9 @@ import ImageFormats
 enum Decoder {
     /// Returns the first frame, with orientation applied and with its colour profile.
     ///
-    /// A JPEG is decoded at the given fraction in eighths. For a HEIC or raw file an embedded preview may be returned
-    /// that has at least the fraction `scale` of its size. In all other cases the size is that of the header.
-    /// `orientation`, if given, overrides that of the file.
+    /// A JPEG is decoded at the given fraction in eighths. For HEIC, AVIF and raw files an embedded preview may be
+    /// returned that has at least the fraction `scale` of the image's size. In all other cases the size is that of the
+    /// header. `orientation`, if given, overrides that of the file.
     static func decode(
         _ bytes: [UInt8],
         _ header: ImageHeader,
@@ -34,7 +34,7 @@ enum Decoder {
             }
             return wand
         }
-        if let wand = try other(bytes, header, limits: limits) {
+        if let wand = try decodeDirectly(bytes, header, limits: limits) {
             try check(wand, header, isScaled: false, width, height)
             if header.obeysOrientation { try wand.apply(orientation: orientation ?? header.orientation) }
             return wand
@@ -47,17 +47,19 @@ enum Decoder {
         }
         let file =
             switch header.kind {
-            case .tiff: TIFFStructure.upright(bytes) ?? bytes
+            case .tiff: TIFFStructure.corrected(bytes) ?? bytes
             case .bmp: withSize(bytes)
             default: bytes
             }
         guard wand.read(file, by: header.kind.coder), MagickGetNumberImages(wand.pointer) > 0,
             wand.width * wand.height > 0
         else { throw failure(of: wand, bytes, header.kind) }
-        if header.kind == .tiff, wand.error.map(TIFFStructure.isOfPixels) == true { throw wand.failure("decoding") }
+        if header.kind == .tiff, wand.error.map(TIFFStructure.meansMissingPixels) == true {
+            throw wand.failure("decoding")
+        }
         if header.kind == .png { ColourProfile.ignoreGamma(wand) }
         if let colours = header.codedColours { try ColourProfile.apply(colours, to: wand) }
-        if header.kind == .gif { try layOnCanvas(wand, header) }
+        if header.kind == .gif { try extendToCanvas(wand, header) }
         if header.isNegated { try wand.attempt("negating", MagickNegateImage(wand.pointer, MagickFalse)) }
         try check(wand, header, isScaled: isScaled, width, height)
         if isScaled, wand.width != width || wand.height != height {
@@ -79,7 +81,7 @@ enum Decoder {
         )
     }
 
-    /// Returns a BMP with its size in the header: ImageMagick refuses one that has a larger number there.
+    /// Returns a BMP with its real size in the header, because ImageMagick refuses a BMP with a larger size there.
     private static func withSize(_ bmp: [UInt8]) -> [UInt8] {
         var bytes = bmp
         bytes.replaceSubrange(2..<6, with: (0..<4).map { UInt8(truncatingIfNeeded: bmp.count >> (8 * $0)) })
@@ -87,7 +89,7 @@ enum Decoder {
     }
 
     /// Decodes the formats for which ImageMagick's coders are not used; nil for the others.
-    private static func other(
+    private static func decodeDirectly(
         _ bytes: [UInt8],
         _ header: ImageHeader,
         limits: PixelLimits
@@ -106,7 +108,7 @@ enum Decoder {
         }
     }
 
-    /// Checks that the decoded size agrees with the header, from which limits and sizes were computed.
+    /// Checks that the decoded size is that of the header, from which limits and sizes were computed.
     private static func check(
         _ wand: borrowing Wand,
         _ header: ImageHeader,
@@ -126,8 +128,8 @@ enum Decoder {
         }
     }
 
-    /// Extends a GIF frame that covers only part of the canvas.
-    private static func layOnCanvas(_ wand: borrowing Wand, _ header: ImageHeader) throws(ImagingError) {
+    /// Extends a GIF frame that covers only a part of the canvas.
+    private static func extendToCanvas(_ wand: borrowing Wand, _ header: ImageHeader) throws(ImagingError) {
         var (width, height, x, y) = (0, 0, 0, 0)
         MagickGetImagePage(wand.pointer, &width, &height, &x, &y)
         guard x != 0 || y != 0 || wand.width != header.storedWidth || wand.height != header.storedHeight else { return }

@@ -1,6 +1,6 @@
-import ImageFormats
 import CMagickWand
 import CPixels
+import ImageFormats
 
 /// Encodes pixels as a file without metadata.
 enum Encoder {
@@ -19,13 +19,13 @@ enum Encoder {
         if !format.keepsAlpha { try flatten(wand) }
         let profile = keepsProfile ? wand.profile("icc") : nil
         if [RGBColorspace, LinearGRAYColorspace].contains(MagickGetImageColorspace(wand.pointer)) {
-            // None of the formats that are written can declare linear values.
+            // None of the encoded formats can declare linear values.
             try wand.attempt("encoding", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
         }
         if format == .jpeg, MagickGetImageColorspace(wand.pointer) == sRGBColorspace {
             return try jpeg(wand, quality: quality, profile: profile ?? [])
         }
-        let staysDeep = keepsDepth && MagickGetImageDepth(wand.pointer) > 8
+        let isSixteenBit = keepsDepth && MagickGetImageDepth(wand.pointer) > 8
         try wand.attempt("stripping", MagickStripImage(wand.pointer))
         MagickDeleteImageArtifact(wand.pointer, "png:exclude-chunk")
         // Text and time chunks would reveal the source, and equal images would have different bytes.
@@ -39,15 +39,16 @@ enum Encoder {
         if format == .avif { return try AvifEncoder.encode(wand, quality: quality) }
         switch format {
         case .png, .tiff:
-            // ImageMagick writes palettes of sixteen bits wrong: in a TIFF with the colours of other entries.
-            if staysDeep { _ = try wand.writablePixels() }
-            if !staysDeep {
-                // ImageMagick truncates to eight bits, which darkens an image by half a step on average.
+            // ImageMagick writes 16-bit palettes incorrectly: in a TIFF, with the colours of other entries. Writable
+            // pixels have no palette.
+            if isSixteenBit { _ = try wand.writablePixels() }
+            if !isSixteenBit {
+                // ImageMagick truncates to eight bits, which darkens an image by half a level on average.
                 try wand.withPixels { pixels, count in safelight_round_to_bytes(pixels, count) }
-                wand.noteDepth(8)
+                wand.setDepth(8)
             }
-        // The other formats have eight bits: converting every pixel first would only take time.
-        default: wand.noteDepth(8)
+        // The other formats have eight bits, so the pixels need not be converted first.
+        default: wand.setDepth(8)
         }
         MagickSetImageInterlaceScheme(wand.pointer, NoInterlace)
         switch format {
@@ -71,7 +72,7 @@ enum Encoder {
         if let data = bytes(of: wand) { return data }
         guard format == .tiff else { throw .encodingFailed(wand.failure("encoding").message) }
         // libtiff seeks a few hundred bytes beyond the pixels before it writes their directory. ImageMagick's memory
-        // buffer refuses the seek if the buffer happens to end there. Strips of another height end elsewhere.
+        // buffer refuses the seek if the buffer ends there. Strips of another height end elsewhere.
         for rows in ["8", "5", "3"] {
             MagickClearException(wand.pointer)
             if let image = GetImageFromMagickWand(wand.pointer) { ClearMagickException(&image.pointee.exception) }
@@ -81,7 +82,7 @@ enum Encoder {
         throw .encodingFailed(wand.failure("encoding").message)
     }
 
-    /// Returns the file of a picture whose format is set; nil if it cannot be written.
+    /// Returns the file of an image whose format is set; nil if it cannot be written.
     private static func bytes(of wand: borrowing Wand) -> [UInt8]? {
         var length = 0
         guard let blob = MagickGetImageBlob(wand.pointer, &length) else { return nil }
@@ -89,7 +90,7 @@ enum Encoder {
         return length > 0 ? Array(UnsafeBufferPointer(start: blob, count: length)) : nil
     }
 
-    /// Puts what is transparent on white.
+    /// Flattens transparent areas on white.
     static func flatten(_ wand: borrowing Wand) throws(ImagingError) {
         guard wand.hasAlpha else { return }
         try Decoder.setBackground(wand, "white")
@@ -119,7 +120,7 @@ enum Encoder {
                 do throws(ImagingError) {
                     for first in stride(from: 0, to: count, by: width * rows) {
                         let band = min(width * rows, count - first)
-                        safelight_bytes_of_pixels(pixels + 4 * first, band, start)
+                        safelight_pixels_to_bytes(pixels + 4 * first, band, start)
                         try writer.write(start, rowBytes: 3 * width, count: band / width)
                     }
                 } catch {

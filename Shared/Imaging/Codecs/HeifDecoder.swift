@@ -7,7 +7,7 @@ import ImageFormats
 /// libheif applies the file's own rotation and mirroring, so the EXIF orientation is not applied again.
 enum HeifDecoder {
     static func decode(_ bytes: [UInt8], scale: Double, limits: PixelLimits) throws(ImagingError) -> Wand {
-        guard let wand = try decode(bytes, scale: scale, limits: limits, onlyPreview: false) else {
+        guard let wand = try decode(bytes, scale: scale, limits: limits, isPreviewOnly: false) else {
             throw .undecodable(reason: "the file contains no image")
         }
         return wand
@@ -15,10 +15,10 @@ enum HeifDecoder {
 
     /// Returns the largest preview that is embedded in the file; nil if there is none.
     static func preview(_ bytes: [UInt8], limits: PixelLimits) throws(ImagingError) -> Wand? {
-        try decode(bytes, scale: 0, limits: limits, onlyPreview: true)
+        try decode(bytes, scale: 0, limits: limits, isPreviewOnly: true)
     }
 
-    /// Returns an image of the file that need not be its primary one, without its profile.
+    /// Returns an image of the file, which need not be the primary one, without its profile.
     static func item(_ bytes: [UInt8], id: heif_item_id, limits: PixelLimits) throws(ImagingError) -> Wand {
         let pixels = try reading(bytes, limits: limits) { (context) throws(ImagingError) -> Pixels in
             var handle: OpaquePointer?
@@ -54,10 +54,10 @@ enum HeifDecoder {
         _ bytes: [UInt8],
         scale: Double,
         limits: PixelLimits,
-        onlyPreview: Bool
+        isPreviewOnly: Bool
     ) throws(ImagingError) -> Wand? {
         let found = try reading(bytes, limits: limits) { (context) throws(ImagingError) in
-            try read(context, scale: scale, limits: limits, onlyPreview: onlyPreview)
+            try read(context, scale: scale, limits: limits, isPreviewOnly: isPreviewOnly)
         }
         guard let (pixels, colours) = found else { return nil }
         let wand = try Self.wand(pixels)
@@ -94,7 +94,7 @@ enum HeifDecoder {
                 guard let context = heif_context_alloc() else { throw .undecodable(reason: "out of memory") }
                 defer { heif_context_free(context) }
                 heif_context_set_maximum_image_size_limit(context, Int32(clamping: limits.side))
-                // The worker pool decides about parallelism, so tiles are decoded on this thread.
+                // Images are decoded in parallel by worker processes, so tiles are decoded on this thread.
                 heif_context_set_max_decoding_threads(context, 0)
                 try check(heif_context_read_from_memory_without_copy(context, buffer.baseAddress, buffer.count, nil))
                 result = .success(try body(context))
@@ -105,13 +105,13 @@ enum HeifDecoder {
         return try result.get()
     }
 
-    /// Returns the bytes of a sequence with the brand of an image: libheif does not know the brand of sequences, which
-    /// may have a primary image as well.
+    /// Returns the bytes of a sequence with the brand of an image: libheif does not support the brand of sequences,
+    /// which may have a primary image too.
     private static func withBrandOfImage(_ bytes: [UInt8]) -> [UInt8] {
         let (sequence, image) = (Array("avis".utf8), Array("avif".utf8))
         guard bytes.count > 32, bytes[8..<12].elementsEqual(sequence) else { return bytes }
         var result = bytes
-        // The brand, a version, and the compatible brands.
+        // The major brand, a version, and the compatible brands.
         for start in stride(from: 8, to: min(Int(bytes[3]), 64, bytes.count - 4), by: 4)
         where result[start..<start + 4].elementsEqual(sequence) {
             result.replaceSubrange(start..<start + 4, with: image)
@@ -123,7 +123,7 @@ enum HeifDecoder {
         let width: Int
         let height: Int
         let hasAlpha: Bool
-        /// True for samples of 16 bits in this machine's order, false for those of eight.
+        /// True for 16-bit samples in this machine's byte order, false for 8-bit samples.
         let isDeep: Bool
         let bytes: [UInt8]
     }
@@ -141,7 +141,7 @@ enum HeifDecoder {
         _ context: OpaquePointer,
         scale: Double,
         limits: PixelLimits,
-        onlyPreview: Bool
+        isPreviewOnly: Bool
     ) throws(ImagingError) -> (pixels: Pixels, colours: Colours?)? {
         var primary: OpaquePointer?
         try check(heif_context_get_primary_image_handle(context, &primary))
@@ -155,7 +155,7 @@ enum HeifDecoder {
                 return (small, colours)
             }
         }
-        guard !onlyPreview else { return nil }
+        guard !isPreviewOnly else { return nil }
         let colours = colours(of: primary)
         return (try decode(primary, isDeep: colours?.isHighDynamicRange == true), colours)
     }
@@ -175,7 +175,7 @@ enum HeifDecoder {
 
     // MARK: Auxiliary images
 
-    private static func auxiliary(of primary: OpaquePointer, type wanted: String) -> OpaquePointer? {
+    private static func auxiliary(of primary: OpaquePointer, type requestedType: String) -> OpaquePointer? {
         let count = min(heif_image_handle_get_number_of_auxiliary_images(primary, 0), 16)
         guard count > 0 else { return nil }
         var ids = [heif_item_id](repeating: 0, count: Int(count))
@@ -188,15 +188,15 @@ enum HeifDecoder {
             var text: UnsafePointer<CChar>?
             if heif_image_handle_get_auxiliary_type(handle, &text).code == heif_error_Ok, let type = text {
                 defer { heif_image_handle_free_auxiliary_types(handle, &text) }
-                if String(cString: type) == wanted { return handle }
+                if String(cString: type) == requestedType { return handle }
             }
             heif_image_handle_release(handle)
         }
         return nil
     }
 
-    /// The longest XMP packet of an auxiliary image that is read, in bytes.
-    private static let longestPacket = 65_536
+    /// The maximum size of the XMP packet of an auxiliary image, in bytes.
+    private static let maxPacketBytes = 65_536
 
     private static func packet(of handle: OpaquePointer) -> [UInt8]? {
         let count = min(heif_image_handle_get_number_of_metadata_blocks(handle, "mime"), 16)
@@ -205,7 +205,7 @@ enum HeifDecoder {
         let found = heif_image_handle_get_list_of_metadata_block_IDs(handle, "mime", &ids, count)
         for id in ids.prefix(Int(found)) {
             let size = heif_image_handle_get_metadata_size(handle, id)
-            guard (1...longestPacket).contains(size) else { continue }
+            guard (1...maxPacketBytes).contains(size) else { continue }
             var bytes = [UInt8](repeating: 0, count: size)
             if heif_image_handle_get_metadata(handle, id, &bytes).code == heif_error_Ok { return bytes }
         }
@@ -214,9 +214,9 @@ enum HeifDecoder {
 
     // MARK: Pixels
 
-    /// Returns the smallest embedded preview that has the aspect ratio of the image and at least the wanted pixels. A
-    /// preview that is larger than the image is not decoded, because only the image's size was checked; a preview whose
-    /// transparency differs shows something else.
+    /// Returns the smallest embedded preview that has the aspect ratio of the image and at least the fraction `scale`
+    /// of its size. A preview that is larger than the image is not decoded, because only the image's size was checked.
+    /// A preview is not of this image if only one of them has transparency.
     private static func preview(of primary: OpaquePointer, scale: Double) -> OpaquePointer? {
         let width = Double(heif_image_handle_get_width(primary))
         let height = Double(heif_image_handle_get_height(primary))
@@ -248,11 +248,11 @@ enum HeifDecoder {
         return best
     }
 
-    /// - Parameter isDeep: true to keep more than eight bits of a sample: the steps of eight bits are visible in high
+    /// - Parameter isDeep: true to keep more than eight bits per sample, because 8-bit steps are visible in high
     ///   dynamic range
     private static func decode(_ handle: OpaquePointer, isDeep: Bool = false) throws(ImagingError) -> Pixels {
         let hasAlpha = heif_image_handle_has_alpha_channel(handle) != 0
-        let hasOneDepth = try hasAlpha ? isOpacityAsDeep(handle) : true
+        let hasOneDepth = try hasAlpha ? hasOpacityOfSameDepth(handle) : true
         let isDeep = isDeep && hasOneDepth && heif_image_handle_get_luma_bits_per_pixel(handle) > 8
         guard let options = heif_decoding_options_alloc() else { throw .undecodable(reason: "out of memory") }
         defer { heif_decoding_options_free(options) }
@@ -295,11 +295,11 @@ enum HeifDecoder {
     }
 
     /// Decodes the image without converting it and compares the planes: libheif converts as many values of the opacity
-    /// as the image has pixels, also those behind the end of a smaller plane. To samples of more than eight bits it
-    /// converts only planes of one depth, and not all its versions check that.
+    /// as the image has pixels, even beyond the end of a smaller plane. To samples of more than eight bits it converts
+    /// only planes of the same depth, and not all its versions check that.
     ///
-    /// - Returns: true if the opacity has as many bits of a sample as the colours
-    private static func isOpacityAsDeep(_ handle: OpaquePointer) throws(ImagingError) -> Bool {
+    /// - Returns: true if the opacity has as many bits per sample as the colours
+    private static func hasOpacityOfSameDepth(_ handle: OpaquePointer) throws(ImagingError) -> Bool {
         var image: OpaquePointer?
         try check(heif_decode_image(handle, &image, heif_colorspace_undefined, heif_chroma_undefined, nil))
         guard let image else { throw .undecodable(reason: "libheif returned no image") }
@@ -314,7 +314,7 @@ enum HeifDecoder {
             == heif_image_get_bits_per_pixel_range(image, base)
     }
 
-    /// Extends samples of fewer bits, the lower byte first, to 16 bits.
+    /// Extends little-endian samples of fewer bits to 16 bits.
     private static func widen(_ bytes: inout [UInt8], bits: Int) {
         guard (9...15).contains(bits) else { return }
         bytes.withUnsafeMutableBytes { buffer in
@@ -326,7 +326,7 @@ enum HeifDecoder {
         }
     }
 
-    /// Converts colours that are multiplied by their opacity.
+    /// Divides premultiplied colours by their opacity.
     private static func divideByOpacity(_ pixels: inout [UInt8]) {
         pixels.withUnsafeMutableBufferPointer { pixels in
             for start in stride(from: 0, to: pixels.count, by: 4) {

@@ -34,29 +34,29 @@ enum ICODecoder {
         var isTransparent = depth == 32
         for y in (0..<height).reversed() {
             for x in 0..<width {
-                let at = start + y * rowBytes + x * depth / 8
+                let offset = start + y * rowBytes + x * depth / 8
                 let isMasked = hasMask && bytes[mask + y * maskBytes + x / 8] >> (7 - x % 8) & 1 == 1
                 var alpha: UInt8 = isMasked ? 0 : 255
-                var colour = at
+                var colour = offset
                 switch depth {
                 case 32:
-                    alpha = bytes[at + 3]
+                    alpha = bytes[offset + 3]
                     if alpha != 0 { isTransparent = false }
                 case 24: break
                 case 16:
-                    let word = Int(bytes[at]) | Int(bytes[at + 1]) << 8
+                    let word = Int(bytes[offset]) | Int(bytes[offset + 1]) << 8
                     samples += [10, 5, 0].map { UInt8((word >> $0 & 31) * 255 / 31) } + [alpha]
                     continue
                 default:
                     let shift = 8 - depth - x * depth % 8
-                    let number = Int(bytes[at] >> shift) & ((1 << depth) - 1)
+                    let number = Int(bytes[offset] >> shift) & ((1 << depth) - 1)
                     guard number < colours else { throw .undecodable(reason: "a pixel has no colour of the palette") }
                     colour = header + 4 * number
                 }
                 samples += [bytes[colour + 2], bytes[colour + 1], bytes[colour], alpha]
             }
         }
-        // Old icons of 32 bits have no opacity, but a mask.
+        // Old 32-bit icons have a mask instead of opacity.
         if isTransparent {
             for y in 0..<height {
                 for x in 0..<width {

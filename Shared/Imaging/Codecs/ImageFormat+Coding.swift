@@ -3,11 +3,11 @@ public import ImageFormats
 extension ImageFormat {
     /// True if images can be encoded in this format.
     ///
-    /// The others can only be decoded. AVIF can be encoded if libavif has an AV1 encoder.
+    /// The other formats can only be decoded. AVIF can be encoded if libavif has an AV1 encoder.
     public var canEncode: Bool {
         switch self {
         case .jpeg, .png, .gif, .webp, .tiff, .bmp: true
-        case .avif: AvifEncoder.isThere
+        case .avif: AvifEncoder.isAvailable
         case .heic, .jxl, .psd, .tga, .ico, .pnm, .raw: false
         }
     }
@@ -21,11 +21,11 @@ extension ImageFormat {
     /// True if the format supports transparency; otherwise images are flattened on white.
     var keepsAlpha: Bool { self != .jpeg && self != .bmp }
 
-    /// True if images in high dynamic range are written in this format.
-    var holdsHDR: Bool { self == .jpeg || self == .avif }
+    /// True if images in high dynamic range can be encoded in this format.
+    var supportsHDR: Bool { self == .jpeg || self == .avif }
 
-    /// The longest side that the format supports, in pixels.
-    var longestSide: Int { self == .webp ? 16_383 : 65_500 }
+    /// The maximum side that the format supports, in pixels.
+    var maxSide: Int { self == .webp ? 16_383 : 65_500 }
 
     /// The name of ImageMagick's coder.
     var coder: String { rawValue.uppercased() }

@@ -9,7 +9,7 @@ public struct ImageInfo: Sendable, Hashable {
     public let pixelHeight: Int
     /// The EXIF orientation 1...8 as stored; 1 if there is none.
     ///
-    /// Informational for HEIC, AVIF and JPEG XL, whose decoders apply the file's own orientation.
+    /// It is only informational for HEIC, AVIF and JPEG XL, whose decoders apply the file's own orientation.
     public let orientation: Int
     /// The number of frames; at least 1.
     public let frameCount: Int
@@ -23,7 +23,7 @@ public struct ImageInfo: Sendable, Hashable {
 
 /// Examines images without decoding them.
 public enum ImageProbe {
-    /// Reads the structure of an image and checks it against the limits. Decodes nothing.
+    /// Reads the structure of an image and checks it against the limits, without decoding it.
     public static func info(
         of bytes: [UInt8],
         limits: PixelLimits = PixelLimits()
@@ -46,20 +46,9 @@ public enum ImageProbe {
             try limits.check(header)
             return header
         }
-        do {
-            let header = try ImageHeader.read(bytes)
-            try limits.check(header)
-            return header
-        } catch let failure as ImageHeader.Failure {
-            switch failure {
-            case .unsupported(let found): throw .unsupportedFormat(found: found, supported: ImageFormat.readableNames)
-            case .truncated: throw .truncated
-            case .invalid(let reason): throw .undecodable(reason: reason)
-            }
-        } catch let error as ImagingError {
-            throw error
-        } catch {
-            throw .undecodable(reason: "unknown")
-        }
+        let header: ImageHeader
+        do throws(ImageHeader.Failure) { header = try ImageHeader.read(bytes) } catch { throw ImagingError(error) }
+        try limits.check(header)
+        return header
     }
 }

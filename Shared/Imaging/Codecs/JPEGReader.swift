@@ -1,6 +1,6 @@
 import CJPEG
 
-/// Reads a JPEG row by row. Used by one thread at a time.
+/// Reads a JPEG row by row. Only one thread at a time may use it.
 final class JPEGReader: @unchecked Sendable {
     private let pointer: OpaquePointer
 
@@ -12,7 +12,7 @@ final class JPEGReader: @unchecked Sendable {
 
     deinit { safelight_jpeg_close(pointer) }
 
-    /// True if the image has three channels of eight bits that can be converted to red, green and blue.
+    /// True if the image has three 8-bit channels that can be converted to red, green and blue.
     var isPlain: Bool { safelight_jpeg_is_plain(pointer) == 1 }
 
     var profile: [UInt8] {
@@ -21,7 +21,7 @@ final class JPEGReader: @unchecked Sendable {
         return Array(UnsafeBufferPointer(start: bytes, count: count))
     }
 
-    /// Returns libjpeg's reason why it cannot decode a file; nil if it can, or if the check takes too long.
+    /// Returns libjpeg's reason why a file cannot be decoded; nil if it can, or if the check takes too long.
     static func problem(of bytes: [UInt8]) -> String? {
         var report = safelight_jpeg_report()
         safelight_jpeg_check(bytes, bytes.count, 500, 256 << 20, &report)
@@ -72,6 +72,52 @@ final class JPEGReader: @unchecked Sendable {
         }
         if let failure { throw failure }
         return Raster(width: region.width, height: region.height, pixels: pixels)
+    }
+
+    // MARK: Scaling down
+
+    /// Scales several regions down in one pass. Must be called before any other read.
+    func reduce(rowBytes: Int, height: Int, into reductions: inout [RowReduction]) throws(ImagingError) {
+        let step = 16
+        let capacity = 2 * (reductions.map(\.reach).max() ?? 0) + step
+        let rows = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity * rowBytes)
+        defer { rows.deallocate() }
+        var (first, available) = (0, 0)
+        while let needed = reductions.compactMap(\.needed).min() {
+            if available + step > capacity || needed >= first + available {
+                let dropped = min(needed - first, available)
+                available -= dropped
+                first += dropped
+                rows.update(from: rows + dropped * rowBytes, count: available * rowBytes)
+            }
+            let count = min(step, height - first - available)
+            guard count > 0 else { throw .undecodable(reason: "the image ends before its last row") }
+            try read(rows + available * rowBytes, rowBytes: rowBytes, count: count)
+            available += count
+            for index in reductions.indices {
+                reductions[index].append(rows, rowBytes: rowBytes, first: first, count: available)
+            }
+        }
+    }
+
+    /// Returns a region of the image, scaled down.
+    func raster(
+        rowBytes: Int,
+        height: Int,
+        _ region: PixelRect,
+        reducedTo size: (width: Int, height: Int)
+    ) throws(ImagingError) -> Raster {
+        var raster = Raster(
+            width: size.width,
+            height: size.height,
+            pixels: [UInt8](repeating: 0, count: 3 * size.width * size.height)
+        )
+        try raster.pixels.withUnsafeMutableBufferPointer { (pixels) throws(ImagingError) in
+            guard let start = pixels.baseAddress else { return }
+            var reductions = [RowReduction(region, to: size, .bytes(start))]
+            try reduce(rowBytes: rowBytes, height: height, into: &reductions)
+        }
+        return raster
     }
 }
 

@@ -1,13 +1,13 @@
 import CJPEG
 
-/// Writes a JPEG row by row. Used by one thread at a time.
+/// Writes a JPEG row by row. Only one thread at a time may use it.
 final class JPEGWriter: @unchecked Sendable {
     private let pointer: OpaquePointer
 
     /// Starts a JPEG. Chroma is subsampled below quality 90.
     ///
-    /// - Parameter isOptimized: true computes Huffman tables for the image, which takes a third more time and saves a
-    ///   few percent of the size; false uses the standard tables
+    /// - Parameter isOptimized: true to compute Huffman tables for the image, which takes a third more time and saves a
+    ///   few percent of the size; false to use the standard tables
     init(
         width: Int,
         height: Int,
@@ -15,14 +15,14 @@ final class JPEGWriter: @unchecked Sendable {
         isOptimized: Bool = false,
         profile: [UInt8]
     ) throws(ImagingError) {
-        let (isHalved, tables): (Int32, Int32) = (quality >= 90 ? 0 : 1, isOptimized ? 1 : 0)
+        let (halvesChroma, computesTables): (Int32, Int32) = (quality >= 90 ? 0 : 1, isOptimized ? 1 : 0)
         guard
             let pointer = safelight_jpeg_create(
                 width,
                 height,
                 Int32(quality),
-                isHalved,
-                tables,
+                halvesChroma,
+                computesTables,
                 profile,
                 profile.count
             )

@@ -26,7 +26,7 @@ enum JPEGXLDecoder {
         var info = JxlBasicInfo()
         var format = JxlPixelFormat()
         var profile: [UInt8]?
-        /// The colours of high dynamic range; nil if it has none.
+        /// The colours in high dynamic range; nil for standard range.
         var colours: CodedColours?
         var pixels: [UInt8] = []
 
@@ -38,7 +38,7 @@ enum JPEGXLDecoder {
         while true {
             switch JxlDecoderProcessInput(decoder) {
             case JXL_DEC_BASIC_INFO:
-                guard JxlDecoderGetBasicInfo(decoder, &frame.info) == JXL_DEC_SUCCESS else { throw broken }
+                guard JxlDecoderGetBasicInfo(decoder, &frame.info) == JXL_DEC_SUCCESS else { throw damaged }
                 let (width, height) = (Int(frame.info.xsize), Int(frame.info.ysize))
                 guard width * height <= limits.decodedPixels else {
                     throw .tooLarge(width: width, height: height, limit: limits.decodedPixels)
@@ -54,16 +54,20 @@ enum JPEGXLDecoder {
             case JXL_DEC_NEED_IMAGE_OUT_BUFFER:
                 var size = 0
                 guard JxlDecoderImageOutBufferSize(decoder, &frame.format, &size) == JXL_DEC_SUCCESS else {
-                    throw broken
+                    throw damaged
                 }
-                return try filled(frame, size, decoder)
+                return try decodePixels(frame, size, decoder)
             case JXL_DEC_NEED_MORE_INPUT: throw .truncated
-            default: throw broken
+            default: throw damaged
             }
         }
     }
 
-    private static func filled(_ frame: Frame, _ size: Int, _ decoder: OpaquePointer) throws(ImagingError) -> Frame {
+    private static func decodePixels(
+        _ frame: Frame,
+        _ size: Int,
+        _ decoder: OpaquePointer
+    ) throws(ImagingError) -> Frame {
         var frame = frame
         var status = JXL_DEC_ERROR
         frame.pixels = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
@@ -77,25 +81,26 @@ enum JPEGXLDecoder {
         switch status {
         case JXL_DEC_FULL_IMAGE: return frame
         case JXL_DEC_NEED_MORE_INPUT: throw .truncated
-        default: throw broken
+        default: throw damaged
         }
     }
 
-    private static let broken = ImagingError.undecodable(reason: "libjxl reports a damaged file")
+    private static let damaged = ImagingError.undecodable(reason: "libjxl reports a damaged file")
 
-    /// Refuses CMYK, whose black is a channel beside the colours.
+    /// Refuses CMYK, whose black is an extra channel.
     private static func requireNoBlack(_ decoder: OpaquePointer, _ info: JxlBasicInfo) throws(ImagingError) {
         for index in 0..<Int(info.num_extra_channels) {
             var channel = JxlExtraChannelInfo()
-            guard JxlDecoderGetExtraChannelInfo(decoder, index, &channel) == JXL_DEC_SUCCESS else { throw broken }
+            guard JxlDecoderGetExtraChannelInfo(decoder, index, &channel) == JXL_DEC_SUCCESS else { throw damaged }
             guard channel.type != JXL_CHANNEL_BLACK else {
                 throw .unsupportedFormat(found: "a JPEG XL file in CMYK", supported: ImageFormat.readableNames)
             }
         }
     }
 
-    /// Requests sRGB where libjxl chooses the encoding: for grey, and for colours with a profile, it would return
-    /// linear values, whose eight bits are too coarse in the shadows. It keeps a colour space that is given by numbers.
+    /// Requests sRGB if libjxl chooses the encoding: for grey, and for colours with a profile, it would return linear
+    /// values, for which eight bits are too coarse in the shadows. It does not change a colour space that the file
+    /// specifies by numbers.
     private static func preferSRGB(_ decoder: OpaquePointer, _ info: JxlBasicInfo) {
         guard info.uses_original_profile == JXL_FALSE else { return }
         let isGrey = info.num_color_channels == 1
@@ -114,14 +119,14 @@ enum JPEGXLDecoder {
         JxlDecoderSetPreferredColorProfile(decoder, &encoding)
     }
 
-    /// Returns the colours of high dynamic range, which a profile can hardly describe.
+    /// Returns the colours if they are in high dynamic range, which a profile can hardly describe.
     private static func colours(_ decoder: OpaquePointer) -> CodedColours? {
         var encoding = JxlColorEncoding()
         guard
             JxlDecoderGetColorAsEncodedProfile(decoder, nil, JXL_COLOR_PROFILE_TARGET_DATA, &encoding)
                 == JXL_DEC_SUCCESS
         else { return nil }
-        // The numbers are those of ITU-T H.273, but P3 leaves the white open.
+        // The numbers are those of ITU-T H.273, except that P3 does not specify the white point.
         let primaries = encoding.primaries == JXL_PRIMARIES_P3 ? 12 : Int(encoding.primaries.rawValue)
         let colours = CodedColours(primaries: primaries, transfer: Int(encoding.transfer_function.rawValue))
         return colours?.isHighDynamicRange == true ? colours : nil

@@ -10,7 +10,7 @@ enum PNMDecoder {
         let data = bytes[map.start...]
         let values: [UInt16] =
             if map.isText {
-                try text(data, count, isBits: map.variant == 1, most: map.maximum)
+                try text(data, count, isBits: map.variant == 1, maximum: map.maximum)
             } else if map.variant == 4 {
                 try bits(data, map.width, map.height)
             } else {
@@ -19,8 +19,8 @@ enum PNMDecoder {
         return try samples(values, map).wand()
     }
 
-    /// Returns samples that are written as text. The digits of bits need no space between them.
-    private static func text(_ data: ArraySlice<UInt8>, _ count: Int, isBits: Bool, most: Int) throws(ImagingError)
+    /// Returns samples that are written as text. Digits of 1-bit samples need no space between them.
+    private static func text(_ data: ArraySlice<UInt8>, _ count: Int, isBits: Bool, maximum: Int) throws(ImagingError)
         -> [UInt16]
     {
         var values: [UInt16] = []
@@ -35,7 +35,7 @@ enum PNMDecoder {
             if (0x30...0x39).contains(byte) {
                 let digit = Int(byte) - 0x30
                 number = isBits ? digit : (number ?? 0) * 10 + digit
-                guard let number, number <= most else { throw .undecodable(reason: "a sample is above the maximum") }
+                guard let number, number <= maximum else { throw .undecodable(reason: "a sample is above the maximum") }
                 guard isBits else { continue }
             } else if byte == 0x23 {
                 isComment = true
@@ -51,7 +51,7 @@ enum PNMDecoder {
         return values
     }
 
-    /// Returns samples of one bit, in rows of whole bytes.
+    /// Returns 1-bit samples, which are stored in rows of whole bytes.
     private static func bits(_ data: ArraySlice<UInt8>, _ width: Int, _ height: Int) throws(ImagingError) -> [UInt16] {
         let rowBytes = (width + 7) / 8
         guard data.count >= rowBytes * height else { throw .truncated }
@@ -72,22 +72,22 @@ enum PNMDecoder {
         return (0..<count).map { UInt16(data[start + 2 * $0]) << 8 | UInt16(data[start + 2 * $0 + 1]) }
     }
 
-    /// Returns the samples as colours in the full range of eight or sixteen bits.
+    /// Returns the samples scaled to the full range of 8 or 16 bits.
     private static func samples(_ values: [UInt16], _ map: PNMStructure) -> DecodedSamples {
         let isWide = map.maximum > 255
-        let (most, full) = (map.maximum, isWide ? 65_535 : 255)
+        let (maximum, full) = (map.maximum, isWide ? 65_535 : 255)
         func scaled(_ value: UInt16) -> UInt16 {
-            let value = map.isInk ? most - Int(value) : min(Int(value), most)
-            return UInt16((2 * value * full + most) / (2 * most))
+            let value = map.isInk ? maximum - Int(value) : min(Int(value), maximum)
+            return UInt16((2 * value * full + maximum) / (2 * maximum))
         }
         let (channels, count) = (map.channels, map.width * map.height)
         let result: DecodedSamples.Channels = map.hasAlpha ? .rgba : .rgb
         var all: [UInt16] = []
         all.reserveCapacity(count * result.count)
         for pixel in 0..<count {
-            let at = pixel * channels
-            for channel in 0..<3 { all.append(scaled(values[at + (channels >= 3 ? channel : 0)])) }
-            if map.hasAlpha { all.append(scaled(values[at + channels - 1])) }
+            let offset = pixel * channels
+            for channel in 0..<3 { all.append(scaled(values[offset + (channels >= 3 ? channel : 0)])) }
+            if map.hasAlpha { all.append(scaled(values[offset + channels - 1])) }
         }
         return DecodedSamples(
             width: map.width,

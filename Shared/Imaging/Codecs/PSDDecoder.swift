@@ -41,14 +41,14 @@ enum PSDDecoder {
                     continue
                 }
                 if file.mode == .cmyk {
-                    // Photoshop stores no ink as the full value.
+                    // In Photoshop's CMYK the maximum value means no ink.
                     for channel in 0..<4 { append(full - sample(channel, row, x)) }
                     continue
                 }
                 let opacity = alpha.map { sample($0, row, x) }
                 for channel in 0..<3 {
                     var value = sample(file.mode == .rgb ? channel : 0, row, x)
-                    // The flattened image lies on white.
+                    // The flattened image is composed over white.
                     if let opacity, opacity > 0 {
                         value = min(full, max(0, (value - (full - opacity)) * full / opacity))
                     }
@@ -66,20 +66,20 @@ enum PSDDecoder {
         ).wand()
     }
 
-    /// Returns the rows of each channel that is shown, without compression.
+    /// Returns the uncompressed rows of each channel that is used.
     private static func planes(_ bytes: [UInt8], _ file: PSDStructure) throws(ImagingError) -> [[UInt8]] {
-        let shown = file.mode.channels + (file.hasAlpha && file.mode != .cmyk ? 1 : 0)
+        let channelCount = file.mode.channels + (file.hasAlpha && file.mode != .cmyk ? 1 : 0)
         let planeBytes = file.rowBytes * file.height
         guard file.isCompressed else {
-            guard bytes.count - file.start >= shown * planeBytes else { throw .truncated }
-            return (0..<shown).map {
+            guard bytes.count - file.start >= channelCount * planeBytes else { throw .truncated }
+            return (0..<channelCount).map {
                 Array(bytes[(file.start + $0 * planeBytes)..<(file.start + ($0 + 1) * planeBytes)])
             }
         }
         guard let lengths = file.rowLengths(ByteReader(bytes)) else { throw .truncated }
         var offset = file.start + lengths.count * (file.isLarge ? 4 : 2)
         var planes: [[UInt8]] = []
-        for plane in 0..<shown {
+        for plane in 0..<channelCount {
             var rows: [UInt8] = []
             rows.reserveCapacity(planeBytes)
             for row in 0..<file.height {

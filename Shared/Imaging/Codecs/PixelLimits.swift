@@ -8,13 +8,11 @@ public struct PixelLimits: Sendable, Hashable {
     public var pixels = ImageBounds.pixels
     /// Maximum number of pixels that are decoded into memory, at eight bytes each. Default 120 million.
     public var decodedPixels = 120_000_000
-    /// The longest side in pixels. Default 65,500, the maximum of JPEG.
+    /// Maximum length of a side in pixels. Default 65,500, the maximum of JPEG.
     public var side = ImageBounds.side
     /// Maximum number of frames of an animation. Default 1,000.
     public var frames = ImageBounds.frames
-    /// The limit on the estimated processor time of the work after decoding, in seconds.
-    ///
-    /// By default there is none.
+    /// Maximum estimated processor time of the work after decoding, in seconds. Default no limit.
     public var seconds = Double.infinity
 
     public init() {}
@@ -25,9 +23,9 @@ public struct PixelLimits: Sendable, Hashable {
     func check(_ header: ImageHeader) throws(ImagingError) {
         let (width, height) = (header.pixelWidth, header.pixelHeight)
         guard width <= side, height <= side else { throw .tooLarge(width: width, height: height, limit: side) }
-        let most = maximumPixels(header.kind)
+        let limit = maximumPixels(header.kind)
         let (count, overflowed) = width.multipliedReportingOverflow(by: height)
-        guard !overflowed, count <= most else { throw .tooLarge(width: width, height: height, limit: most) }
+        guard !overflowed, count <= limit else { throw .tooLarge(width: width, height: height, limit: limit) }
         guard header.frameCount <= frames else {
             throw .tooMuchWork("the image has \(header.frameCount) frames, and at most \(frames) are opened")
         }

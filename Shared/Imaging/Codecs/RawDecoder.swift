@@ -33,7 +33,7 @@ enum RawDecoder {
             return nil
         }
         try limits.check(inner)
-        // The embedded JPEG has the orientation of the main image, whatever its own metadata.
+        // The embedded JPEG has the orientation of the main image, regardless of its own metadata.
         return try Decoder.decode(
             jpeg,
             inner,
@@ -66,10 +66,10 @@ enum RawDecoder {
         let wand = try Wand()
         let outcome: Result<Void, ImagingError>? = withFile(bytes) { file in
             var (width, height, colours) = (0, 0, Int32(0))
-            var problem: UnsafePointer<CChar>?
+            var reason: UnsafePointer<CChar>?
             let isHalf: Int32 = scale <= 0.5 ? 1 : 0
-            guard let pixels = safelight_raw_develop(file, isHalf, &width, &height, &colours, &problem) else {
-                return .failure(.undecodable(reason: problem.map { String(cString: $0) } ?? "LibRaw failed"))
+            guard let pixels = safelight_raw_develop(file, isHalf, &width, &height, &colours, &reason) else {
+                return .failure(.undecodable(reason: reason.map { String(cString: $0) } ?? "LibRaw failed"))
             }
             return Result { () throws(ImagingError) -> Void in
                 guard colours == 1 else { return try wand.constitute(pixels, width: width, height: height) }

@@ -17,19 +17,20 @@ enum TGADecoder {
             let y = image.isTopDown ? row : height - 1 - row
             for column in 0..<width {
                 let x = image.isMirrored ? width - 1 - column : column
-                let at = (y * width + x) * step
+                let offset = (y * width + x) * step
                 let colour: Colour
                 switch image.pixels {
                 case .palette:
-                    let number = Int(stored[at]) | (step == 2 ? Int(stored[at + 1]) << 8 : 0)
+                    let number = Int(stored[offset]) | (step == 2 ? Int(stored[offset + 1]) << 8 : 0)
                     let index = number - image.paletteFirst
                     guard palette.indices.contains(index) else {
                         throw .undecodable(reason: "a pixel has no colour of the palette")
                     }
                     colour = palette[index]
                 case .grey:
-                    colour = Colour(stored[at], stored[at], stored[at], step == 2 ? stored[at + 1] : 255)
-                case .colour: colour = Colour(stored[at..<(at + step)])
+                    let grey = stored[offset]
+                    colour = Colour(grey, grey, grey, step == 2 ? stored[offset + 1] : 255)
+                case .colour: colour = Colour(stored[offset..<(offset + step)])
                 }
                 samples.append(colour.red)
                 samples.append(colour.green)

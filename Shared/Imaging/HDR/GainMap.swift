@@ -2,7 +2,7 @@ import CHeif
 import CMagickWand
 import ImageFormats
 
-/// The decoded gain map of an image: upright, and usually smaller than the image.
+/// The decoded gain map of an image. It is upright and usually smaller than the image.
 final class GainMap {
     let wand: Wand
     let metadata: GainMapMetadata
@@ -12,8 +12,8 @@ final class GainMap {
         self.metadata = metadata
     }
 
-    /// Decodes the gain map of a file; nil if it has none that can be used. A damaged map counts as none, because the
-    /// image can be shown without it.
+    /// Decodes the gain map of a file; nil if it has none that can be used. A damaged map is treated as missing,
+    /// because the image can be shown without it.
     static func read(_ bytes: [UInt8], _ header: ImageHeader, limits: PixelLimits) -> GainMap? {
         guard let file = GainMapFile.find(in: bytes, header) else { return nil }
         do throws(ImagingError) {
@@ -21,7 +21,7 @@ final class GainMap {
             case .jpeg(let range, let metadata):
                 let map = Array(bytes[range])
                 let inner = try ImageProbe.header(of: map, limits: limits)
-                // The map is stored like the image, and its own metadata name no orientation.
+                // The map is stored in the orientation of the image, and its own metadata declares none.
                 let wand = try Decoder.decode(
                     map,
                     inner,
@@ -33,9 +33,9 @@ final class GainMap {
                 return GainMap(wand: wand, metadata: metadata)
             case .item(let id, let hidingByte, let metadata):
                 // libheif 1.15 returns only images that are not hidden.
-                var shown = bytes
-                shown[hidingByte] &= ~1
-                let wand = try HeifDecoder.item(shown, id: id, limits: limits)
+                var visible = bytes
+                visible[hidingByte] &= ~1
+                let wand = try HeifDecoder.item(visible, id: id, limits: limits)
                 return GainMap(wand: wand, metadata: metadata)
             case .auxiliary(let metadata):
                 let wand = try HeifDecoder.auxiliary(bytes, type: GainMapFile.appleType, limits: limits)
@@ -51,7 +51,7 @@ final class GainMap {
 
     /// Returns the part of the map that a rendition shows.
     ///
-    /// - Parameter isEnlarged: true for the size of the rendition, false for at most the pixels that the map has
+    /// - Parameter isEnlarged: true to scale the part to the size of the rendition, false to never enlarge it
     func part(_ geometry: RenditionGeometry, isEnlarged: Bool) throws(ImagingError) -> Wand {
         let (rect, size) = geometry.part(of: wand.width, wand.height)
         let part = try wand.copy()
@@ -65,7 +65,7 @@ final class GainMap {
         return part
     }
 
-    /// Encodes the map as a JPEG whose values are logarithmic.
+    /// Returns the map as a JPEG with logarithmic values.
     ///
     /// - Parameter part: the map, or a part of it; its values may be replaced
     func encoded(_ part: borrowing Wand) throws(ImagingError) -> [UInt8] {
@@ -82,12 +82,12 @@ final class GainMap {
         return try Encoder.encode(part, format: .jpeg, quality: Self.quality)
     }
 
-    /// The JPEG quality of maps. Their steps are visible in the brightest parts of an image.
+    /// The JPEG quality of maps. At lower quality their steps are visible in the brightest parts of an image.
     private static let quality = 90
 }
 
 extension Wand {
-    /// Scales to a size, larger ones with linear interpolation: other filters overshoot beside edges.
+    /// Scales to a size. A larger size is interpolated linearly, because other filters overshoot at edges.
     func stretch(_ width: Int, _ height: Int) throws(ImagingError) {
         guard width > self.width || height > self.height else { return try resize(width, height) }
         try attempt("resizing", MagickResizeImage(pointer, width, height, TriangleFilter, 1))

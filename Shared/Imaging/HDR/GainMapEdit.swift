@@ -2,18 +2,18 @@ import CMagickWand
 import ImageFormats
 public import PhotoModel
 
-/// Keeps the gain map of an edited image in step with it: the list's geometry is applied to the map too.
+/// Applies the geometry of an edit to the gain map of the image.
 ///
-/// Operations that recolour keep the map, which brightens the recoloured pixels as it did those of the original.
+/// Operations that recolour do not change the map, which brightens the recoloured pixels like those of the original.
 public enum GainMapEdit {
-    /// The result for the map.
+    /// The outcome for the map.
     public enum Outcome: Sendable, Hashable {
-        /// The source has none.
+        /// The source has no gain map.
         case none
-        /// The render with the map.
+        /// The render that includes the map.
         case kept([UInt8])
-        /// The render stays in standard range: the list moves pixels in a way that the map does not follow, or the map
-        /// is damaged.
+        /// The render has no map: the list has effects or borders, which cannot be applied to the map, or the map is
+        /// damaged.
         case dropped
     }
 
@@ -27,8 +27,8 @@ public enum GainMapEdit {
     ///
     /// - Parameters:
     ///   - list: the adjustments that were applied
-    ///   - source: the file that they were applied to
-    ///   - image: the render with its metadata, a JPEG in full size
+    ///   - source: the file to which they were applied
+    ///   - image: the render with its metadata, a full-size JPEG
     ///   - limits: limits on the source and its map
     public static func apply(
         _ list: AdjustmentList,
@@ -40,14 +40,14 @@ public enum GainMapEdit {
             ImagingLibrary.enter(.reading)
             let header = try ImageProbe.header(of: source, limits: limits)
             guard GainMapFile.find(in: source, header) != nil else { return .none }
-            let operations = list.ofPictures.operations.filter { !$0.isNeutral }
+            let operations = list.ofPhotos.operations.filter { !$0.isNeutral }
             guard !operations.contains(where: { [.effect, .frame].contains($0.kind.stage) }),
                 let map = GainMap.read(source, header, limits: limits)
             else { return .dropped }
             ImagingLibrary.enter(.working)
             let geometry = AdjustmentGeometry(operations, width: header.pixelWidth, height: header.pixelHeight)
-            let moved = try AdjustmentRendering.moved(map.wand, geometry, header)
-            guard let bytes = GainMapJPEG.file(image: image, map: try map.encoded(moved), map.metadata) else {
+            let edited = try AdjustmentRendering.transformed(map.wand, geometry, header)
+            guard let bytes = GainMapJPEG.file(image: image, map: try map.encoded(edited), map.metadata) else {
                 return .dropped
             }
             return .kept(bytes)

@@ -2,12 +2,12 @@ import CPixels
 import Foundation
 import ImageFormats
 
-/// Brightens images by their gain maps.
+/// Renders images in high dynamic range with their gain maps.
 enum HDRRendering {
     /// The luminance of white in standard range, in cd/m² (ITU-R BT.2408).
     static let whiteLuminance = 203.0
 
-    /// Renders an image with its gain map in AVIF or JPEG.
+    /// Renders an image with its gain map: an AVIF with the gain applied, or a JPEG that contains the map.
     static func image(
         _ wand: borrowing Wand,
         _ map: GainMap,
@@ -58,7 +58,7 @@ enum HDRRendering {
         return result
     }
 
-    /// Samples of ten bits in BT.2020 primaries with the transfer function PQ (SMPTE ST 2084), red, green and blue.
+    /// 10-bit samples of red, green and blue in BT.2020 primaries with the transfer function PQ (SMPTE ST 2084).
     struct Samples {
         var values: [UInt16]
         let width: Int
@@ -68,17 +68,17 @@ enum HDRRendering {
     /// Applies a gain map to an image of the same size.
     ///
     /// - Parameters:
-    ///   - image: in any colour profile, which is converted
-    ///   - display: the headroom of the display, at least 1; nil for the whole gain
+    ///   - image: an image with any colour profile; its colours are converted
+    ///   - display: the headroom of the display, at least 1; nil for the full gain
     static func samples(
         _ image: borrowing Wand,
         _ map: borrowing Wand,
         _ metadata: GainMapMetadata,
         display: Double?
     ) throws(ImagingError) -> Samples {
-        let toBT2020 = try primaries(of: image)
+        let toBT2020 = try convertPrimaries(of: image)
         let weight = display.map(metadata.weight(display:)) ?? 1
-        // The image's curve, and the factors of red, green and blue.
+        // The curve of the image, and the gains of red, green and blue.
         var tables = Self.decode
         for channel in 0..<3 {
             tables += (0..<Self.steps).map {
@@ -88,9 +88,9 @@ enum HDRRendering {
         var parameters = safelight_gain()
         let offsets = (0..<3).map { metadata.channels[min($0, metadata.channels.count - 1)] }
         // Without any gain the result is the image, even if its offsets differ from each other.
-        let share = weight > 0 ? 1.0 : 0
-        parameters.base_offset = triple(offsets.map { $0.baseOffset * share })
-        parameters.alternate_offset = triple(offsets.map { $0.alternateOffset * share })
+        let factor = weight > 0 ? 1.0 : 0
+        parameters.base_offset = triple(offsets.map { $0.baseOffset * factor })
+        parameters.alternate_offset = triple(offsets.map { $0.alternateOffset * factor })
         withUnsafeMutableBytes(of: &parameters.matrix) { $0.copyBytes(from: toBT2020.flatMap(Self.bytes)) }
         let (width, height) = (image.width, image.height)
         var values = [UInt16](repeating: 0, count: 3 * width * height)
@@ -123,32 +123,32 @@ enum HDRRendering {
 
     // MARK: Curves
 
-    /// The values of 16 bits.
+    /// The number of 16-bit values.
     private static let steps = 65_536
 
-    /// Linear values of sRGB's encoded ones.
+    /// The linear value of each encoded sRGB value.
     private static let decode: [Float] = (0..<steps).map(linear)
 
-    /// The inverse of the transfer function of sRGB (IEC 61966-2-1).
+    /// Returns a linear value, by the inverse transfer function of sRGB (IEC 61966-2-1).
     private static func linear(_ value: Int) -> Float {
         let encoded = Double(value) / 65_535
         return Float(encoded <= 0.04045 ? encoded / 12.92 : pow((encoded + 0.055) / 1.055, 2.4))
     }
 
-    /// Values of ten bits for the points of `safelight_gain.encode`.
+    /// The 10-bit values at the points of `safelight_gain.encode`.
     private static let encode: [UInt16] = (0..<UInt32(SAFELIGHT_CURVE_POINTS)).map(encoded)
 
     private static func encoded(_ point: UInt32) -> UInt16 {
         let bits: UInt32 = (UInt32(SAFELIGHT_CURVE_FIRST) + point) << 12
-        // The middle of the numbers with these upper bits.
+        // The middle of the range of numbers with these upper bits.
         let value = Float(bitPattern: bits | 1 << 11)
         return UInt16((1023 * pq(Double(value) * whiteLuminance)).rounded())
     }
 
-    /// PQ's signal of 0...1 for a luminance in cd/m² (ITU-R BT.2100, table 4).
+    /// Returns the PQ signal, 0...1, of a luminance in cd/m² (ITU-R BT.2100, table 4).
     static func pq(_ luminance: Double) -> Double {
-        let part: Double = min(max(luminance / 10_000, 0), 1)
-        let power: Double = pow(part, 0.1593017578125)
+        let fraction: Double = min(max(luminance / 10_000, 0), 1)
+        let power: Double = pow(fraction, 0.1593017578125)
         let upper: Double = 0.8359375 + 18.8515625 * power
         let lower: Double = 1 + 18.6875 * power
         return pow(upper / lower, 78.84375)
@@ -157,7 +157,7 @@ enum HDRRendering {
     // MARK: Primaries
 
     /// Converts an image to primaries whose matrix is known, and returns that matrix.
-    private static func primaries(of image: borrowing Wand) throws(ImagingError) -> [Float] {
+    private static func convertPrimaries(of image: borrowing Wand) throws(ImagingError) -> [Float] {
         guard let profile = ColourProfile.profile(of: image), !ColourProfile.isSRGB(profile) else {
             try ColourProfile.convertToSRGB(image)
             return sRGBtoBT2020
@@ -166,12 +166,13 @@ enum HDRRendering {
         return displayP3toBT2020
     }
 
-    /// From linear values in the primaries of BT.709 to those of BT.2020, both with white D65 (ITU-R BT.2087).
+    /// Converts linear values from the primaries of BT.709 to those of BT.2020, both with white point D65 (ITU-R
+    /// BT.2087).
     private static let sRGBtoBT2020: [Float] = [
         0.627404, 0.329283, 0.043313, 0.069097, 0.919540, 0.011362, 0.016391, 0.088013, 0.895595,
     ]
 
-    /// The same from Display P3 (SMPTE EG 432-1).
+    /// Converts linear values from Display P3 (SMPTE EG 432-1) to BT.2020.
     private static let displayP3toBT2020: [Float] = [
         0.753833, 0.198597, 0.047570, 0.045744, 0.941777, 0.012479, -0.001210, 0.017602, 0.983609,
     ]

@@ -6,16 +6,16 @@ import Synchronization
 
 /// The initialization and version of ImageMagick and the other codecs.
 public enum ImagingLibrary {
-    /// Starts ImageMagick once, with the project's security policy, and opens the fonts.
+    /// Starts ImageMagick with the project's security policy, and opens the fonts. Later calls have no effect.
     ///
-    /// Called by the first ``Wand``. A worker calls it at its start, before it receives any data.
+    /// The first ``Wand`` calls it. A worker calls it at its start, before it receives any data.
     ///
     /// The policy is read from a file when the library starts, because a running program can only lower the limits of
-    /// the policies that were found, and Debian's stop at 16,000 pixels per side. If no file can be written (a worker
-    /// without a temporary folder), the same policy is set at run time: coders are disabled as well, but Debian's lower
-    /// limits stay.
+    /// the policies that were read, and Debian's limit is 16,000 pixels per side. If no file can be written (a worker
+    /// without a temporary folder), the same policy is set at run time: it disables the coders too, but Debian's lower
+    /// limits remain.
     ///
-    /// - Parameter threads: the threads of each of its calls; the number of the first start counts
+    /// - Parameter threads: the maximum number of threads of each call to ImageMagick
     public static func start(threads count: Int = 1) {
         threads.withLock { $0 = max(1, count) }
         _ = started
@@ -47,7 +47,7 @@ public enum ImagingLibrary {
         guard getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0, limit.rlim_cur >= 16_384 else {
             return false
         }
-        // An empty variable counts as none.
+        // An empty variable is treated as unset.
         let parent = ProcessInfo.processInfo.environment["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
         var template = Array("\(parent)/safelight-policy-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { return false }
@@ -66,7 +66,7 @@ public enum ImagingLibrary {
 
     /// Allows only the supported coders; no delegates, filters or indirect reads.
     ///
-    /// There is no time limit: ImageMagick measures it from its start, so a long-lived worker would refuse everything.
+    /// There is no time limit: ImageMagick measures it from its start, so a long-lived worker would refuse all images.
     /// The worker pool enforces time limits instead.
     private static func policy(threads: Int) -> String {
         """
@@ -103,20 +103,55 @@ public enum ImagingLibrary {
     }
 }
 
+// MARK: - The policy in force
+
+extension ImagingLibrary {
+    /// The security policy in force in this process, determined by queries and by trial.
+    public struct EffectivePolicy: Sendable {
+        /// The maximum side in pixels that ImageMagick decodes.
+        public var maxSide: Int
+        /// The formats that must be disabled but can be decoded; empty if the policy is effective.
+        public var open: [String]
+    }
+
+    /// Formats that read files, use the network or start programs, each with a text that its decoder accepts.
+    private static let harmful = [
+        ("SVG", "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1\" height=\"1\"/>"),
+        ("MVG", "viewbox 0 0 1 1 rectangle 0,0 1,1"), ("MSL", "<image><read filename=\"xc:red\"/></image>"),
+        ("TEXT", "text"), ("PS", "%!PS"), ("PNM", "P1 1 1 1"),
+    ]
+
+    /// The security policy in force. Starts ImageMagick if necessary.
+    public static var effectivePolicy: EffectivePolicy {
+        start()
+        let open = harmful.filter { format, text in
+            let wand = NewMagickWand()
+            defer { DestroyMagickWand(wand) }
+            MagickSetFormat(wand, format)
+            let bytes = Array(text.utf8)
+            return MagickReadImageBlob(wand, bytes, bytes.count) == MagickTrue && MagickGetImageWidth(wand) > 0
+        }
+        return EffectivePolicy(
+            maxSide: Int(clamping: MagickGetResourceLimit(WidthResource)),
+            open: open.map(\.0)
+        )
+    }
+}
+
 // MARK: - Stages
 
-/// The stage of this module's work. It decides whether a crash is attributed to the bytes or to the request.
+/// The stage of this module's work. A crash is attributed to the bytes or to the request, depending on the stage.
 public enum ImagingStage: Sendable {
-    /// The bytes of a picture are read: its header, its pixels, its colour profile.
+    /// The bytes of an image are read: its header, its pixels, its colour profile.
     case reading
-    /// The picture is in memory, and the requested result is made from it.
+    /// The image is in memory, and the requested result is computed.
     case working
 }
 
 extension ImagingLibrary {
     private static let observer = Mutex<(@Sendable (ImagingStage) -> Void)?>(nil)
 
-    /// Calls a function whenever a stage begins; one function in a process.
+    /// Sets the function that is called whenever a stage begins. A process has one such function.
     public static func observeStages(_ body: @escaping @Sendable (ImagingStage) -> Void) {
         observer.withLock { $0 = body }
     }

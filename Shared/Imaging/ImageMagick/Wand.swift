@@ -30,7 +30,7 @@ struct Wand: ~Copyable {
 
     deinit { DestroyMagickWand(pointer) }
 
-    /// True if red, green and blue are the same in every pixel; looks at all of them.
+    /// True if red, green and blue are the same in every pixel. All pixels are examined.
     var isGrey: Bool {
         guard let image = GetImageFromMagickWand(pointer) else { return false }
         return IsGrayImage(image, &image.pointee.exception) == MagickTrue
@@ -61,14 +61,14 @@ struct Wand: ~Copyable {
         if severity == ResourceLimitError || severity == ResourceLimitFatalError {
             return .tooLarge(width: width, height: height, limit: Int(clamping: MagickGetResourceLimit(MemoryResource)))
         }
-        // The policy does not allow ImageMagick to keep pixels in files.
+        // The policy does not allow ImageMagick to store pixels in files.
         if severity == CacheError || severity == CacheFatalError {
-            return .tooMuchWork("\(action): ImageMagick needs more memory than there is; give a smaller picture")
+            return .tooMuchWork("\(action): ImageMagick needs more memory than there is; give a smaller image")
         }
         return .undecodable(reason: text.isEmpty ? Self.unexplained(action) : "\(action): \(text)")
     }
 
-    /// Returns the reason of ``failure(_:)`` where ImageMagick has no message.
+    /// Returns the reason in ``failure(_:)`` if ImageMagick has no message.
     static func unexplained(_ action: String) -> String { "\(action) failed" }
 
     /// Returns a message without the file name and the source line that ImageMagick adds.
@@ -78,7 +78,7 @@ struct Wand: ~Copyable {
         return String(text[..<end])
     }
 
-    /// The text of the last call's error; nil if it had none. Such a call may still have returned a result.
+    /// The error message of the last call; nil if it had none. A call with an error may still have returned a result.
     var error: String? {
         var severity = UndefinedException
         guard let message = MagickGetException(pointer, &severity) else { return nil }
@@ -86,10 +86,10 @@ struct Wand: ~Copyable {
         return severity.rawValue >= ErrorException.rawValue ? String(cString: message) : nil
     }
 
-    /// Reads the first frame with the named coder only. Returns false if it failed.
+    /// Reads the first frame, only with the given coder. Returns false on failure.
     func read(_ bytes: [UInt8], by coder: String) -> Bool {
         MagickSetFormat(pointer, coder)
-        // A fixed name, so that ImageMagick derives nothing from it.
+        // The name is fixed, so that ImageMagick derives nothing from the file's own name.
         MagickSetFilename(pointer, "\(coder):picture[0]")
         return bytes.withUnsafeBytes { MagickReadImageBlob(pointer, $0.baseAddress, $0.count) } == MagickTrue
     }
@@ -100,23 +100,23 @@ struct Wand: ~Copyable {
         try attempt("resizing", MagickResizeImage(pointer, width, height, LanczosFilter, 1))
     }
 
-    /// Scales down with the same filter as ImageMagick, several times faster. Returns false if the image would become
-    /// larger or does not have three colour channels.
+    /// Scales down with the same filter as ImageMagick, but several times faster. Returns false if the image would
+    /// become larger or does not have three colour channels.
     private func reduce(_ width: Int, _ height: Int) throws(ImagingError) -> Bool {
         let before = (width: self.width, height: self.height)
         guard width > 0, height > 0, width <= before.width, height <= before.height,
             MagickGetImageColorspace(pointer) != CMYKColorspace, let image = GetImageFromMagickWand(pointer)
         else { return false }
-        // An unnecessary call of SetImageStorageClass copies all pixels.
+        // An unnecessary call to SetImageStorageClass would copy all pixels.
         if image.pointee.storage_class != DirectClass, SetImageStorageClass(image, DirectClass) != MagickTrue {
             throw failure("resizing")
         }
         guard
             let pixels = GetVirtualPixels(image, 0, 0, before.width, before.height, &image.pointee.exception),
-            let made = CloneImage(image, width, height, MagickTrue, &image.pointee.exception)
+            let reduced = CloneImage(image, width, height, MagickTrue, &image.pointee.exception)
         else { throw failure("resizing") }
-        defer { DestroyImage(made) }
-        guard let output = QueueAuthenticPixels(made, 0, 0, width, height, &made.pointee.exception) else {
+        defer { DestroyImage(reduced) }
+        guard let output = QueueAuthenticPixels(reduced, 0, 0, width, height, &reduced.pointee.exception) else {
             throw failure("resizing")
         }
         LanczosTaps(from: before.width, to: width).with { across in
@@ -134,8 +134,8 @@ struct Wand: ~Copyable {
                 }
             }
         }
-        guard SyncAuthenticPixels(made, &made.pointee.exception) == MagickTrue,
-            let holder = NewMagickWandFromImage(made)
+        guard SyncAuthenticPixels(reduced, &reduced.pointee.exception) == MagickTrue,
+            let holder = NewMagickWandFromImage(reduced)
         else { throw failure("resizing") }
         defer { DestroyMagickWand(holder) }
         try attempt("resizing", MagickRemoveImage(pointer))
@@ -149,10 +149,10 @@ struct Wand: ~Copyable {
         MagickResetImagePage(pointer, "")
     }
 
-    /// Cuts out the centre.
+    /// Crops to the centre.
     func cropCentre(_ size: (width: Int, height: Int)) throws(ImagingError) {
-        let corner = (x: (width - size.width) / 2, y: (height - size.height) / 2)
-        try crop(PixelRect(x: corner.x, y: corner.y, width: size.width, height: size.height))
+        let origin = (x: (width - size.width) / 2, y: (height - size.height) / 2)
+        try crop(PixelRect(x: origin.x, y: origin.y, width: size.width, height: size.height))
     }
 
     /// Applies the EXIF orientation 1...8; the result is upright.
@@ -166,11 +166,11 @@ struct Wand: ~Copyable {
     /// Calls `body` with all pixels, each blue, green, red, opacity in 16 bits, to be read or changed in place.
     func withPixels(_ body: (UnsafeMutablePointer<UInt16>, Int) -> Void) throws(ImagingError) {
         body(try writablePixels(), width * height)
-        try keepPixels()
+        try syncPixels()
     }
 
-    /// Returns the pixels for writing. The pointer is valid until ``keepPixels()``; nothing else may be done with the
-    /// image before.
+    /// Returns the pixels for writing. The pointer is valid until ``syncPixels()``. The image must not be used
+    /// otherwise before that call.
     func writablePixels() throws(ImagingError) -> UnsafeMutablePointer<UInt16> {
         guard let image = GetImageFromMagickWand(pointer) else { throw .undecodable(reason: "no image") }
         guard SetImageStorageClass(image, DirectClass) == MagickTrue,
@@ -179,7 +179,8 @@ struct Wand: ~Copyable {
         return UnsafeMutableRawPointer(pixels).assumingMemoryBound(to: UInt16.self)
     }
 
-    func keepPixels() throws(ImagingError) {
+    /// Ends the writing of the pixels of ``writablePixels()``.
+    func syncPixels() throws(ImagingError) {
         guard let image = GetImageFromMagickWand(pointer),
             SyncAuthenticPixels(image, &image.pointee.exception) == MagickTrue
         else { throw failure("writing pixels") }
@@ -194,7 +195,7 @@ struct Wand: ~Copyable {
         body(UnsafeRawPointer(pixels).assumingMemoryBound(to: UInt16.self), width * height)
     }
 
-    /// Sets the pixels from interleaved samples of eight or sixteen bits.
+    /// Sets the pixels from interleaved 8-bit or 16-bit samples.
     func constitute(
         _ samples: UnsafeRawPointer?,
         width: Int,
@@ -204,15 +205,15 @@ struct Wand: ~Copyable {
     ) throws(ImagingError) {
         let (channels, storage) = (hasAlpha ? "RGBA" : "RGB", isDeep ? ShortPixel : CharPixel)
         try attempt("decoding", MagickConstituteImage(pointer, width, height, channels, storage, samples))
-        noteDepth(isDeep ? 16 : 8)
+        setDepth(isDeep ? 16 : 8)
     }
 
     /// Sets the declared bit depth without converting the pixels.
-    func noteDepth(_ bits: Int) {
+    func setDepth(_ bits: Int) {
         GetImageFromMagickWand(pointer)?.pointee.depth = bits
     }
 
-    /// Sets the colour profile. Without bytes the present one is kept.
+    /// Sets the colour profile. If there are no bytes, the current profile is kept.
     func setProfile(_ bytes: [UInt8]?) {
         guard let bytes, !bytes.isEmpty else { return }
         MagickSetImageProfile(pointer, "icc", bytes, bytes.count)

@@ -1,7 +1,7 @@
 import CMagickWand
 import ImageFormats
 
-/// Renders images from a frame that another module decodes at the size that they need.
+/// Renders images from a frame that another module decodes at the required size.
 public struct FrameRendition {
     private let header: ImageHeader
     private let options: [RenditionOptions]
@@ -11,7 +11,8 @@ public struct FrameRendition {
     public let decodedHeight: Int
 
     /// - Parameters:
-    ///   - width: pixels of the frame before rotation, as displayed
+    ///   - width: the width of the frame in displayed pixels, before rotation
+    ///   - height: the height of the frame in displayed pixels, before rotation
     ///   - orientation: the EXIF orientation 1...8 of the frame
     ///   - options: one for each image
     public init(
@@ -21,7 +22,7 @@ public struct FrameRendition {
         _ options: [RenditionOptions],
         limits: PixelLimits = PixelLimits()
     ) throws(ImagingError) {
-        // The format determines the limits, and that there is no decode at a fraction.
+        // This format has the limits of images other than JPEG, and is never decoded at a fraction.
         var header = ImageHeader(kind: .pnm, storedWidth: width, storedHeight: height)
         header.orientation = orientation
         try limits.check(header)

@@ -1,6 +1,6 @@
-/// Maps the pixels of an oriented image to those of the stored one.
+/// Maps the pixels of an oriented image to those of the stored image.
 struct OrientationMapping: Sendable {
-    /// The EXIF orientation of the file, and the one that is equivalent to the list's rotations and flips.
+    /// The EXIF orientation of the file, and the orientation that is equivalent to the list's rotations and flips.
     let orientations: (Int, Int)
     /// The visible part of the stored image.
     let region: PixelRect
@@ -24,8 +24,8 @@ struct OrientationMapping: Sendable {
     func steps(of width: Int) -> (start: Int, x: Int, y: Int) {
         func offset(_ x: Int, _ y: Int) -> Int {
             let middle = orientations.0 >= 5 ? (region.height, region.width) : (region.width, region.height)
-            let turned = Self.place(x, y, orientations.1, middle.0, middle.1)
-            let stored = Self.place(turned.x, turned.y, orientations.0, region.width, region.height)
+            let upright = Self.storedPoint(x, y, orientations.1, middle.0, middle.1)
+            let stored = Self.storedPoint(upright.x, upright.y, orientations.0, region.width, region.height)
             return 3 * (stored.y * width + stored.x)
         }
         let start = offset(0, 0)
@@ -34,18 +34,18 @@ struct OrientationMapping: Sendable {
 
     /// Returns the region of a stored image of the given size that corresponds to a region of the upright image.
     static func region(_ rect: PixelRect, _ orientation: Int, _ width: Int, _ height: Int) -> PixelRect {
-        let one = place(rect.x, rect.y, orientation, width, height)
-        let other = place(rect.x + rect.width - 1, rect.y + rect.height - 1, orientation, width, height)
+        let first = storedPoint(rect.x, rect.y, orientation, width, height)
+        let last = storedPoint(rect.x + rect.width - 1, rect.y + rect.height - 1, orientation, width, height)
         return PixelRect(
-            x: min(one.x, other.x),
-            y: min(one.y, other.y),
-            width: abs(one.x - other.x) + 1,
-            height: abs(one.y - other.y) + 1
+            x: min(first.x, last.x),
+            y: min(first.y, last.y),
+            width: abs(first.x - last.x) + 1,
+            height: abs(first.y - last.y) + 1
         )
     }
 
     /// Returns the point of an image of the given size that an EXIF orientation maps to a point of the upright image.
-    static func place(_ x: Int, _ y: Int, _ orientation: Int, _ width: Int, _ height: Int) -> (x: Int, y: Int) {
+    static func storedPoint(_ x: Int, _ y: Int, _ orientation: Int, _ width: Int, _ height: Int) -> (x: Int, y: Int) {
         switch orientation {
         case 2: (width - 1 - x, y)
         case 3: (width - 1 - x, height - 1 - y)

@@ -15,17 +15,17 @@ public enum Preview {
         ImagingLibrary.enter(.reading)
         let header = try ImageProbe.header(of: bytes, limits: limits)
         guard let wand = try embedded(in: bytes, header, limits),
-            let region = shape(wand.width, wand.height, like: header.pixelWidth, header.pixelHeight)
+            let region = shownRegion(wand.width, wand.height, like: header.pixelWidth, header.pixelHeight)
         else { return nil }
         try wand.crop(region)
         ImagingLibrary.enter(.working)
         return try finish(wand, options)
     }
 
-    /// Returns an image from a decode that takes a small part of the time of a full one; nil if there is no such
-    /// decode.
+    /// Returns an image from a decode that takes a small part of the time of a full decode; nil if the format has no
+    /// such decode.
     ///
-    /// A JPEG is decoded at half its size at most; the image has at least a quarter of the wanted size in both
+    /// A JPEG is decoded at no more than half its size. The image has at least a quarter of the requested size in both
     /// directions. For other formats only the embedded preview is quick.
     public static func quick(
         _ bytes: [UInt8],
@@ -37,7 +37,7 @@ public enum Preview {
         let header = try ImageProbe.header(of: bytes, limits: limits)
         let area = header.pixelWidth * header.pixelHeight
         guard header.kind == .jpeg, area >= 64 * 64 else { return nil }
-        let eighths = DecodeScale.eighthsOfQuickLook(try RenditionGeometry(options, for: header))
+        let eighths = DecodeScale.eighthsOfQuickDecode(try RenditionGeometry(options, for: header))
         let wand = try Decoder.decode(bytes, header, eighths: eighths, scale: 0, limits: limits)
         ImagingLibrary.enter(.working)
         return try finish(wand, options)
@@ -52,11 +52,11 @@ public enum Preview {
             return try HeifDecoder.preview(bytes, limits: limits)
         }
         if header.kind == .raw { return try RawDecoder.preview(bytes, header, limits: limits) }
-        guard let exif = header.exif, let place = TIFFStructure.preview(ByteReader(bytes[exif])) else { return nil }
-        let preview = Array(bytes[place])
+        guard let exif = header.exif, let range = TIFFStructure.preview(ByteReader(bytes[exif])) else { return nil }
+        let preview = Array(bytes[range])
         let inner = try ImageProbe.header(of: preview, limits: limits)
         guard inner.kind == .jpeg else { return nil }
-        // A preview has the orientation of the main image, whatever its own metadata.
+        // A preview has the orientation of the main image, regardless of its own metadata.
         return try Decoder.decode(
             preview,
             inner,
@@ -67,10 +67,10 @@ public enum Preview {
         )
     }
 
-    /// Returns the part of a preview that shows the image: cameras put images of other aspect ratios between black
-    /// bars. Nil if the aspect ratios differ too much: the preview then shows something else.
-    static func shape(_ width: Int, _ height: Int, like pictureWidth: Int, _ pictureHeight: Int) -> PixelRect? {
-        let ratio = Double(width) * Double(pictureHeight) / (Double(height) * Double(pictureWidth))
+    /// Returns the part of a preview that shows the image, because cameras add black bars to images of other aspect
+    /// ratios. Nil if the aspect ratios differ too much to be of the same image.
+    static func shownRegion(_ width: Int, _ height: Int, like imageWidth: Int, _ imageHeight: Int) -> PixelRect? {
+        let ratio = Double(width) * Double(imageHeight) / (Double(height) * Double(imageWidth))
         guard width > 0, height > 0, (0.5...2).contains(ratio) else { return nil }
         if abs(ratio - 1) < 0.02 { return PixelRect(x: 0, y: 0, width: width, height: height) }
         if ratio > 1 {
@@ -81,7 +81,7 @@ public enum Preview {
         return PixelRect(x: 0, y: (height - side) / 2, width: width, height: side)
     }
 
-    /// Crops, cuts to the target's aspect ratio if it is filled exactly, and scales down.
+    /// Crops the image, also to the target's aspect ratio if it is filled exactly, scales it down and encodes it.
     private static func finish(
         _ wand: borrowing Wand,
         _ options: RenditionOptions
@@ -101,10 +101,13 @@ public enum Preview {
                     )
                 )
             }
-            let now = (width: wand.width, height: wand.height)
-            let goal =
-                isFilled ? RenditionGeometry.covering(now, width, height) : RenditionGeometry.fitted(now, width, height)
-            if goal.width <= now.width, goal.height <= now.height { try wand.resize(goal.width, goal.height) }
+            let current = (width: wand.width, height: wand.height)
+            let target =
+                isFilled
+                ? RenditionGeometry.covering(current, width, height) : RenditionGeometry.fitted(current, width, height)
+            if target.width <= current.width, target.height <= current.height {
+                try wand.resize(target.width, target.height)
+            }
         }
         try ColourProfile.convertToSRGB(wand)
         let bytes = try Encoder.encode(wand, format: options.format, quality: min(options.quality, 80))

@@ -9,7 +9,7 @@ struct RenditionGeometry {
     let region: (width: Int, height: Int)
     /// The size of the region after resizing.
     let resized: (width: Int, height: Int)
-    /// The size after cutting out the centre; smaller than `resized` only for aspect fill.
+    /// The size after cropping to the centre; smaller than `resized` only for aspect fill.
     let output: (width: Int, height: Int)
     /// The fraction at which a JPEG is decoded, in eighths.
     let eighths: Int
@@ -18,19 +18,19 @@ struct RenditionGeometry {
     /// True if it shows the whole image.
     var isWhole: Bool { crop == .full && output == resized }
     var isUpscaled: Bool { resized.width > region.width || resized.height > region.height }
-    /// The smallest fraction of the image's size from which the rendition can be made. An embedded preview is good
-    /// enough only at twice the wanted size, because phones compress previews strongly.
+    /// The minimum fraction of the image's size from which the rendition can be rendered. An embedded preview must have
+    /// twice the requested size, because phones compress previews strongly.
     ///
     /// The preview of a raw file is the camera's own image and hardly compressed.
-    var scale: Double { isRaw ? wanted : 2 * wanted }
-    /// The wanted fraction of the image's size; above 1 if it is enlarged.
-    var wanted: Double {
+    var scale: Double { isRaw ? targetScale : 2 * targetScale }
+    /// The requested fraction of the image's size; above 1 if it is enlarged.
+    private var targetScale: Double {
         max(Double(resized.width) / Double(region.width), Double(resized.height) / Double(region.height))
     }
     private let isRaw: Bool
-    /// True if most of the region is cut off before resizing. Filling with a narrow strip would otherwise enlarge it to
-    /// many times the target before its centre is cut out.
-    private var isCutFirst: Bool { resized.width > 4 * output.width || resized.height > 4 * output.height }
+    /// True if most of the region is cropped before resizing. To fill the target, a narrow strip would otherwise be
+    /// enlarged to many times the target and then cropped.
+    private var isCroppedFirst: Bool { resized.width > 4 * output.width || resized.height > 4 * output.height }
 
     init(_ options: RenditionOptions, for header: ImageHeader) throws(ImagingError) {
         try options.validate()
@@ -61,19 +61,19 @@ struct RenditionGeometry {
             output = resized
             eighths = Self.eighths(region, resized, isJPEG: isJPEG)
         }
-        guard output.width <= options.format.longestSide, output.height <= options.format.longestSide else {
+        guard output.width <= options.format.maxSide, output.height <= options.format.maxSide else {
             throw .invalidOptions(
-                "\(options.format.rawValue) supports at most \(options.format.longestSide) pixels a side"
+                "\(options.format.rawValue) supports at most \(options.format.maxSide) pixels a side"
             )
         }
-        let made = isCutFirst ? output : resized
-        guard !isUpscaled || made.width * made.height <= RenditionOptions.largestArea else {
-            throw .invalidOptions("an enlarged image may have at most \(RenditionOptions.largestArea) pixels")
+        let enlarged = isCroppedFirst ? output : resized
+        guard !isUpscaled || enlarged.width * enlarged.height <= RenditionOptions.maxArea else {
+            throw .invalidOptions("an enlarged image may have at most \(RenditionOptions.maxArea) pixels")
         }
     }
 
-    /// Returns the fraction at which a JPEG is decoded. It is the same for both resize modes: pixels that libjpeg has
-    /// scaled to just the wanted size differ visibly, by 22 dB measured, from those of a good filter.
+    /// Returns the fraction at which a JPEG is decoded. It is the same for both resize modes: pixels that libjpeg
+    /// scales to the requested size differ visibly (by a PSNR of 22 dB) from those of a good filter.
     private static func eighths(
         _ region: (width: Int, height: Int),
         _ resized: (width: Int, height: Int),
@@ -88,11 +88,11 @@ struct RenditionGeometry {
         )
     }
 
-    /// Returns the region to cut from an image that was decoded to this size, and its size before the centre is cut
-    /// out.
+    /// Returns the region to crop from an image that was decoded to this size, and the size to scale it to, before it
+    /// is cropped to the centre.
     func part(of width: Int, _ height: Int) -> (rect: PixelRect, size: (width: Int, height: Int)) {
         let rect = Self.pixels(of: crop, width: width, height: height)
-        guard isCutFirst else { return (rect, resized) }
+        guard isCroppedFirst else { return (rect, resized) }
         let across = min(rect.width, max(1, rect.width * output.width / resized.width))
         let down = min(rect.height, max(1, rect.height * output.height / resized.height))
         let centre = PixelRect(
@@ -104,16 +104,16 @@ struct RenditionGeometry {
         return (centre, output)
     }
 
-    /// Returns a rectangle in whole pixels, at least one.
+    /// Returns a rectangle in whole pixels, with sides of at least one pixel.
     static func pixels(of rect: UnitRect, width: Int, height: Int) -> PixelRect {
         func span(_ start: Double, _ length: Double, _ side: Int) -> (Int, Int) {
             let first = min(max(Int((start * Double(side)).rounded()), 0), side - 1)
             let last = min(max(Int(((start + length) * Double(side)).rounded()), first + 1), side)
             return (first, last - first)
         }
-        let (x, across) = span(rect.x, rect.width, width)
-        let (y, down) = span(rect.y, rect.height, height)
-        return PixelRect(x: x, y: y, width: across, height: down)
+        let (x, pixelWidth) = span(rect.x, rect.width, width)
+        let (y, pixelHeight) = span(rect.y, rect.height, height)
+        return PixelRect(x: x, y: y, width: pixelWidth, height: pixelHeight)
     }
 
     /// Returns the largest size with the region's aspect ratio inside the target; one side equals the target's.
@@ -141,15 +141,15 @@ struct RenditionGeometry {
 /// The fractions at which a JPEG can be decoded, in eighths. ImageMagick asks libjpeg for 1/n with whole n, and libjpeg
 /// uses the next larger M/8.
 ///
-/// For a good resize, the smallest scale is used that leaves at least twice the wanted pixels. For a preview that would
-/// otherwise need full size, 3/8 or 1/2 is accepted if it leaves 1.4 times the pixels: measured, that stays above 43 dB
-/// and takes a third of the time; 1.3 times fell to 37 dB. libjpeg rounds sizes up, so `Decoder` trims a column or row
-/// that represents less than half a pixel; otherwise the whole image would be shifted.
+/// For a good resize, the smallest fraction is used that leaves at least twice the requested size. For a preview that
+/// would otherwise need full size, 3/8 or 1/2 is used if it leaves 1.4 times the size: the measured PSNR stays above 43
+/// dB, and it takes a third of the time; with 1.3 times it was 37 dB. libjpeg rounds sizes up, so `Decoder` trims a
+/// column or row that represents less than half a pixel; otherwise the whole image would be shifted.
 enum DecodeScale {
     static let full = 8
     private static let scales = [1, 2, 3, 4, 8]
 
-    /// Returns the fraction for a good resize; `ratio` is source pixels per wanted pixel.
+    /// Returns the fraction for a good resize; `ratio` is source pixels per requested pixel.
     static func eighths(ratio: Double) -> Int { scales.first { Double($0) / 8 * ratio >= 2 } ?? full }
 
     /// Returns the fraction for a preview.
@@ -159,21 +159,21 @@ enum DecodeScale {
         return [3, 4].first { Double($0) / 8 * ratio >= 1.4 } ?? full
     }
 
-    /// The largest number of pixels that are decoded for a quick look, unless a quarter of the size has more.
+    /// The maximum number of pixels of a quick decode, unless a quarter of the requested size has more.
     private static let quickPixels = 2_000_000
 
-    /// Returns the fraction for a quick look: the smallest that reaches the wanted size, if that is cheap, and at least
-    /// a quarter of the wanted size.
-    static func eighthsOfQuickLook(_ geometry: RenditionGeometry) -> Int {
+    /// Returns the fraction for a quick decode: the smallest that reaches the requested size, if that takes little
+    /// time, else a quarter of the requested size or more.
+    static func eighthsOfQuickDecode(_ geometry: RenditionGeometry) -> Int {
         let (region, resized) = (geometry.region, geometry.resized)
         func reaches(_ eighths: Int, times: Int) -> Bool {
             times * side(region.width, eighths) >= min(resized.width, region.width)
                 && times * side(region.height, eighths) >= min(resized.height, region.height)
         }
-        let least = scales.first { reaches($0, times: 4) } ?? full
-        let wanted = [1, 2, 4].first { reaches($0, times: 1) } ?? 4
-        let cheap = [4, 2].first { region.width * region.height * $0 * $0 / 64 <= quickPixels } ?? 1
-        return max(least, min(wanted, cheap))
+        let minimum = scales.first { reaches($0, times: 4) } ?? full
+        let requested = [1, 2, 4].first { reaches($0, times: 1) } ?? 4
+        let affordable = [4, 2].first { region.width * region.height * $0 * $0 / 64 <= quickPixels } ?? 1
+        return max(minimum, min(requested, affordable))
     }
 
     /// Returns the length of a side at a fraction, trimmed.

@@ -6,20 +6,19 @@ public struct RenditionOptions: Sendable, Hashable {
     public var target: TargetSize
     public var contentMode: ImageContentMode
     public var resizeMode: ImageResizeMode
-    /// The region to cut out first, as fractions of the displayed image; requires the exact mode (D12).
+    /// The region to crop to first, as fractions of the displayed image; requires the exact mode (D12).
     public var crop: UnitRect?
     /// The format of the result.
     public var format: ImageFormat
     /// 1...100, for JPEG, WebP and AVIF.
     public var quality: Int
-    /// High dynamic range, if the image has a gain map and the format can hold it: an AVIF shows the gain, a JPEG has
-    /// the map beside it. Nil for standard range.
+    /// High dynamic range, if the image has a gain map and the format supports it: the gain is applied to an AVIF, and
+    /// a JPEG contains the map. Nil for standard range.
     public var dynamicRange: DynamicRange?
 
-    /// The brightness of displays that an image in high dynamic range is for.
+    /// The displays for which an image in high dynamic range is rendered.
     public struct DynamicRange: Sendable, Hashable {
-        /// The luminance of the brightest white over that of white in standard range, at least 1; nil for all of the
-        /// gain.
+        /// The ratio of the maximum luminance to that of white in standard range, at least 1; nil for the full gain.
         public var headroom: Double?
 
         public init(headroom: Double? = nil) { self.headroom = headroom }
@@ -41,8 +40,8 @@ public struct RenditionOptions: Sendable, Hashable {
         self.quality = quality
     }
 
-    /// The largest area that may be requested, in pixels.
-    static let largestArea = 100_000_000
+    /// The maximum area of a requested image, in pixels.
+    static let maxArea = 100_000_000
 
     func validate() throws(ImagingError) {
         guard format.canEncode else {
@@ -80,7 +79,7 @@ public struct RenderedImage: Sendable, Hashable {
     public let pixelHeight: Int
     /// True if it has more pixels than the source has for this region.
     public let isUpscaled: Bool
-    /// The headroom for which it has high dynamic range, above 1; nil for standard range.
+    /// The headroom for which it was rendered in high dynamic range, above 1; nil for standard range.
     public var headroom: Double?
 
     public init(bytes: [UInt8], format: ImageFormat, pixelWidth: Int, pixelHeight: Int, isUpscaled: Bool) {

@@ -1,13 +1,13 @@
 import CPixels
 import Foundation
 
-/// Scales a region of an image down from rows that arrive in order, so that only the rows within reach of the filter
-/// are kept.
+/// Scales a region of an image down from rows that arrive in order, so that only the rows that the filter needs are in
+/// memory.
 struct RowReduction {
     enum Output {
         /// Three bytes per pixel.
         case bytes(UnsafeMutablePointer<UInt8>)
-        /// ImageMagick's opaque 16-bit pixels, so that values are rounded only once.
+        /// Opaque 16-bit pixels of ImageMagick, so that values are rounded only once.
         case wide(UnsafeMutablePointer<UInt16>)
     }
 
@@ -29,7 +29,7 @@ struct RowReduction {
         down = LanczosTaps(from: region.height, to: size.height)
     }
 
-    /// The number of source rows that the filter needs at a time.
+    /// The number of source rows that the filter needs at the same time.
     var reach: Int { down.taps }
 
     /// The first source row that is still needed; nil if the result is complete.
@@ -50,7 +50,7 @@ struct RowReduction {
         across.with { across in
             down.with { down in
                 withUnsafeTemporaryAllocation(of: Float.self, capacity: 3 * region.width + 1) { sums in
-                    // The code reads four numbers for each pixel.
+                    // safelight_reduce_rgb reads four numbers for each pixel.
                     sums[3 * region.width] = 0
                     safelight_reduce_rgb(
                         rows + 3 * region.x,
@@ -71,64 +71,16 @@ struct RowReduction {
     }
 }
 
-// MARK: - A JPEG
-
-extension JPEGReader {
-    /// Scales several regions down in one pass. Must be called before any other read.
-    func reduce(rowBytes: Int, height: Int, into reductions: inout [RowReduction]) throws(ImagingError) {
-        let step = 16
-        let capacity = 2 * (reductions.map(\.reach).max() ?? 0) + step
-        let rows = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity * rowBytes)
-        defer { rows.deallocate() }
-        var (first, available) = (0, 0)
-        while let needed = reductions.compactMap(\.needed).min() {
-            if available + step > capacity || needed >= first + available {
-                let done = min(needed - first, available)
-                available -= done
-                first += done
-                rows.update(from: rows + done * rowBytes, count: available * rowBytes)
-            }
-            let count = min(step, height - first - available)
-            guard count > 0 else { throw .undecodable(reason: "the image ends before its last row") }
-            try read(rows + available * rowBytes, rowBytes: rowBytes, count: count)
-            available += count
-            for index in reductions.indices {
-                reductions[index].append(rows, rowBytes: rowBytes, first: first, count: available)
-            }
-        }
-    }
-
-    /// Returns a region of the image, scaled down.
-    func raster(
-        rowBytes: Int,
-        height: Int,
-        _ region: PixelRect,
-        reducedTo size: (width: Int, height: Int)
-    ) throws(ImagingError) -> Raster {
-        var raster = Raster(
-            width: size.width,
-            height: size.height,
-            pixels: [UInt8](repeating: 0, count: 3 * size.width * size.height)
-        )
-        try raster.pixels.withUnsafeMutableBufferPointer { (pixels) throws(ImagingError) in
-            guard let start = pixels.baseAddress else { return }
-            var reductions = [RowReduction(region, to: size, .bytes(start))]
-            try reduce(rowBytes: rowBytes, height: height, into: &reductions)
-        }
-        return raster
-    }
-}
-
 // MARK: - The filter
 
-/// A three-lobed Lanczos filter for reducing one side: for each pixel of the result the first source pixel and the
+/// A three-lobed Lanczos filter for reducing one side: for each pixel of the result, the first source pixel and the
 /// weights.
 struct LanczosTaps: Sendable {
     let taps: Int
     private var starts: [Int32] = []
     private var weights: [Float] = []
 
-    /// - Parameter result: the size of the result, at most that of the source
+    /// - Parameter result: the length of the side of the result, at most that of the source
     init(from source: Int, to result: Int) {
         let ratio = Double(source) / Double(result)
         let reach = 3 * max(1, ratio)
@@ -157,15 +109,16 @@ struct LanczosTaps: Sendable {
     /// Returns the first source pixel of a result pixel.
     func start(_ index: Int) -> Int { Int(starts[index]) }
 
+    /// Calls `body` with the filter for C.
     func with(_ body: (UnsafePointer<safelight_taps>) -> Void) {
         starts.withUnsafeBufferPointer { starts in
             weights.withUnsafeBufferPointer { weights in
-                var made = safelight_taps()
-                made.count = starts.count
-                made.taps = taps
-                made.starts = starts.baseAddress
-                made.weights = weights.baseAddress
-                body(&made)
+                var arguments = safelight_taps()
+                arguments.count = starts.count
+                arguments.taps = taps
+                arguments.starts = starts.baseAddress
+                arguments.weights = weights.baseAddress
+                body(&arguments)
             }
         }
     }

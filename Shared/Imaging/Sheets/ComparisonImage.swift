@@ -1,18 +1,17 @@
 import CMagickWand
 import ImageFormats
 
-/// Draws two images of equal height next to each other, before and after an edit, with or without these words below
-/// them.
+/// Draws the images before and after an edit next to each other at the same height, with or without labels.
 public enum ComparisonImage {
     /// The gap between the two images in pixels.
     static let gap = 8
-    /// The height of the words below the images in pixels.
+    /// The height of the labels below the images in pixels.
     static let labelHeight = 24
 
     /// Draws two images.
     ///
     /// - Parameters:
-    ///   - maximumSide: the longest side of each image in pixels
+    ///   - maximumSide: the maximum side of each image in pixels
     ///   - isLabelled: true to write "before" and "after" below them
     /// - Returns: a JPEG in sRGB, without metadata
     /// - Throws: `ImagingError`
@@ -23,7 +22,7 @@ public enum ComparisonImage {
         isLabelled: Bool = false,
         limits: PixelLimits = PixelLimits()
     ) throws(ImagingError) -> RenderedImage {
-        // The job is attributed to the bytes of the second picture, so a crash by the first one must not be attributed
+        // The job is attributed to the bytes of the second image, so a crash by the first one must not be attributed
         // to them.
         ImagingLibrary.enter(.working)
         let first = try ImageProbe.header(of: before, limits: limits)
@@ -34,41 +33,42 @@ public enum ComparisonImage {
         }
         let height = min(fitting[0].height, fitting[1].height)
         ImagingLibrary.enter(.working)
-        let left = try small(before, headers.0, height: height, most: maximumSide, limits: limits, isOther: true)
+        let left = try reduced(before, headers.0, height: height, maxWidth: maximumSide, limits: limits, isOther: true)
         ImagingLibrary.enter(.reading)
-        let right = try small(after, headers.1, height: height, most: maximumSide, limits: limits, isOther: false)
+        let right = try reduced(after, headers.1, height: height, maxWidth: maximumSide, limits: limits, isOther: false)
         ImagingLibrary.enter(.working)
-        let (width, place) = (left.width + gap + right.width, left.width + gap)
+        let (width, rightX) = (left.width + gap + right.width, left.width + gap)
         try Decoder.setBackground(left, "white")
         let total = height + (isLabelled ? labelHeight : 0)
         try left.attempt("extending", MagickExtentImage(left.pointer, width, total, 0, 0))
-        try left.attempt("joining", MagickCompositeImage(left.pointer, right.pointer, OverCompositeOp, place, 0))
+        try left.attempt("joining", MagickCompositeImage(left.pointer, right.pointer, OverCompositeOp, rightX, 0))
         if isLabelled {
-            try label("before", at: 0, on: left)
-            try label("after", at: place, on: left)
+            try drawLabel("before", at: 0, on: left)
+            try drawLabel("after", at: rightX, on: left)
         }
         let bytes = try Encoder.encode(left, format: .jpeg, quality: 85)
         return RenderedImage(bytes: bytes, format: .jpeg, pixelWidth: width, pixelHeight: total, isUpscaled: false)
     }
 
-    private static func label(_ word: String, at x: Int, on wand: borrowing Wand) throws(ImagingError) {
+    private static func drawLabel(_ word: String, at x: Int, on wand: borrowing Wand) throws(ImagingError) {
         guard let line = try TextRenderer.draw(word, size: 16) else { return }
         let mark = AdjustmentOverlay.Mark(line, colour: 0x303030)
         try AdjustmentOverlay.draw(mark, x: x + 2, y: wand.height - 8 - line.top, over: wand)
     }
 
-    private static func small(
+    /// Returns an image in sRGB, scaled down to a height.
+    private static func reduced(
         _ bytes: [UInt8],
         _ header: ImageHeader,
         height: Int,
-        most: Int,
+        maxWidth: Int,
         limits: PixelLimits,
         isOther: Bool
     ) throws(ImagingError) -> Wand {
         let ratio = Double(header.pixelHeight) / Double(height)
         let eighths = header.kind == .jpeg ? DecodeScale.eighthsOfPreview(ratio: max(1, ratio)) : DecodeScale.full
         let wand = try Decoder.decode(bytes, header, eighths: eighths, scale: min(1, 2 / ratio), limits: limits)
-        let width = min(most, max(1, Int((Double(header.pixelWidth) / ratio).rounded())))
+        let width = min(maxWidth, max(1, Int((Double(header.pixelWidth) / ratio).rounded())))
         try wand.resize(width, height)
         try ColourProfile.convertToSRGB(wand, isOfRequest: isOther)
         try wand.attempt("preparing", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))

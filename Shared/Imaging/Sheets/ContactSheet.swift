@@ -6,7 +6,7 @@ import PhotoModel
 public enum ContactSheet {
     /// One cell of the sheet.
     public struct Cell: Sendable, Hashable {
-        /// The image file. A placeholder is drawn if it is `nil` or cannot be decoded.
+        /// The image file. A placeholder is drawn if it is nil or cannot be decoded.
         public var bytes: [UInt8]?
         /// One line of text below the image, cut off at its width.
         public var label: String
@@ -24,14 +24,14 @@ public enum ContactSheet {
     public enum Layout: String, Sendable, Hashable, CaseIterable {
         /// In squares of equal size.
         case grid
-        /// In rows that are filled from edge to edge, each as high as its images need: no area is lost.
+        /// In rows of the full width, each as high as its images require, so that no area is wasted.
         case justified
     }
 
     /// The maximum number of cells.
     public static let maximumCells = 2000
-    /// The widest image that a justified row shows without bars, as width through height.
-    public static let widestRatio = 4.0
+    /// The maximum ratio of width to height of an image that a justified row shows without bars.
+    public static let maxAspectRatio = 4.0
 
     /// Draws the sheet row by row from the upper left.
     ///
@@ -43,7 +43,7 @@ public enum ContactSheet {
     ///   - format: a format that can be encoded
     ///   - quality: 1...100 for JPEG, WebP and AVIF
     /// - Returns: the encoded sheet
-    /// - Throws: `ImagingError`; a broken image is not an error
+    /// - Throws: `ImagingError`; an image that cannot be decoded is not an error
     public static func render(
         _ cells: [Cell],
         columns: Int,
@@ -60,16 +60,16 @@ public enum ContactSheet {
             throw .invalidOptions("columns must be 1...100 and cellSide 16...2048 pixels")
         }
         var canvas = Canvas(cells, columns: columns, side: cellSide, layout)
-        guard canvas.width <= format.longestSide, canvas.height <= format.longestSide,
-            canvas.width * canvas.height <= RenditionOptions.largestArea
+        guard canvas.width <= format.maxSide, canvas.height <= format.maxSide,
+            canvas.width * canvas.height <= RenditionOptions.maxArea
         else {
-            throw .tooLarge(width: canvas.width, height: canvas.height, limit: RenditionOptions.largestArea)
+            throw .tooLarge(width: canvas.width, height: canvas.height, limit: RenditionOptions.maxArea)
         }
         canvas.clear()
         for (index, cell) in cells.enumerated() {
             let frame = canvas.frames[index]
-            if let bytes = cell.bytes, let picture = try? fitted(bytes, frame, fills: layout == .justified) {
-                canvas.draw(picture, in: index)
+            if let bytes = cell.bytes, let image = try? fitted(bytes, frame, fills: layout == .justified) {
+                canvas.draw(image, in: index)
             } else {
                 try canvas.drawPlaceholder(cell.problem, in: index)
             }
@@ -93,7 +93,8 @@ public enum ContactSheet {
         let rgb: [UInt8]
     }
 
-    /// Decodes an image for a frame. One that `fills` its frame but for a rounding error is made to fill it.
+    /// Decodes an image for a frame. With `fills`, an image that misses the size of the frame by a rounding error is
+    /// scaled to fill it.
     private static func fitted(_ bytes: [UInt8], _ frame: Frame, fills: Bool) throws(ImagingError) -> Pixels {
         let (width, height) = (frame.width, frame.height)
         let limits = PixelLimits()
@@ -105,7 +106,7 @@ public enum ContactSheet {
         )
         let wand = try Decoder.decode(bytes, header, eighths: geometry.eighths, scale: geometry.scale, limits: limits)
         let missing = (width - geometry.output.width, height - geometry.output.height)
-        let isExact = fills && missing.0 <= Int(widestRatio) && missing.1 <= 1
+        let isExact = fills && missing.0 <= Int(maxAspectRatio) && missing.1 <= 1
         try wand.resize(isExact ? width : geometry.output.width, isExact ? height : geometry.output.height)
         try ColourProfile.convertToSRGB(wand)
         return try pixels(of: wand)
@@ -124,7 +125,7 @@ public enum ContactSheet {
         return Pixels(width: width, height: height, rgb: rgb)
     }
 
-    /// The place of a cell's image.
+    /// The rectangle of a cell's image, in pixels.
     private struct Frame {
         let x: Int
         let y: Int
@@ -168,27 +169,27 @@ public enum ContactSheet {
 
         /// The images of a row of a justified sheet.
         private struct Row {
-            /// The widths of the images: a part that grows with the height of the row, and the fixed width of an image
-            /// that is smaller than the row.
-            private(set) var widths: [(ratio: Double, own: Double)] = []
+            /// The widths of the images: a ratio to the height of the row, and the fixed width of an image that is
+            /// smaller than the row.
+            private(set) var widths: [(ratio: Double, fixed: Double)] = []
             private var ratios = 0.0
             private var fixedWidth = 0.0
 
-            mutating func append(_ image: (ratio: Double, own: Double)) {
-                fixedWidth += image.own + (widths.isEmpty ? 0 : Double(gap))
+            mutating func append(_ image: (ratio: Double, fixed: Double)) {
+                fixedWidth += image.fixed + (widths.isEmpty ? 0 : Double(gap))
                 ratios += image.ratio
                 widths.append(image)
             }
 
-            /// The height at which the row is as wide as the sheet; infinite if it is narrower at every height.
+            /// Returns the height at which the row is as wide as the sheet; infinite if it is narrower at every height.
             func height(for width: Int) -> Double {
                 let free = Double(width) - fixedWidth
                 return free < 0 ? 0 : ratios == 0 ? .infinity : free / ratios
             }
         }
 
-        /// Fills rows one after another: a row ends with the first image with which it would be at most `side` high, or
-        /// before one with which it would be less than half as high.
+        /// Fills rows one after another. A row ends with the first image with which it is at most `side` high, or
+        /// before an image with which it would be less than half as high.
         private static func justified(_ cells: [Cell], width: Int, _ side: Int, _ labelHeight: Int) -> [Frame] {
             var frames: [Frame] = []
             var row = Row()
@@ -196,10 +197,10 @@ public enum ContactSheet {
             func finish() {
                 let height = min(Double(side), row.height(for: width))
                 var x = Double(gap)
-                for (ratio, own) in row.widths {
-                    let (left, right) = (Int(x.rounded()), Int((x + ratio * height + own).rounded()))
+                for (ratio, fixed) in row.widths {
+                    let (left, right) = (Int(x.rounded()), Int((x + ratio * height + fixed).rounded()))
                     frames.append(Frame(x: left, y: y, width: max(1, right - left), height: max(1, Int(height))))
-                    x += ratio * height + own + Double(gap)
+                    x += ratio * height + fixed + Double(gap)
                 }
                 y += max(1, Int(height)) + labelHeight + gap
                 row = Row()
@@ -219,30 +220,30 @@ public enum ContactSheet {
             return frames
         }
 
-        private static func size(of cell: Cell, _ side: Int, _ width: Int) -> (ratio: Double, own: Double) {
+        private static func size(of cell: Cell, _ side: Int, _ width: Int) -> (ratio: Double, fixed: Double) {
             let header = cell.bytes.flatMap { try? ImageProbe.header(of: $0, limits: PixelLimits()) }
             guard let header else { return (1, 0) }
             let ratio = Double(header.pixelWidth) / Double(header.pixelHeight)
-            // The image of a wide panorama is not as high as the row, but its frame is.
-            // An image that is wider than the sheet is scaled down, as if it were not small.
-            if header.pixelHeight < side, ratio < widestRatio, header.pixelWidth <= width {
+            // A small image keeps its width. The frame of a wide panorama is as high as the row, although its image is
+            // not, and an image that is wider than the sheet is scaled down like a large one.
+            if header.pixelHeight < side, ratio < maxAspectRatio, header.pixelWidth <= width {
                 return (0, Double(max(header.pixelWidth, side / 2)))
             }
-            return (min(max(ratio, 1 / widestRatio), widestRatio), 0)
+            return (min(max(ratio, 1 / maxAspectRatio), maxAspectRatio), 0)
         }
 
         mutating func clear() { pixels = [UInt8](repeating: 0x30, count: width * height * 3) }
 
-        mutating func draw(_ picture: Pixels, in index: Int) {
+        mutating func draw(_ image: Pixels, in index: Int) {
             let frame = frames[index]
-            let x = frame.x + (frame.width - picture.width) / 2
-            let y = frame.y + (frame.height - picture.height) / 2
-            for row in 0..<picture.height {
+            let x = frame.x + (frame.width - image.width) / 2
+            let y = frame.y + (frame.height - image.height) / 2
+            for row in 0..<image.height {
                 let target = ((y + row) * width + x) * 3
-                let source = row * picture.width * 3
+                let source = row * image.width * 3
                 pixels.replaceSubrange(
-                    target..<target + picture.width * 3,
-                    with: picture.rgb[source..<source + picture.width * 3]
+                    target..<target + image.width * 3,
+                    with: image.rgb[source..<source + image.width * 3]
                 )
             }
         }
@@ -273,7 +274,7 @@ public enum ContactSheet {
             draw(line, x: frame.x, y: y, grey: 0xE0)
         }
 
-        /// Returns a line that is not wider than a cell; the rest is cut off.
+        /// Returns a line that is cut off so that it is not wider than a cell.
         private func fitted(_ text: String, in side: Int) throws(ImagingError) -> TextRenderer.Coverage? {
             guard let line = try TextRenderer.draw(text, size: fontSize) else { return nil }
             guard line.width > side else { return line }
@@ -286,20 +287,20 @@ public enum ContactSheet {
             return nil
         }
 
-        /// Draws the part of a line that is inside the sheet, with its upper left pixel at a position.
+        /// Draws the part of a line that is inside the sheet, with the upper left pixel of the line at a position.
         private mutating func draw(_ line: TextRenderer.Coverage, x: Int, y: Int, grey: Int) {
             for row in 0..<line.height where (0..<height).contains(y + row) {
                 for column in 0..<line.width where (0..<width).contains(x + column) {
                     let coverage = Int(line.pixels[row * line.width + column])
-                    let below = Int(pixels[((y + row) * width + x + column) * 3])
-                    set(x + column, y + row, UInt8((grey * coverage + below * (255 - coverage)) / 255))
+                    let background = Int(pixels[((y + row) * width + x + column) * 3])
+                    set(x + column, y + row, UInt8((grey * coverage + background * (255 - coverage)) / 255))
                 }
             }
         }
 
         private mutating func set(_ x: Int, _ y: Int, _ grey: UInt8) {
-            let at = (y * width + x) * 3
-            for channel in 0..<3 { pixels[at + channel] = grey }
+            let offset = (y * width + x) * 3
+            for channel in 0..<3 { pixels[offset + channel] = grey }
         }
     }
 }

@@ -2,29 +2,29 @@ import CText
 import Foundation
 import Synchronization
 
-/// Draws lines of text with fonts of the machine: raqm orders and shapes a line, FreeType draws it.
+/// Draws lines of text with the fonts of the machine. raqm orders and shapes a line, FreeType draws it.
 ///
-/// The fonts are opened once, by ``ImagingLibrary/start(threads:)``, because a worker opens no files later.
+/// The fonts are opened once, by ``ImagingLibrary/start(threads:)``, because a worker may not open files later.
 enum TextRenderer {
-    /// Fonts in the order in which a character is looked up, with the Debian packages that install them.
+    /// The fonts in the order in which a character is looked up, with the Debian packages that install them.
     static let fonts: [(path: String, package: String)] = [
         ("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "fonts-dejavu-core"),
         ("/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf", "fonts-droid-fallback"),
         ("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc", "fonts-noto-cjk"),
     ]
 
-    /// The most pixels per em, and of a line.
-    private static let largestSize = 32_767.0
+    /// The maximum number of pixels per em.
+    private static let maxSize = 32_767.0
 
-    /// The pixels of a line that are covered by ink.
+    /// A drawn line of text.
     struct Coverage {
-        /// 0 where there is no ink, 255 where a pixel is covered, row by row.
+        /// The coverage of each pixel, 0...255, row by row.
         var pixels: [UInt8]
         var width: Int
         var height: Int
         /// The column of the first pixel, from the origin of the line.
         var left: Int
-        /// The rows of the first pixel above the baseline.
+        /// The row of the first pixel, counted upwards from the baseline.
         var top: Int
     }
 
@@ -47,8 +47,8 @@ enum TextRenderer {
         opened.withLock { fonts in
             var missing: [Unicode.Scalar] = []
             for scalar in text.unicodeScalars where !missing.contains(scalar) {
-                let isThere = fonts.pointer.map { safelight_fonts_have($0, scalar.value) != 0 } ?? false
-                if !isThere { missing.append(scalar) }
+                let hasGlyph = fonts.pointer.map { safelight_fonts_have($0, scalar.value) != 0 } ?? false
+                if !hasGlyph { missing.append(scalar) }
             }
             return missing
         }
@@ -59,7 +59,7 @@ enum TextRenderer {
     /// - Parameters:
     ///   - text: characters that no font has are drawn as the first font's empty box
     ///   - size: pixels per em, at least 1
-    /// - Returns: the pixels; nil if the text has no ink
+    /// - Returns: the line; nil if no glyph of the text is visible
     /// - Throws: `invalidOptions` if no font is installed or the line would be too large
     static func draw(_ text: String, size: Double) throws(ImagingError) -> Coverage? {
         var coverage = safelight_coverage()
@@ -89,10 +89,10 @@ enum TextRenderer {
         )
     }
 
-    /// Draws a line as wide as a number of pixels and at most as high as another one.
+    /// Draws a line with a width, or less if it would exceed a height.
     ///
-    /// - Returns: the pixels, whose width is `width` but for rounding, or less where the height is the limit; nil if
-    ///   the text has no ink
+    /// - Returns: the line, whose width is `width` except for rounding, or less if the height is the limit; nil if no
+    ///   glyph of the text is visible
     /// - Throws: `invalidOptions` with the characters that no font has
     static func draw(_ text: String, width: Int, height: Int) throws(ImagingError) -> Coverage? {
         let missing = missing(in: text)
@@ -103,11 +103,11 @@ enum TextRenderer {
                     + fonts.map(\.package).joined(separator: ", ")
             )
         }
-        // Unhinted lines grow with their size, so that one line says how large the wanted one has to be. That of a long
-        // text is smaller, so that many wide characters fit, too.
+        // Unhinted lines scale with their size, so the size is computed from a trial line. For a long text the trial is
+        // smaller, so that many wide characters fit.
         let trial = min(256, 12_800 / Double(text.unicodeScalars.count))
         guard let measured = try draw(text, size: trial) else { return nil }
         let ratio = min(Double(width) / Double(measured.width), Double(height) / Double(measured.height))
-        return try draw(text, size: min(largestSize, max(1, trial * ratio)))
+        return try draw(text, size: min(maxSize, max(1, trial * ratio)))
     }
 }

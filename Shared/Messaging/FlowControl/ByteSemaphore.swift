@@ -2,8 +2,8 @@ import Basics
 import DequeModule
 import Synchronization
 
-/// A semaphore that counts bytes, with a first-in, first-out queue of waiters. It is used for byte credit and for the
-/// capacity of an outbox.
+/// A semaphore that counts bytes, with a first-in, first-out queue of waiters. It is used for byte credit, and for the
+/// capacity of a server's outboxes and of a client's or pusher's send queue.
 ///
 /// A message passes as soon as any bytes are left, and may make the count negative: so a single message larger than the
 /// whole capacity still passes, and the overshoot is at most one message.
@@ -72,8 +72,8 @@ final class ByteSemaphore: Sendable {
         }
     }
 
-    /// Acquires the bytes if at most ``peerBytesAlways`` are then in use: a peer with few bytes on their way does not
-    /// wait for other peers.
+    /// Acquires the bytes if at most ``peerBytesAlways`` are then in use: a peer with few bytes in flight does not wait
+    /// for other peers.
     func tryAcquireFew(_ bytes: Int) -> Bool {
         state.withLock { state in
             let used = maxAvailable.addingClamped(-state.available).addingClamped(bytes)
@@ -85,7 +85,7 @@ final class ByteSemaphore: Sendable {
         }
     }
 
-    /// The bytes that each peer may have on their way although none are left for all peers together.
+    /// The bytes that each peer may have in flight although none are left for all peers together.
     static let peerBytesAlways = 64 << 10
 
     /// Acquires the bytes, waiting in line until some are available.
@@ -121,7 +121,7 @@ final class ByteSemaphore: Sendable {
 
     /// Releases bytes, up to the maximum, and resumes waiters in order.
     ///
-    /// - Parameter isSent: false for the bytes of a message that was not sent, which are no sign that the peer reads
+    /// - Parameter isSent: false for the bytes of a message that was not sent; they do not show that the peer reads
     func release(_ bytes: Int, isSent: Bool = true) {
         let passing: [Waiter] = state.withLock { state in
             state.available = min(state.available.addingClamped(max(bytes, 0)), maxAvailable)
@@ -137,7 +137,7 @@ final class ByteSemaphore: Sendable {
         for waiter in passing { waiter.outcome.fulfill(.acquired) }
     }
 
-    /// Resumes all waiters, present and future, with `closed`.
+    /// Resumes all waiters, current and future, with `closed`.
     func close() {
         let leaving = state.withLock { state in
             state.isClosed = true

@@ -1,14 +1,14 @@
 import JSONValue
 
-/// The capacity for messages on their way to one connection.
+/// The capacity for messages in flight to one connection.
 ///
 /// A message waits for capacity of the connection and of the parts of the server's capacity to which the connection
-/// belongs. While few bytes are on their way to the connection, its messages wait for no other connection, and are
-/// counted for the connection only.
+/// belongs. While few bytes are in flight to the connection, its messages wait for no other connection, and are counted
+/// for the connection only.
 final class ConnectionOutbox: Sendable {
     /// The capacity of the connection alone.
     private let own: ByteSemaphore
-    /// The semaphores of a message while few bytes are on their way, and of all other messages.
+    /// The semaphores of a message while few bytes are in flight, and of all other messages.
     private let (few, all): ([ByteSemaphore], [ByteSemaphore])
     /// The memory of messages that wait.
     private let waiting: MemoryQuota
@@ -21,7 +21,7 @@ final class ConnectionOutbox: Sendable {
         waiting = part.waiting
     }
 
-    /// The bytes on their way, and a number that grows when a message has left libzmq.
+    /// The bytes in flight, and a number that grows when a message has left libzmq.
     var usage: (bytes: Int, releases: Int) { own.usage }
 
     /// Reserves capacity for a message if that is possible without waiting.
@@ -66,7 +66,7 @@ final class ConnectionOutbox: Sendable {
     func close() { own.close() }
 }
 
-/// The reason for which no capacity was reserved.
+/// The reason why no capacity was reserved.
 struct ReservationRefused: Error {
     let outcome: ByteSemaphore.Outcome
     /// True if the capacity that several peers share is used up; false for that of the message's own peer.

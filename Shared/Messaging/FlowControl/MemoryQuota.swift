@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Counts memory in bytes against a limit, and against those of the larger quotas that it is a part of. Counting takes
-/// no lock.
+/// A count of bytes of memory with a limit, added also to the larger quota that it is a part of. Counting takes no
+/// lock.
 final class MemoryQuota: Sendable {
     private let bytes = Atomic(0)
     private let limit: Int
@@ -28,8 +28,7 @@ final class MemoryQuota: Sendable {
     ///
     /// - Parameters:
     ///   - isLarge: true for a large message
-    ///   - own: the bytes that were added before for the same request, which no limit stops while nothing else is in
-    ///     use
+    ///   - own: the bytes that were added before for the same request; no limit applies while nothing else is in use
     func tryAdd(_ count: Int, isLarge: Bool = false, besides own: Int? = nil) -> Bool {
         let sum = bytes.wrappingAdd(count, ordering: .relaxed).newValue
         let isWithin = sum <= (isLarge ? limitOfLarge : limit) || sum - count == own

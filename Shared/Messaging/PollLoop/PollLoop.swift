@@ -31,12 +31,12 @@ final class PollWakeup: Sendable {
     fileprivate func clear() -> Bool { isSignaled.exchange(false, ordering: .sequentiallyConsistent) }
 }
 
-/// A registered socket owner.
-private struct PollClient: Sendable {
+/// The functions of a registered socket owner.
+private struct OwnerFunctions: Sendable {
     let wakeup: PollWakeup
-    /// Returns the handles of the owner's present socket; on the thread.
+    /// Returns the handles of the owner's current socket; called on the thread.
     let handles: @Sendable () -> PollHandles
-    /// Polls the owner once, on the thread; `nil` if the owner was deallocated.
+    /// Polls the owner once, on the thread; returns `nil` if the owner was deallocated.
     let poll: @Sendable (_ hasEvents: Bool) -> PollInterest?
     /// Asks the owner to close, when the thread closes everything.
     let close: @Sendable () -> Void
@@ -52,7 +52,7 @@ final class PollLoop: Sendable {
     private struct Shared {
         weak var executor: PollThread?
         var jobs: [UnownedJob] = []
-        var registering: [PollClient] = []
+        var registering: [OwnerFunctions] = []
         var deregistering: Set<UInt64> = []
         var closers: [CheckedContinuation<Void, Never>] = []
         var isClosed = false
@@ -124,11 +124,11 @@ final class PollLoop: Sendable {
 
     func makeWakeup() -> PollWakeup { PollWakeup(self) }
 
-    /// Registers the owner of a socket; the last statement of the owner's initialiser.
+    /// Registers the owner of a socket. Must be the last statement of the owner's initialiser.
     ///
     /// The owner is not retained: its `deinit` removes the registration, and then the socket is closed on this thread.
     func add<Boxed: ~Copyable>(_ owner: some SocketOwner, _ box: SocketBox<Boxed>, _ wakeup: PollWakeup) {
-        let client = PollClient(
+        let functions = OwnerFunctions(
             wakeup: wakeup,
             handles: { box.handles },
             poll: { [weak owner] hasEvents in
@@ -137,7 +137,7 @@ final class PollLoop: Sendable {
             close: { [weak owner] in owner?.assumeIsolated { $0.closeNow() } },
             closeSocket: { box.close() }
         )
-        shared.withLock { $0.registering.append(client) }
+        shared.withLock { $0.registering.append(functions) }
         wakeup.signal()
     }
 
@@ -169,7 +169,7 @@ final class PollLoop: Sendable {
     // MARK: On the thread
 
     private struct Registration {
-        let client: PollClient
+        let owner: OwnerFunctions
         var interest = PollInterest()
         var wakeAt: Int64?
         var isReady = false
@@ -191,11 +191,11 @@ final class PollLoop: Sendable {
             let now = MonotonicClock.system.nowMicroseconds()
             for index in registrations.indices {
                 let isDue = registrations[index].wakeAt.map { $0 <= now } ?? false
-                let wasSignaled = registrations[index].client.wakeup.clear()
+                let wasSignaled = registrations[index].owner.wakeup.clear()
                 guard registrations[index].isReady || registrations[index].interest.hasMoreWork || isDue || wasSignaled
                 else { continue }
                 registrations[index].wasUsed = true
-                if let interest = registrations[index].client.poll(registrations[index].hasEvents) {
+                if let interest = registrations[index].owner.poll(registrations[index].hasEvents) {
                     registrations[index].interest = interest
                     // An owner that does not receive yet has not read the events.
                     if interest.wantsInput { registrations[index].hasEvents = false }
@@ -208,6 +208,8 @@ final class PollLoop: Sendable {
         }
     }
 
+    /// Runs the jobs of actors.
+    ///
     /// - Returns: true if there were any
     private func runJobs() -> Bool {
         let (jobs, executor) = shared.withLock { shared in
@@ -230,17 +232,17 @@ final class PollLoop: Sendable {
             }
             return (shared.registering, shared.deregistering, shared.closers, shared.isClosed, shared.isStopped)
         }
-        registrations.append(contentsOf: registering.map { Registration(client: $0) })
+        registrations.append(contentsOf: registering.map { Registration(owner: $0) })
         if !deregistering.isEmpty {
-            for registration in registrations where deregistering.contains(registration.client.wakeup.number) {
-                registration.client.closeSocket()
+            for registration in registrations where deregistering.contains(registration.owner.wakeup.number) {
+                registration.owner.closeSocket()
             }
-            registrations.removeAll { deregistering.contains($0.client.wakeup.number) }
+            registrations.removeAll { deregistering.contains($0.owner.wakeup.number) }
         }
         if isClosed || isStopped, !registrations.isEmpty {
             for registration in registrations {
-                registration.client.close()
-                registration.client.closeSocket()
+                registration.owner.close()
+                registration.owner.closeSocket()
             }
             registrations = []
         }
@@ -255,7 +257,7 @@ final class PollLoop: Sendable {
         var nearest = Self.longestWait
         let now = MonotonicClock.system.nowMicroseconds()
         for index in registrations.indices {
-            let handles = registrations[index].client.handles()
+            let handles = registrations[index].owner.handles()
             if registrations[index].wasUsed {
                 registrations[index].wasUsed = false
                 registrations[index].isReady = handles.isReady(for: registrations[index].interest)
@@ -267,7 +269,7 @@ final class PollLoop: Sendable {
         }
         isAwake.store(false, ordering: .sequentiallyConsistent)
         let isBusy = shared.withLock(\.isBusy)
-        let isSignaled = registrations.contains { $0.client.wakeup.isSignaled.load(ordering: .sequentiallyConsistent) }
+        let isSignaled = registrations.contains { $0.owner.wakeup.isSignaled.load(ordering: .sequentiallyConsistent) }
         if isBusy || isSignaled { nearest = 0 }
         let count = poll(&descriptors, nfds_t(descriptors.count), Int32((nearest + 999) / 1000))
         isAwake.store(true, ordering: .sequentiallyConsistent)
@@ -426,7 +428,7 @@ final class SocketBox<Boxed: Pollable & ~Copyable>: @unchecked Sendable {
 protocol SocketOwner: Actor {
     /// Runs one pass: receives messages, sends queued ones, and returns what to wait for.
     ///
-    /// - Parameter hasEvents: true if the monitor has events; false if there is none
+    /// - Parameter hasEvents: true if the monitor has events; false without a monitor
     func poll(hasEvents: Bool) -> PollInterest
     /// Closes the socket; does nothing if it is closed already.
     func closeNow()

@@ -58,9 +58,10 @@ final class PublishQueue: Sendable {
         }
     }
 
-    func refuse() { state.withLock { $0.refused += 1 } }
+    func countRefusal() { state.withLock { $0.refused += 1 } }
 
-    func drain() -> [OutgoingMessage] {
+    /// Removes and returns the messages; their bytes count until ``didSend(_:)``.
+    func removeAll() -> [OutgoingMessage] {
         state.withLock { state in
             defer { state.messages = [] }
             return state.messages

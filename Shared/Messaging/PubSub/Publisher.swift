@@ -13,7 +13,7 @@ public actor Publisher: SocketOwner {
     /// Called when a topic is subscribed to and when its last subscriber leaves.
     public typealias SubscriptionHook = @Sendable (_ topic: String, _ isSubscribed: Bool) -> Void
 
-    /// The longest topic in bytes. libzmq 4.3.4 corrupts topics from 246 bytes on.
+    /// The maximum length of a topic in bytes. libzmq 4.3.4 corrupts topics from 246 bytes on.
     public static let longestTopic = 64
 
     /// A struct, because each access by a generic function would wrap the closure of a tuple once more (Swift 6.3).
@@ -45,7 +45,7 @@ public actor Publisher: SocketOwner {
     private var excesses = LogThrottle()
     /// Messages removed from the queue.
     private var outgoing: [OutgoingMessage] = []
-    /// The number of messages of `outgoing` that are sent.
+    /// The number of messages of `outgoing` that were sent.
     private var sentCount = 0
     private var slowSubscriberPolicy: SlowSubscriberPolicy
     private var counts = (sent: 0, bytes: 0, unrecognized: 0, failed: 0, restarts: 0, ended: 0)
@@ -77,7 +77,7 @@ public actor Publisher: SocketOwner {
         try plain.set(ZMQ_XPUB_NODROP, 1 as Int32)
         let socket = try MonitoredSocket(plain, context: thread.context)
         self.boundAddress = try socket.socket.bind(address, security: security)
-        self.peers = PeerTable(thread.context, boundAddress, security, mostOfKey: limits.connectionsPerKey)
+        self.peers = PeerTable(thread.context, boundAddress, security, maxPerKey: limits.connectionsPerKey)
         self.thread = thread
         self.limits = limits
         self.slowSubscriberPolicy = SlowSubscriberPolicy(minimumWait: limits.publishWait)
@@ -86,7 +86,7 @@ public actor Publisher: SocketOwner {
         let queue = PublishQueue(maxBytes: limits.outboxBytes, wakeup: wakeup)
         self.queue = queue
         self.revocations = security.domain.map { domain in
-            thread.context.authenticator.listen(to: domain) { _ in queue.requestRestart() }
+            thread.context.authenticator.addRevocationHook(for: domain) { _ in queue.requestRestart() }
         }
         self.socketBox = SocketBox(socket)
         thread.loop.add(self, socketBox, wakeup)
@@ -105,7 +105,7 @@ public actor Publisher: SocketOwner {
         let name = Bytes(topic.utf8)
         let message = OutgoingMessage([name] + frames)
         guard name.count <= Self.longestTopic, limits.violation(of: [name] + frames) == nil else {
-            queue.refuse()
+            queue.countRefusal()
             return
         }
         queue.enqueue(message)
@@ -150,6 +150,8 @@ public actor Publisher: SocketOwner {
         queue.close()
     }
 
+    /// Runs one pass of the poll loop, in this order: a new hook, a restart, the attempt to bind again, the events of
+    /// connections, the messages to send, subscriptions, and connections that have to end.
     func poll(hasEvents: Bool) -> PollInterest {
         guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
         callNewHook()
@@ -174,7 +176,7 @@ public actor Publisher: SocketOwner {
         defer { queue.didSend(bytes) }
         while true {
             if sentCount == outgoing.count {
-                (outgoing, sentCount) = (queue.drain(), 0)
+                (outgoing, sentCount) = (queue.removeAll(), 0)
                 if outgoing.isEmpty { return true }
             }
             let message = outgoing[sentCount]
@@ -222,7 +224,7 @@ public actor Publisher: SocketOwner {
         guard rebinding == nil, socketBox.socket?.socket.unbind(boundAddress) == true else { return }
         // libzmq reports no end of connections that it closes by itself.
         readEvents()
-        drop(subscriptions.closeAll())
+        reportUnsubscribed(subscriptions.closeAll())
         peers.removeAll()
         counts.restarts += 1
         let now = MonotonicClock.system.nowMicroseconds()
@@ -233,7 +235,7 @@ public actor Publisher: SocketOwner {
         )
     }
 
-    /// Binds again if an attempt is due. libzmq holds the port for some milliseconds; for longer it is refused if the
+    /// Binds again if an attempt is due. libzmq holds the port for some milliseconds. Binding fails for longer if the
     /// machine has lost the address, or if another process has taken the port.
     private func bindAgain() {
         let now = MonotonicClock.system.nowMicroseconds()
@@ -249,7 +251,7 @@ public actor Publisher: SocketOwner {
         if !isShort, !attempts.isReported {
             attempts.isReported = true
             logger.warning(
-                "cannot bind again, tried once a second: give the machine the address, or end the process that has it",
+                "cannot bind again, tried once a second: restore the machine's address, or free the port",
                 metadata: ["address": "\(boundAddress)", "reason": "\(reason)"]
             )
         }
@@ -275,7 +277,7 @@ public actor Publisher: SocketOwner {
                 subscriptions.open(descriptor)
                 peers.opened(descriptor, at: MonotonicClock.system.nowMicroseconds())
             case .closed(let descriptor):
-                drop(subscriptions.close(descriptor))
+                reportUnsubscribed(subscriptions.close(descriptor))
                 peers.closed(descriptor)
             case .ready, .refused: break
             }
@@ -292,8 +294,8 @@ public actor Publisher: SocketOwner {
                     wantsPeer: true
                 )
             else { return false }
-            // libzmq reports the end of a connection and the next one with its descriptor before a message of that one:
-            // read in between, so that topics are never attributed to the descriptor's previous owner.
+            // libzmq reports that a connection has ended, and that a new one has its descriptor, before it delivers a
+            // message of the new one. Reading these events here keeps topics from being attributed to the old one.
             readEvents()
             if let descriptor = message.descriptor, !peers.identify(descriptor, as: message.curveIdentity) {
                 end(descriptor, "its key has too many connections")
@@ -334,18 +336,18 @@ public actor Publisher: SocketOwner {
             }
         }
         if subscriptions.total > limits.topics, let largest = subscriptions.largest {
-            end(largest, "the most of more than \(limits.topics) topics of all subscribers")
+            end(largest, "it has the most topics, and all subscribers together more than \(limits.topics)")
         }
     }
 
     private func unsubscribe(_ topic: Bytes, _ descriptor: Int32?) {
         // libzmq reports the topics of a closed connection without a descriptor; the monitor has already reported them.
         guard descriptor != nil || boundAddress.transport == .inproc else { return }
-        if subscriptions.remove(topic, of: descriptor) { drop([topic]) }
+        if subscriptions.remove(topic, of: descriptor) { reportUnsubscribed([topic]) }
     }
 
     /// Calls the hook for topics that have no subscribers any more.
-    private func drop(_ topics: [Bytes]) {
+    private func reportUnsubscribed(_ topics: [Bytes]) {
         guard !topics.isEmpty, let hook = hook.withLock({ $0.call }) else { return }
         for topic in topics { if let name = String(validating: topic, as: UTF8.self) { hook(name, false) } }
     }
@@ -356,12 +358,12 @@ public actor Publisher: SocketOwner {
 
     /// Ends the connection of a subscriber.
     ///
-    /// The hook is called for its topics before: libzmq 4.3.4 ends the process if the thread does not read for the
-    /// interval of its heartbeats after a connection has ended whose input waits.
+    /// The hook is called for its topics first: after the end of a connection with unread input, libzmq 4.3.4 ends the
+    /// process if the thread does not read within the heartbeat interval.
     private func end(_ peer: PeerTable.Peer, _ reason: String) {
         let isEnded = peers.end(peer) {
             readEvents()
-            if peers.isOpen(peer) { drop(subscriptions.markEnding(peer.descriptor)) }
+            if peers.isOpen(peer) { reportUnsubscribed(subscriptions.markEnding(peer.descriptor)) }
         }
         guard isEnded else { return }
         counts.ended += 1
@@ -378,9 +380,9 @@ public actor Publisher: SocketOwner {
 /// The policy of a publisher for subscribers whose queue is full: how long it waits for them before it sends without
 /// them.
 ///
-/// libzmq reports that *some* queue is full, not whose. A subscriber that keeps up but was not scheduled for a moment
-/// has space again soon and should lose nothing; one that has stopped reading should not delay the others. So the
-/// publisher waits briefly; if that does not help, it does not wait at all for a hundred times as long.
+/// libzmq reports that *some* queue is full, not whose. A subscriber that keeps up but was briefly not scheduled has
+/// space again soon and should lose nothing; one that has stopped reading should not delay the others. So the publisher
+/// waits briefly; if that does not help, it does not wait at all for a hundred times as long.
 struct SlowSubscriberPolicy {
     /// The minimum of the longest wait.
     let minimumWait: Duration
@@ -392,8 +394,8 @@ struct SlowSubscriberPolicy {
 
     init(minimumWait: Duration) { self.minimumWait = minimumWait }
 
-    /// Returns the longest wait in microseconds for a number of subscriptions; each adds its share of CPU time.
-    func longest(subscriptions: Int) -> Int64 {
+    /// Returns the longest wait in microseconds for a number of subscriptions, each of which takes CPU time.
+    func longestWait(subscriptions: Int) -> Int64 {
         minimumWait.microseconds.addingClamped(500 * Int64(min(max(subscriptions, 0), 360)))
     }
 
@@ -407,10 +409,10 @@ struct SlowSubscriberPolicy {
         }
         let start = began ?? now
         began = start
-        let longest = longest(subscriptions: subscriptions)
-        guard now - start > longest else { return true }
+        let longestWait = longestWait(subscriptions: subscriptions)
+        guard now - start > longestWait else { return true }
         began = nil
-        noWaitUntil = now.addingClamped(longest * 100)
+        noWaitUntil = now.addingClamped(longestWait * 100)
         skippedCount += 1
         return false
     }

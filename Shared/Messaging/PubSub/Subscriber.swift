@@ -73,8 +73,8 @@ public actor Subscriber: SocketOwner {
 
     /// Subscribes to further topics.
     ///
-    /// They are compared for equality, though libzmq compares prefixes; the empty topic means everything. Topics that
-    /// are too long, or beyond ``MessagingLimits/topicsPerSubscriber``, are left out and returned.
+    /// They are compared for equality, though libzmq compares prefixes; the empty topic matches every message. Topics
+    /// that are too long, or beyond ``MessagingLimits/topicsPerSubscriber``, are left out and returned.
     @discardableResult
     public func subscribe(_ topics: [String]) async -> [String] {
         var leftOut: [String] = []
@@ -128,6 +128,7 @@ public actor Subscriber: SocketOwner {
         eventSink.finish()
     }
 
+    /// Runs one pass of the poll loop, in this order: the events of the connection, and received messages.
     func poll(hasEvents: Bool) -> PollInterest {
         guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
         for event in hasEvents ? socketBox.socket?.events() ?? [] : [] {

@@ -26,13 +26,13 @@ struct SubscriptionTable {
 
     private var connections: [Int32: Connection] = [:]
     /// The number of connections subscribed to each topic.
-    private var readers: [Bytes: Int] = [:]
+    private var subscriberCounts: [Bytes: Int] = [:]
     private var lastSerial: UInt64 = 0
     /// Topics of all connections together.
     private(set) var total = 0
 
     /// The topics with at least one subscriber.
-    var topics: some Sequence<Bytes> { readers.keys }
+    var topics: some Sequence<Bytes> { subscriberCounts.keys }
 
     /// Open connections, with or without subscriptions.
     var connectionCount: Int { connections.count }
@@ -83,7 +83,7 @@ struct SubscriptionTable {
             connections[descriptor]?.key = key
             guard !isEnding, connections[descriptor]?.topics.insert(topic).inserted == true else { return .ignored }
         }
-        readers[topic, default: 0] += 1
+        subscriberCounts[topic, default: 0] += 1
         total += 1
         return .added
     }
@@ -99,17 +99,18 @@ struct SubscriptionTable {
     }
 
     private mutating func release(_ topic: Bytes) -> Bool {
-        guard let count = readers[topic] else { return false }
+        guard let count = subscriberCounts[topic] else { return false }
         total -= 1
-        readers[topic] = count > 1 ? count - 1 : nil
+        subscriberCounts[topic] = count > 1 ? count - 1 : nil
         return count == 1
     }
 
     /// Returns the number of topics of a connection.
     func count(of descriptor: Int32) -> Int { connections[descriptor]?.topics.count ?? 0 }
 
-    /// The descriptor of a connection of the key with the most topics: of its connections that with the most; of
-    /// several, the newest. Of connections without a key each counts for itself.
+    /// The descriptor of the connection to end if there are too many topics. It belongs to the key with the most
+    /// topics, and is the one of its connections with the most; of several, the newest. A connection without a key
+    /// counts as a key of its own.
     var largest: Int32? {
         var countByKey: [String: Int] = [:]
         for connection in connections.values {

@@ -26,7 +26,7 @@ public actor Puller: SocketOwner {
     private let socketBox: SocketBox<MonitoredSocket>
     private let peers: PeerTable
     /// The number of connections made since the socket was last empty from which no message has been read.
-    private var unknown = 0
+    private var unknownCount = 0
     private var counts = (received: 0, refused: 0, bytes: 0, ended: 0)
 
     /// The bound address, with the actual port if the given one left it open.
@@ -49,8 +49,8 @@ public actor Puller: SocketOwner {
             thread.context,
             boundAddress,
             security,
-            mostOfKey: limits.pushersPerKey,
-            mostSilent: 4 * limits.pushersPerKey
+            maxPerKey: limits.pushersPerKey,
+            maxSilent: 4 * limits.pushersPerKey
         )
         self.thread = thread
         self.domain = security.domain
@@ -106,7 +106,7 @@ public actor Puller: SocketOwner {
         if !interest.wantsInput, boundAddress.transport == .tcp { endUnknown() }
         let now = MonotonicClock.system.nowMicroseconds()
         for peer in peers.silent(at: now) { end(peer) }
-        // Beside the messages that wait, whole ones may be on their way while the socket is not read.
+        // While the socket is not read, whole messages may be in flight besides those in its queue.
         let longest = limits.maxMessageBytes * (Int(limits.pullHighWaterMark) + 3)
         for peer in peers.endless(at: now, above: longest) { end(peer) }
         let nextCheck = min(peers.nextCheck, peers.nextEndlessCheck)
@@ -125,22 +125,22 @@ public actor Puller: SocketOwner {
                     wantsPeer: true
                 )
             else {
-                unknown = 0
+                unknownCount = 0
                 return PollInterest()
             }
             // As for a publisher: events are read in between, so that a message is never attributed to the previous
             // connection of its descriptor.
             readEvents()
             let peer = message.descriptor.flatMap { peers[$0] }
-            if peer?.hasSent != true { unknown = max(0, unknown - 1) }
+            if peer?.hasSent != true { unknownCount = max(0, unknownCount - 1) }
             if let descriptor = message.descriptor, !peers.identify(descriptor, as: message.curveIdentity) {
                 counts.refused += 1
                 if let peer { end(peer) }
                 continue
             }
             if let descriptor = message.descriptor { peers.delivered(descriptor) }
-            let hasLarge = message.frames.dropFirst().contains { $0.count > limits.maxAttachmentBytes }
-            guard message.violation == nil, !hasLarge, isAdmitted(message.curveIdentity) else {
+            let isTooLarge = message.frames.dropFirst().contains { $0.count > limits.maxAttachmentBytes }
+            guard message.violation == nil, !isTooLarge, isAdmitted(message.curveIdentity) else {
                 counts.refused += 1
                 continue
             }
@@ -160,7 +160,7 @@ public actor Puller: SocketOwner {
         for event in socketBox.socket?.events() ?? [] {
             switch event {
             case .opened(let descriptor):
-                unknown += 1
+                unknownCount += 1
                 peers.opened(descriptor, at: MonotonicClock.system.nowMicroseconds())
             case .closed(let descriptor): peers.closed(descriptor)
             case .ready, .refused: break
@@ -168,13 +168,13 @@ public actor Puller: SocketOwner {
         }
     }
 
-    /// Ends the newest of the connections that were made while the socket is not read: these have sent the least.
+    /// Ends the newest of the connections that were made while the socket was not read: these have sent the least.
     private func endUnknown() {
-        let surplus = unknown - limits.pushersPerKey
+        let surplus = unknownCount - limits.pushersPerKey
         guard surplus > 0 else { return }
         for peer in peers.allSilent.suffix(surplus) {
             end(peer)
-            unknown -= 1
+            unknownCount -= 1
         }
     }
 

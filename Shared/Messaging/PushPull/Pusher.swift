@@ -10,7 +10,8 @@ public actor Pusher: SocketOwner {
     private let thread: PollThread
     private let limits: MessagingLimits
     private let wakeup: PollWakeup
-    private nonisolated let outboxSemaphore: ByteSemaphore
+    /// Capacity for messages that are not sent yet, in bytes.
+    private nonisolated let capacity: ByteSemaphore
     /// Messages of callers, not read by the poll thread yet; nil once the pusher is closed.
     private nonisolated let arriving = Mutex<[OutgoingMessage]?>([])
     /// Messages that libzmq did not accept yet.
@@ -47,10 +48,7 @@ public actor Pusher: SocketOwner {
         self.thread = thread
         self.limits = limits
         self.wakeup = thread.loop.makeWakeup()
-        self.outboxSemaphore = ByteSemaphore(
-            available: limits.outboxBytesPerConnection,
-            maxAvailable: limits.outboxBytesPerConnection
-        )
+        self.capacity = ByteSemaphore(available: limits.sendQueueBytes, maxAvailable: limits.sendQueueBytes)
         self.socketBox = SocketBox(socket)
         thread.loop.add(self, socketBox, wakeup)
     }
@@ -59,18 +57,18 @@ public actor Pusher: SocketOwner {
 
     /// Sends a message once there is a connection.
     ///
-    /// Waits, cancellably, while more than ``MessagingLimits/outboxBytesPerConnection`` bytes are queued. Throws
+    /// Waits, cancellably, while at least ``MessagingLimits/sendQueueBytes`` bytes are queued. Throws
     /// `user_cancelled`, `connection_lost` if the pusher is closed, and `limit_exceeded` if the message exceeds the
     /// limits.
     public nonisolated func push(_ frames: [Bytes]) async throws(RPCError) {
         if let violation = limits.violation(of: frames) { throw violation }
         let bytes = frames.reduce(0) { $0 + $1.count }
-        switch await outboxSemaphore.acquire(bytes) {
+        switch await capacity.acquire(bytes) {
         case .acquired: break
         case .cancelled: throw .cancelled("the waiting task was cancelled")
         case .closed, .refused: throw .connectionLost("the pusher is closed")
         }
-        let message = OutgoingMessage(frames, reservation: ByteReservation(bytes: bytes, semaphores: [outboxSemaphore]))
+        let message = OutgoingMessage(frames, reservation: ByteReservation(bytes: bytes, semaphores: [capacity]))
         let isAccepted = arriving.withLock { $0?.append(message) } != nil
         guard isAccepted else { throw .connectionLost("the pusher is closed") }
         wakeup.signal()
@@ -78,7 +76,7 @@ public actor Pusher: SocketOwner {
 
     /// Returns the counters, by name.
     public func metrics() -> JSONObject {
-        ["sent": JSON(sent), "outboxBytes": JSON(limits.outboxBytesPerConnection - outboxSemaphore.available)]
+        ["sent": JSON(sent), "outboxBytes": JSON(limits.sendQueueBytes - capacity.available)]
     }
 
     /// Closes the connection. Messages that libzmq has accepted are sent within the linger time; the others are lost.
@@ -90,7 +88,7 @@ public actor Pusher: SocketOwner {
         _ = flush()
         thread.loop.remove(wakeup)
         arriving.withLock { $0 = nil }
-        outboxSemaphore.close()
+        capacity.close()
         socketBox.close()
         queue = []
     }
@@ -103,7 +101,9 @@ public actor Pusher: SocketOwner {
         queue.append(contentsOf: batch)
     }
 
-    /// - Returns: whether libzmq's queue is full.
+    /// Passes the queued messages to libzmq.
+    ///
+    /// - Returns: true if its queue is full
     private func flush() -> Bool {
         while let message = queue.first {
             if socketBox.socket?.socket.send(message) == .full { return true }

@@ -3,11 +3,12 @@ import DequeModule
 import JSONValue
 import Synchronization
 
-/// The calls of one client between request and response. A plain value without sockets.
+/// The calls of one client between request and response. It has no sockets.
 struct CallTable {
     /// Calls waiting to be sent, in order; cancelled ones are skipped.
     private(set) var waiting: Deque<OutgoingCall> = []
-    private var known: [Int64: OutgoingCall] = [:]
+    /// The open calls by id.
+    private var calls: [Int64: OutgoingCall] = [:]
     private var sent: Set<Int64> = []
     /// Cancelled calls whose response has not arrived; the service still counts them as running.
     private var abandoned: Set<Int64> = []
@@ -16,21 +17,21 @@ struct CallTable {
 
     init(window: Int) { self.window = window }
 
-    var open: Int { known.count }
+    var openCount: Int { calls.count }
 
     mutating func add(_ call: OutgoingCall) {
-        known[call.id] = call
+        calls[call.id] = call
         waiting.append(call)
     }
 
-    func isOpen(_ call: OutgoingCall) -> Bool { known[call.id] != nil }
+    func isOpen(_ call: OutgoingCall) -> Bool { calls[call.id] != nil }
     func isSent(_ call: OutgoingCall) -> Bool { sent.contains(call.id) }
 
-    /// The next call that may be sent now.
+    /// Returns the next call that may be sent now; nil if there is none.
     mutating func nextToSend() -> OutgoingCall? {
         guard sent.count + abandoned.count < window else { return nil }
         while let first = waiting.first {
-            if known[first.id] != nil { return first }
+            if calls[first.id] != nil { return first }
             waiting.removeFirst()
         }
         return nil
@@ -43,9 +44,9 @@ struct CallTable {
 
     /// Cancels a call.
     ///
-    /// - Returns: whether it was already sent, so that the service must be sent `rpc.cancel`.
+    /// - Returns: true if it was already sent, so that `rpc.cancel` must be sent to the service
     mutating func cancel(_ call: OutgoingCall) -> Bool {
-        guard known.removeValue(forKey: call.id) != nil else { return false }
+        guard calls.removeValue(forKey: call.id) != nil else { return false }
         guard sent.remove(call.id) != nil else {
             compact()
             return false
@@ -57,23 +58,23 @@ struct CallTable {
     /// Removes the calls that ended before they were sent, once they outnumber the others. Without a connection nothing
     /// else removes them.
     private mutating func compact() {
-        guard waiting.count > 64 + 2 * known.count else { return }
-        waiting.removeAll { [known] call in known[call.id] == nil }
+        guard waiting.count > 64 + 2 * calls.count else { return }
+        waiting.removeAll { [calls] call in calls[call.id] == nil }
     }
 
-    /// Removes and returns the call that a response belongs to.
-    mutating func answered(_ id: Int64) -> OutgoingCall? {
+    /// Removes and returns the call that a response belongs to; nil if no sent call with this id is open.
+    mutating func removeSentCall(_ id: Int64) -> OutgoingCall? {
         if abandoned.remove(id) != nil { return nil }
         guard sent.remove(id) != nil else { return nil }
-        return known.removeValue(forKey: id)
+        return calls.removeValue(forKey: id)
     }
 
-    /// Returns the call that a notification belongs to.
-    func about(_ id: Int64) -> OutgoingCall? { sent.contains(id) ? known[id] : nil }
+    /// Returns the call that a notification belongs to; nil if no sent call with this id is open.
+    func sentCall(_ id: Int64) -> OutgoingCall? { sent.contains(id) ? calls[id] : nil }
 
     /// Removes and returns all sent calls: the connection is lost, so their responses will not arrive.
-    mutating func connectionLost() -> [OutgoingCall] {
-        let lost = sent.compactMap { known.removeValue(forKey: $0) }
+    mutating func removeSent() -> [OutgoingCall] {
+        let lost = sent.compactMap { calls.removeValue(forKey: $0) }
         sent = []
         abandoned = []
         return lost
@@ -81,43 +82,45 @@ struct CallTable {
 
     /// Removes and returns the calls that are not sent and do not wait for another connection.
     mutating func removeUnsent() -> [OutgoingCall] {
-        let unsent = Array(waiting.filter { !$0.waitsForConnection && known[$0.id] != nil })
+        let unsent = Array(waiting.filter { !$0.waitsForConnection && calls[$0.id] != nil })
         for call in unsent {
             call.dropMessage()
-            known[call.id] = nil
+            calls[call.id] = nil
         }
         compact()
         return unsent
     }
 
     mutating func removeAll() -> [OutgoingCall] {
-        let all = Array(known.values)
+        let all = Array(calls.values)
         self = CallTable(window: window)
         return all
     }
 
     /// Returns the calls whose deadline has passed, and the next deadline.
     func expired(_ now: Int64) -> (calls: [OutgoingCall], next: Int64) {
-        var calls: [OutgoingCall] = []
+        var expired: [OutgoingCall] = []
         var next = Int64.max
-        for call in known.values {
-            if call.deadline <= now { calls.append(call) } else { next = min(next, call.deadline) }
+        for call in calls.values {
+            if call.deadline <= now { expired.append(call) } else { next = min(next, call.deadline) }
         }
-        return (calls, next)
+        return (expired, next)
     }
 }
 
 // MARK: - A call
 
-/// A request from its creation to its response.
+/// A request of this client, from its creation to its response.
 final class OutgoingCall: Sendable {
     let id: Int64
+    /// The bytes of the request.
+    let byteCount: Int
     /// The request until it is sent; afterwards only libzmq has its bytes.
     private let message: Mutex<OutgoingMessage?>
     /// Receives notifications and the response.
     let inbox: Mailbox<CallElement>
-    /// The time until which the client waits for a connection, in microseconds of the system's monotonic clock; a
-    /// second longer for the response to a call that was sent.
+    /// The time until which the client waits for a connection, in microseconds of the system's monotonic clock. For the
+    /// response to a call that was sent it waits a second longer.
     let deadline: Int64
     /// False if the call fails with ``RPCError/isUnsent`` while there is no connection.
     let waitsForConnection: Bool
@@ -131,11 +134,12 @@ final class OutgoingCall: Sendable {
         message: OutgoingMessage,
         inbox: Mailbox<CallElement>,
         deadline: Int64,
-        waitsForConnection: Bool = true,
+        waitsForConnection: Bool,
         wantsNotifications: Bool,
         wantsEncoded: Bool = false
     ) {
         self.id = id
+        self.byteCount = message.byteCount
         self.message = Mutex(message)
         self.inbox = inbox
         self.deadline = deadline
@@ -144,13 +148,17 @@ final class OutgoingCall: Sendable {
         self.wantsEncoded = wantsEncoded
     }
 
+    /// Attaches the capacity that was acquired for the request. It is released with the message, see
+    /// ``OutgoingMessage/reservation``.
+    func attach(_ reservation: ByteReservation) { message.withLock { $0?.reservation = reservation } }
+
     var pending: OutgoingMessage? { message.withLock { $0 } }
 
     /// Releases the request's bytes.
     func dropMessage() { message.withLock { $0 = nil } }
 }
 
-/// A message that a call receives.
+/// A notification or the reply, as the poll thread puts it into the inbox of a call. An error ends the inbox instead.
 enum CallElement: Sendable {
     case notification(method: String, params: JSON, attachments: [Bytes], bytes: Int)
     /// A notification whose params are not parsed.

@@ -12,6 +12,7 @@ struct ConnectionTable {
     /// Closed descriptors that no new connection has reused yet.
     private var closedDescriptors: Set<Int32> = []
     private var lastSerial: UInt64 = 0
+    /// The number of connections since the start.
     private(set) var seen = 0
     private let transport: EndpointAddress.Transport
     private let capacity: ServerCapacity
@@ -76,7 +77,7 @@ struct ConnectionTable {
     private mutating func part(of identity: CurveIdentity?) -> ServerCapacity.Part {
         guard let identity, !peers.isService(identity) else { return capacity.local }
         if let part = parts[identity.key] { return part }
-        let part = capacity.partOfKey()
+        let part = capacity.makePartOfKey()
         parts[identity.key] = part
         return part
     }
@@ -132,7 +133,7 @@ final class Connection {
     var cachedPermission: CachedPermission?
     /// The part of the server's capacity that it shares with other connections.
     let part: ServerCapacity.Part
-    /// Capacity for messages on their way to this peer.
+    /// Capacity for messages in flight to this peer.
     let outbox: ConnectionOutbox
     /// Requests without a response yet.
     var open: [JSON: OpenRequest] = [:]
@@ -177,7 +178,7 @@ final class Connection {
     }
 
     /// Returns the peer's identity: the name of its key over CURVE; over ipc the uid from libzmq's
-    /// `localhost:uid:gid:pid`, which the kernel vouches for; otherwise `loopback`.
+    /// `localhost:uid:gid:pid`, as reported by the kernel; otherwise `loopback`.
     static func identity(of message: IncomingMessage, over transport: EndpointAddress.Transport) -> String {
         if let curveIdentity = message.curveIdentity { return curveIdentity.identity }
         guard transport == .ipc, let peerAddress = message.peerAddress else { return "loopback" }

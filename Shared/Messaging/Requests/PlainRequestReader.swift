@@ -79,7 +79,7 @@ struct PlainRequestReader {
         while position < frame.count, frame[position] == 0x20 { position += 1 }
     }
 
-    /// Skips a byte, and spaces before it, if it is the next one.
+    /// Skips a byte, and spaces before it, if it is the next one; returns false otherwise.
     private mutating func take(_ byte: UInt8) -> Bool {
         skipSpace()
         guard position < frame.count, frame[position] == byte else { return false }
@@ -87,7 +87,7 @@ struct PlainRequestReader {
         return true
     }
 
-    /// Returns where a string of printable ASCII without escapes is.
+    /// Returns the range of a string of printable ASCII without escapes.
     private mutating func string() -> Range<Int>? {
         guard take(UInt8(ascii: "\"")) else { return nil }
         let start = position
@@ -100,7 +100,7 @@ struct PlainRequestReader {
         return nil
     }
 
-    /// Returns a whole number from 0 with at most 18 digits.
+    /// Returns a whole number of at most 18 digits, without a sign.
     private mutating func number() -> Int64? {
         skipSpace()
         let start = position
@@ -113,7 +113,7 @@ struct PlainRequestReader {
             position = start
             return nil
         }
-        // A longer number, or one with a fraction, ends here too, and the byte behind it is refused.
+        // A longer number, or one with a fraction, ends here too, and the byte after it is refused.
         return value
     }
 

@@ -1,7 +1,8 @@
 import Basics
 import JSONValue
 
-/// The parsed content of one JSON frame.
+/// The parsed JSON frame of a message to a server. A client reads the messages that it receives in
+/// ``RequestClient/poll(hasEvents:)``.
 enum RPCMessage: Sendable {
     struct Request: Sendable {
         var id: JSON
@@ -214,18 +215,18 @@ struct RPCMessageHead {
     /// Nil if it does not precede `params` within the first ``length`` bytes.
     private(set) var method: String?
 
-    /// The number of bytes that are read: enough for an id and a method of maximal length, escaped.
+    /// The number of bytes that are read: enough for an id and a method of maximum length with escapes.
     static let length = 4096
 
     init(_ frame: Bytes) {
         let head = Bytes(frame.prefix(Self.length))
         // Invalid JSON is ignored here: the parser reports it.
-        try? JSONCursor.reading(head) { cursor throws(JSONError) in
+        try? JSONCursor.read(head) { cursor throws(JSONError) in
             try cursor.enterObject()
             while let name = try cursor.nextMember() {
                 switch name {
                 case "id": id = RPCMessage.validID(try JSON(parsing: head[try cursor.skip()]))
-                case "method": method = try cursor.string()
+                case "method": method = try cursor.parseString()
                 case "params": return
                 default: try cursor.skip()
                 }

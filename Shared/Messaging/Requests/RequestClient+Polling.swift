@@ -15,31 +15,36 @@ extension RequestClient {
         for call in ended { call.inbox.finish(.ofClosedClient) }
     }
 
+    /// Runs one pass of the poll loop, in this order: the events of the connection, the attempt to connect again, the
+    /// callers' commands, received messages, expired deadlines, and the messages to send.
+    ///
+    /// Messages are received before deadlines expire, so that a call gets a response that has arrived. Requests are
+    /// sent last, so that a call that was cancelled or has expired in this pass is not sent.
     func poll(hasEvents: Bool) -> PollInterest {
         guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
-        if hasEvents { handleEvents() }
+        if hasEvents { handleConnectionEvents() }
         connectIfDue()
-        for command in commands.drain() { handle(command) }
+        for command in commands.removeAll() { handleCommand(command) }
         let hasMoreWork = receive(budget: limits.receiveBudget)
         expire()
         sendWaiting()
-        var poll = PollInterest(wantsOutput: isFull, hasMoreWork: hasMoreWork)
+        var interest = PollInterest(wantsOutput: isFull, hasMoreWork: hasMoreWork)
         let wakesAt = min(nextDeadline, connectsAt ?? .max)
-        if wakesAt != .max { poll.wakeAfter = max(0, wakesAt - MonotonicClock.system.nowMicroseconds()) }
-        return poll
+        if wakesAt != .max { interest.wakeAfter = max(0, wakesAt - MonotonicClock.system.nowMicroseconds()) }
+        return interest
     }
 
-    private func handleEvents() {
+    private func handleConnectionEvents() {
         while let events = socketBox.socket?.events(), !events.isEmpty {
             for event in events {
-                handle(event)
+                handleConnectionEvent(event)
                 // The remaining events are those of the socket that was replaced.
                 if connectsAt != nil { break }
             }
         }
     }
 
-    private func handle(_ event: ConnectionEvent) {
+    private func handleConnectionEvent(_ event: ConnectionEvent) {
         switch event {
         case .closed:
             // Responses received before the connection broke are read first.
@@ -48,7 +53,7 @@ extension RequestClient {
             if connection.isReady { replaceSocket() }
             connection.set(isReady: false)
             control = []
-            for call in calls.connectionLost() {
+            for call in calls.removeSent() {
                 call.inbox.finish(
                     .connectionLost(
                         "the connection to \(address) broke; whether the request was carried out is unknown"
@@ -82,8 +87,8 @@ extension RequestClient {
             socketBox.replace(with: socket)
             connectsAt = MonotonicClock.system.nowMicroseconds() + limits.reconnectInterval.microseconds
         } catch {
-            // The present socket reconnects by itself.
-            logger.warning("no new socket for the next connection", metadata: ["error": "\(error)"])
+            // The current socket reconnects by itself.
+            logger.warning("cannot make a socket for the next connection", metadata: ["error": "\(error)"])
         }
     }
 
@@ -98,7 +103,7 @@ extension RequestClient {
         }
     }
 
-    private func handle(_ command: ClientCommand) {
+    private func handleCommand(_ command: ClientCommand) {
         switch command {
         case .open(let call):
             guard connection.isReady || call.waitsForConnection else {
@@ -143,28 +148,30 @@ extension RequestClient {
                 nextDeadline = min(nextDeadline, end)
                 continue
             }
-            let what = calls.isSent(call) ? "did not answer in time" : "could not be reached in time"
+            let failure = calls.isSent(call) ? "did not answer in time" : "could not be reached in time"
             sendCancellation(call)
-            call.inbox.finish(.deadlineExceeded("\(address) \(what)"))
+            call.inbox.finish(.deadlineExceeded("\(address) \(failure)"))
         }
     }
 
+    /// Sends the waiting messages, as far as libzmq's queue and the limit of open requests allow.
     private func sendWaiting() {
         isFull = false
         guard connection.isReady else { return }
         while let message = control.first {
-            guard attempt(message) else { return }
+            guard trySend(message) else { return }
             control.removeFirst()
         }
         while let call = calls.nextToSend() {
-            guard attempt(call.pending ?? OutgoingMessage([])) else { return }
+            guard trySend(call.pending ?? OutgoingMessage([])) else { return }
             calls.markSent(call)
             call.dropMessage()
             counts.sent += 1
         }
     }
 
-    private func attempt(_ message: OutgoingMessage) -> Bool {
+    /// Passes a message to libzmq; returns false if libzmq's queue is full or there is no socket.
+    private func trySend(_ message: OutgoingMessage) -> Bool {
         guard let outcome = socketBox.socket?.socket.send(message) else { return false }
         if outcome == .full {
             isFull = true
@@ -183,13 +190,13 @@ extension RequestClient {
             else {
                 return false
             }
-            handle(message)
+            handleMessage(message)
         }
         return true
     }
 
-    private func handle(_ message: IncomingMessage) {
-        if hasEncodedCalls, handleEncoded(message) { return }
+    private func handleMessage(_ message: IncomingMessage) {
+        if hasEncodedCalls, deliverEncoded(message) { return }
         guard message.violation == nil, let frame = message.frames.first,
             let json = try? JSON(parsing: frame, limits: limits.json), case .object(let object) = json
         else {
@@ -198,14 +205,14 @@ extension RequestClient {
         }
         let attachments = Array(message.frames.dropFirst())
         if let method = object["method"]?.stringValue {
-            notify(method, object["params"] ?? [:], attachments, message.totalBytes)
+            handleNotification(method, object["params"] ?? [:], attachments, message.totalBytes)
             return
         }
-        guard case .int(let id) = object["id"], let call = calls.answered(id) else {
+        guard case .int(let id) = object["id"], let call = calls.removeSentCall(id) else {
             counts.unmatched += 1
             return
         }
-        counts.answers += 1
+        counts.responses += 1
         if let result = object["result"] {
             _ = call.inbox.enqueue(
                 .reply(Reply(result, attachments: attachments)),
@@ -220,37 +227,39 @@ extension RequestClient {
         }
     }
 
-    private func notify(_ method: String, _ params: JSON, _ attachments: [Bytes], _ bytes: Int) {
-        guard case .int(let id) = params["id"], let call = calls.about(id) else {
+    private func handleNotification(_ method: String, _ params: JSON, _ attachments: [Bytes], _ bytes: Int) {
+        guard case .int(let id) = params["id"], let call = calls.sentCall(id) else {
             counts.unmatched += 1
             return
         }
         guard call.wantsNotifications else { return }
-        deliver(.notification(method: method, params: params, attachments: attachments, bytes: bytes), bytes, for: call)
+        let element = CallElement.notification(method: method, params: params, attachments: attachments, bytes: bytes)
+        deliverNotification(element, bytes, for: call)
     }
 
     /// Delivers a notification or a response unparsed if its call wants that; returns false if the message has to be
     /// parsed.
-    private func handleEncoded(_ message: IncomingMessage) -> Bool {
+    private func deliverEncoded(_ message: IncomingMessage) -> Bool {
         guard message.violation == nil, message.frames.count == 1, let frame = message.frames.first else {
             return false
         }
         if let (id, notification) = EncodedNotification.outline(of: frame) {
-            guard let call = calls.about(id), call.wantsEncoded else { return false }
-            deliver(.encoded(notification, bytes: message.totalBytes), message.totalBytes, for: call)
+            guard let call = calls.sentCall(id), call.wantsEncoded else { return false }
+            deliverNotification(.encoded(notification, bytes: message.totalBytes), message.totalBytes, for: call)
             return true
         }
-        guard let (id, reply) = EncodedReply.outline(of: frame), let call = calls.about(id), call.wantsEncoded,
+        guard let (id, reply) = EncodedReply.outline(of: frame), let call = calls.sentCall(id), call.wantsEncoded,
             !call.wantsNotifications
         else { return false }
-        _ = calls.answered(id)
-        counts.answers += 1
+        _ = calls.removeSentCall(id)
+        counts.responses += 1
         _ = call.inbox.enqueue(.encodedReply(reply), bytes: message.totalBytes, always: true)
         call.inbox.finish()
         return true
     }
 
-    private func deliver(_ element: CallElement, _ bytes: Int, for call: OutgoingCall) {
+    /// Delivers a notification to its call. A call whose inbox is full ends with an error.
+    private func deliverNotification(_ element: CallElement, _ bytes: Int, for call: OutgoingCall) {
         if call.inbox.enqueue(element, bytes: bytes) { return }
         sendCancellation(call)
         call.inbox.finish(

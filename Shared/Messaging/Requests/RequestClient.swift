@@ -18,13 +18,14 @@ public actor RequestClient: SocketOwner {
     /// `rpc.cancel` and `rpc.credit` messages that libzmq did not accept yet.
     var control: Deque<OutgoingMessage> = []
     var nextDeadline = Int64.max
+    /// True if libzmq's queue was full at the last attempt to send.
     var isFull = false
     /// True if any request with unparsed notifications or results was ever opened on this client.
     var hasEncodedCalls = false
     /// The state of the connection. Messages are sent once the handshake is complete: before, they can be lost in a
     /// socket that is being closed. Over inproc, which has no handshake, it is always connected.
     public nonisolated let connection: ConnectionState
-    var counts = (sent: 0, answers: 0, unmatched: 0, malformed: 0, lost: 0, connections: 0, refused: 0)
+    var counts = (sent: 0, responses: 0, unmatched: 0, malformed: 0, lost: 0, connections: 0, refused: 0)
     let security: SocketSecurity
     /// The time at which the new socket connects after a connection was lost, in microseconds of the clock; nil if it
     /// has connected.
@@ -54,7 +55,7 @@ public actor RequestClient: SocketOwner {
         self.logger = logger
         self.calls = CallTable(window: limits.requestsPerConnection)
         self.wakeup = thread.loop.makeWakeup()
-        self.commands = ClientCommandQueue(wakeup: wakeup, bytes: limits.outboxBytesPerConnection)
+        self.commands = ClientCommandQueue(wakeup: wakeup, bytes: limits.sendQueueBytes)
         self.socketBox = SocketBox(socket)
         thread.loop.add(self, socketBox, wakeup)
     }
@@ -87,8 +88,8 @@ public actor RequestClient: SocketOwner {
     /// `params` is an object, or null for none. The deadline is sent as `deadlineMs`, from 1 ms to the longest that the
     /// limits allow. Throws the service's error; `user_cancelled` if this task is cancelled; `connection_lost` if the
     /// connection breaks meanwhile, and then it is unknown whether the request was carried out; `deadline_exceeded`. If
-    /// `waitsForConnection` is false, the request needs a connection now: without one this throws a `connection_lost`
-    /// that ``RPCError/isUnsent`` at once.
+    /// `waitsForConnection` is false, the request needs a connection now: without one, this throws at once a
+    /// `connection_lost` for which ``RPCError/isUnsent`` is true.
     public nonisolated func call(
         _ method: String,
         _ params: JSON = [:],
@@ -121,7 +122,7 @@ public actor RequestClient: SocketOwner {
             [],
             deadline,
             waitsForConnection: waitsForConnection,
-            isEncoded: true
+            wantsEncoded: true
         )
         guard case .encodedReply(let reply) = element else { throw Self.resultless }
         return reply
@@ -132,23 +133,25 @@ public actor RequestClient: SocketOwner {
         _ params: JSON,
         _ attachments: [Bytes],
         _ deadline: Duration,
-        waitsForConnection: Bool = true,
-        isEncoded: Bool = false
+        waitsForConnection: Bool,
+        wantsEncoded: Bool = false
     ) async throws(RPCError) -> CallElement {
         let inbox = Mailbox<CallElement>(maxElements: 1, maxBytes: .max)
-        let draft = try draft(method, params, attachments, deadline: deadline, credit: nil)
-        switch await commands.capacity.acquire(draft.byteCount) {
+        let call = try makeCall(
+            method,
+            params,
+            attachments,
+            deadline: deadline,
+            inbox: inbox,
+            waitsForConnection: waitsForConnection,
+            wantsEncoded: wantsEncoded
+        )
+        switch await commands.capacity.acquire(call.byteCount) {
         case .acquired: break
         case .cancelled: throw .cancelled("the waiting task was cancelled")
         case .closed, .refused: throw .ofClosedClient
         }
-        let call = try send(
-            draft,
-            inbox: inbox,
-            waitsForConnection: waitsForConnection,
-            isStream: false,
-            isEncoded: isEncoded
-        )
+        try open(call)
         switch await inbox.next() {
         case .element(let element): return element
         case .end(let failure?): throw failure
@@ -201,26 +204,26 @@ public actor RequestClient: SocketOwner {
                 attachments: [],
                 deadline: deadline,
                 credit: credit,
-                isEncoded: true
+                wantsEncoded: true
             )
         )
     }
 
-    /// An encoded request for which no capacity has been acquired yet.
-    struct Draft {
-        let id: Int64
-        let frames: [Bytes]
-        let byteCount: Int
-        let deadline: Int64
-    }
+    // MARK: The steps of a call
 
-    nonisolated func draft(
+    /// Makes a call and the frames of its request. The caller acquires ``ClientCommandQueue/capacity`` for its bytes,
+    /// and then opens it. Throws `invalid_params`, or `limit_exceeded` if the message exceeds the limits.
+    nonisolated func makeCall(
         _ method: String,
         _ params: JSON,
         _ attachments: [Bytes],
         deadline: Duration?,
-        credit: Int?
-    ) throws(RPCError) -> Draft {
+        credit: Int? = nil,
+        inbox: Mailbox<CallElement>,
+        waitsForConnection: Bool,
+        wantsNotifications: Bool = false,
+        wantsEncoded: Bool
+    ) throws(RPCError) -> OutgoingCall {
         var members: JSONObject
         switch params {
         case .object(let object): members = object
@@ -244,29 +247,21 @@ public actor RequestClient: SocketOwner {
                 "; send the bytes of files with upload.begin and upload.append, and split long requests"
             throw violation
         }
-        return Draft(id: id, frames: frames, byteCount: frames.reduce(0) { $0 + $1.count }, deadline: end)
+        return OutgoingCall(
+            id: id,
+            message: OutgoingMessage(frames),
+            inbox: inbox,
+            deadline: end,
+            waitsForConnection: waitsForConnection,
+            wantsNotifications: wantsNotifications,
+            wantsEncoded: wantsEncoded
+        )
     }
 
-    /// Sends a draft whose capacity has been acquired.
-    nonisolated func send(
-        _ draft: Draft,
-        inbox: Mailbox<CallElement>,
-        waitsForConnection: Bool = true,
-        isStream: Bool,
-        isEncoded: Bool = false
-    ) throws(RPCError) -> OutgoingCall {
-        let reservation = ByteReservation(bytes: draft.byteCount, semaphores: [commands.capacity])
-        let call = OutgoingCall(
-            id: draft.id,
-            message: OutgoingMessage(draft.frames, reservation: reservation),
-            inbox: inbox,
-            deadline: draft.deadline,
-            waitsForConnection: waitsForConnection,
-            wantsNotifications: isStream,
-            wantsEncoded: isEncoded
-        )
+    /// Opens a call after capacity for its bytes was acquired: the poll thread sends its request.
+    nonisolated func open(_ call: OutgoingCall) throws(RPCError) {
+        call.attach(ByteReservation(bytes: call.byteCount, semaphores: [commands.capacity]))
         guard commands.post(.open(call)) else { throw .ofClosedClient }
-        return call
     }
 
     nonisolated func cancel(_ call: OutgoingCall) { commands.post(.cancel(call)) }
@@ -279,7 +274,7 @@ public actor RequestClient: SocketOwner {
     /// Returns the counters, by name.
     public func metrics() -> JSONObject {
         [
-            "open": JSON(calls.open), "sent": JSON(counts.sent), "answers": JSON(counts.answers),
+            "open": JSON(calls.openCount), "sent": JSON(counts.sent), "answers": JSON(counts.responses),
             "strayMessages": JSON(counts.unmatched), "malformedMessages": JSON(counts.malformed),
             "connections": JSON(counts.connections), "connectionsLost": JSON(counts.lost),
             "handshakesRefused": JSON(counts.refused),
@@ -297,7 +292,7 @@ enum ClientCommand: Sendable {
 }
 
 /// The queue of commands from callers to the poll thread, read in batches. It is bounded by the capacity that each call
-/// acquires before.
+/// acquires first.
 final class ClientCommandQueue: Sendable {
     private struct State {
         var commands: [ClientCommand] = []
@@ -331,14 +326,15 @@ final class ClientCommandQueue: Sendable {
         return isAccepted
     }
 
-    func drain() -> [ClientCommand] {
+    /// Removes and returns all commands.
+    func removeAll() -> [ClientCommand] {
         state.withLock { state in
             defer { state.commands = [] }
             return state.commands
         }
     }
 
-    /// Closes the queue and returns what was in it.
+    /// Closes the queue and returns the commands in it.
     func close() -> [ClientCommand] {
         capacity.close()
         return state.withLock { state in

@@ -8,16 +8,16 @@ struct RequestExecution: Sendable {
     let handler: any RequestHandler
     let events: ServerEventQueue
 
-    /// Returns when the handler has returned, which may be long after the server answered the request itself.
+    /// Runs the handler until it returns, which may be long after the server has answered the request itself.
     @concurrent
     func run() async {
-        let event = await finish()
-        request.signal.cancel(.finished)
+        let event = await callHandler()
+        request.signal.end(.finished)
         events.post(event)
     }
 
     /// Calls the handler, and returns the event with its response, for which it waits for capacity.
-    private func finish() async -> ServerEvent {
+    private func callHandler() async -> ServerEvent {
         let id = request.incoming.id
         do throws(RPCError) {
             var context = request.context
@@ -43,7 +43,7 @@ struct RequestExecution: Sendable {
             var error = error
             // A service closes its own clients only when it stops.
             if error.isOfClosedClient { error = .endedByStop }
-            if request.signal.ending == .cancelled { error = .cancelled("the request was cancelled") }
+            if request.signal.reason == .cancelled { error = .cancelled("the request was cancelled") }
             var frame = RPCMessageWriter.error(id: id, error)
             if frame.count > events.limits.maxMessageBytes {
                 error.data = [:]
@@ -98,32 +98,34 @@ final class OpenRequest: Sendable {
 /// A one-shot signal that ends a request's task.
 final class CancellationSignal: Sendable {
     private struct State {
-        var ending: TerminationReason?
+        /// The reason for the end; nil before it.
+        var reason: TerminationReason?
         var task: Task<Void, Never>?
     }
 
     private let state = Mutex(State())
 
-    var ending: TerminationReason? { state.withLock { $0.ending } }
+    /// The reason for the end; nil before it.
+    var reason: TerminationReason? { state.withLock { $0.reason } }
 
-    /// Signals the end; only the first call has an effect.
-    func cancel(_ ending: TerminationReason) {
+    /// Signals the end, and cancels the task unless it has finished. Only the first call has an effect.
+    func end(_ reason: TerminationReason) {
         let task: Task<Void, Never>? = state.withLock { state in
-            guard state.ending == nil else { return nil }
-            state.ending = ending
+            guard state.reason == nil else { return nil }
+            state.reason = reason
             defer { state.task = nil }
             return state.task
         }
-        if ending != .finished, let task { Self.cancel(task) }
+        if reason != .finished, let task { Self.cancel(task) }
     }
 
-    /// Sets the task to cancel; cancels it at once if the signal was already fired.
+    /// Sets the task to cancel; cancels it at once if the end was signalled before.
     func attach(_ task: Task<Void, Never>) {
-        let isOver = state.withLock { state in
-            if state.ending == nil { state.task = task }
-            return state.ending != nil && state.ending != .finished
+        let isCancelled = state.withLock { state in
+            if state.reason == nil { state.task = task }
+            return state.reason != nil && state.reason != .finished
         }
-        if isOver { Self.cancel(task) }
+        if isCancelled { Self.cancel(task) }
     }
 
     /// Cancels on Swift's concurrent executor instead of the caller's thread, because cancelling runs the handlers'
@@ -196,7 +198,7 @@ public struct Notifier: Sendable {
         if let credit = request.credit, await credit.acquire(bytes) != .acquired { throw Self.ended }
         switch await request.outbox.reserve(bytes) {
         case .success(let reservation):
-            guard request.signal.ending == nil else { throw Self.ended }
+            guard request.signal.reason == nil else { throw Self.ended }
             events.post(.notification(request, OutgoingMessage(request.prefix + frames, reservation: reservation)))
             return true
         case .failure(let refusal) where refusal.outcome == .refused:
@@ -226,7 +228,8 @@ final class ServerEventQueue: Sendable {
         wakeup.signal()
     }
 
-    func drain() -> [ServerEvent] {
+    /// Removes and returns all events.
+    func removeAll() -> [ServerEvent] {
         events.withLock { events in
             defer { events = [] }
             return events

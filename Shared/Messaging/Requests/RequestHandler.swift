@@ -48,9 +48,9 @@ public protocol RequestHandler: Sendable {
     /// - Parameter key: the public key of the connection; nil without CURVE
     func cachedPermission(of identity: String, key: String?) -> CachedPermission?
 
-    /// Returns the error that an open request ends with because its identity has lost access; nil if it may go on.
-    /// Called on the poll thread, after ``RequestServer/review(_:)``.
-    func refusal(of method: String, for identity: String, _ cached: CachedPermission?) -> RPCError?
+    /// Returns the error that an open or waiting request ends with because its identity has lost access; nil if it may
+    /// go on. Called on the poll thread, after ``RequestServer/review(_:)``.
+    func reviewError(of method: String, for identity: String, _ cached: CachedPermission?) -> RPCError?
 
     /// Notes that a connection has ended, on the poll thread. It must not block.
     func connectionEnded(_ connection: ConnectionID)
@@ -67,13 +67,48 @@ extension RequestHandler {
     public func cachedPermission(of identity: String, key: String?) -> CachedPermission? { nil }
 
     /// Returns nil.
-    public func refusal(of method: String, for identity: String, _ cached: CachedPermission?) -> RPCError? { nil }
+    public func reviewError(of method: String, for identity: String, _ cached: CachedPermission?) -> RPCError? { nil }
 
     /// Returns nil.
     public func executor(for request: IncomingRequest, _ context: RequestContext) -> (any TaskExecutor)? { nil }
 
     /// Returns nil.
     public func replyAtOnce(to request: IncomingRequest, _ context: RequestContext) -> Reply? { nil }
+}
+
+// MARK: - The reply
+
+/// The result of a request.
+public struct Reply: Sendable, Equatable {
+    /// The JSON result; null if the result was given in encoded form.
+    public var result: JSON
+    /// The frames after the JSON frame, in order.
+    public var attachments: [Bytes]
+
+    /// The result in encoded form, if it was encoded before; `result` is null then.
+    private(set) var encoded: [Bytes]?
+
+    /// Makes a reply from a JSON value.
+    public init(_ result: JSON, attachments: [Bytes] = []) {
+        self.result = result
+        self.attachments = attachments
+    }
+
+    /// Makes a reply whose result is already encoded: the text of one JSON value.
+    public init(encoded result: Bytes) {
+        self.init(encoded: [result])
+    }
+
+    /// Makes a reply whose encoded result comes in pieces; they are joined once, in the message.
+    public init(encoded pieces: [Bytes]) {
+        self.init(.null)
+        encoded = pieces
+    }
+
+    /// Encodes the response to the request with an id.
+    func frame(id: JSON) -> Bytes {
+        encoded.map { RPCMessageWriter.result(id: id, encoded: $0) } ?? RPCMessageWriter.result(id: id, result)
+    }
 }
 
 // MARK: - The context of a request
@@ -91,8 +126,8 @@ public struct RequestContext: Sendable {
     public let cachedPermission: CachedPermission?
     /// True if the peer can receive notifications before the response; REQ sockets cannot.
     public let acceptsNotifications: Bool
-    /// When the request's deadline passes, in microseconds of the server's clock; `Int64.max` for a stream, which ends
-    /// with its connection.
+    /// The request's deadline, in microseconds of the server's clock; `Int64.max` for a stream, which ends with its
+    /// connection.
     public let deadlineMicroseconds: Int64
     /// The byte credit that the request was opened with; nil if it had none.
     public let credit: Int?

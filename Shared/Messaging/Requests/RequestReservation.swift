@@ -28,7 +28,7 @@ final class RequestReservation: Sendable {
     ///
     /// - Returns: false if the values exceed a limit, and there are other requests; they are not counted then
     func replaceFrame(of frameBytes: Int, by params: JSONObject, limits: MessagingLimits) -> Bool {
-        // Traversing a small value costs more than the estimate is worth.
+        // The values of a small frame are estimated: traversing them would cost more than an exact size is worth.
         guard frameBytes > 4096 else {
             change(by: 11 * frameBytes)
             return true

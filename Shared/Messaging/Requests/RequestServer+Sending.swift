@@ -3,40 +3,46 @@ import DequeModule
 import JSONValue
 import Logging
 
+/// The steps of sending, all on the poll thread.
+///
+/// ``respondAtOnce(with:to:)`` and ``respond(with:)`` make the message of a response that needs no task; a task makes
+/// its own and posts it as an event. ``addOutgoing(_:to:)`` adds a message to those of this pass, which
+/// ``flushOutgoing()`` passes to libzmq together. A message whose peer has a full queue in libzmq waits in the queue of
+/// its connection, until ``retryBlocked()`` has sent it.
 extension RequestServer {
     /// Sends a reply made on the poll thread; returns false if it has to wait for capacity or is too large.
-    func send(_ reply: Reply, to request: RequestServerStateMachine.AcceptedRequest) -> Bool {
+    func respondAtOnce(with reply: Reply, to request: RequestServerStateMachine.AcceptedRequest) -> Bool {
         let connection = request.recipient.connection
         let frames = [reply.frame(id: request.incoming.id)] + reply.attachments
         let bytes = frames.reduce(0) { $0 + $1.count }
         guard limits.violation(of: frames) == nil, let reservation = connection.outbox.tryReserve(bytes) else {
             return false
         }
-        state.metrics.answers += 1
-        state.metrics.answersAtOnce += 1
-        transmit(OutgoingMessage(request.recipient.prefix + frames, reservation: reservation), to: connection)
+        state.metrics.responses += 1
+        state.metrics.responsesAtOnce += 1
+        addOutgoing(OutgoingMessage(request.recipient.prefix + frames, reservation: reservation), to: connection)
         return true
     }
 
     /// Sends a response of the server itself; it never waits for capacity.
-    func send(_ response: RequestServerStateMachine.ServerResponse) {
+    func respond(with response: RequestServerStateMachine.ServerResponse) {
         let (connection, prefix) = (response.recipient.connection, response.recipient.prefix)
         let error: RPCError
         switch response.content {
         case .error(let content): error = content
         case .result(let result):
             let frame = RPCMessageWriter.result(id: response.id, result)
-            return transmit(OutgoingMessage(prefix + [frame]), to: connection)
+            return addOutgoing(OutgoingMessage(prefix + [frame]), to: connection)
         }
-        state.metrics.answers += 1
+        state.metrics.responses += 1
         state.metrics.errors[error.name, default: 0] += 1
         let frame = RPCMessageWriter.error(id: response.id, error)
         let reservation = connection.outbox.reserveWithoutWaiting(frame.count)
-        transmit(OutgoingMessage(prefix + [frame], reservation: reservation), to: connection)
+        addOutgoing(OutgoingMessage(prefix + [frame], reservation: reservation), to: connection)
     }
 
-    /// Queues a message, to be sent at the end of the pass or with ``maxOutgoing`` others.
-    func transmit(_ message: OutgoingMessage, to connection: Connection) {
+    /// Adds a message to those of this pass. They are sent at its end, or as soon as there are ``maxOutgoing``.
+    func addOutgoing(_ message: OutgoingMessage, to connection: Connection) {
         outgoing.append((message, connection))
         if outgoing.count >= Self.maxOutgoing { flushOutgoing() }
     }
@@ -50,28 +56,28 @@ extension RequestServer {
         let messages = outgoing
         outgoing.removeAll(keepingCapacity: true)
         for (message, connection) in messages {
-            send(message, to: connection)
+            sendOrQueue(message, to: connection)
             state.forgetIfIdle(connection)
         }
     }
 
-    /// Sends a message now, or queues it until libzmq accepts it.
-    private func send(_ message: OutgoingMessage, to connection: Connection) {
+    /// Sends a message now, or queues it for its connection until libzmq accepts it.
+    private func sendOrQueue(_ message: OutgoingMessage, to connection: Connection) {
         var message = message
-        if connection.queue.isEmpty, attempt(&message, connection) { return }
+        if connection.queue.isEmpty, trySend(&message, to: connection) { return }
         guard state.connections[connection.id] != nil else { return }
         guard connection.queue.count < limits.outboxMessagesPerConnection else {
             state.metrics.messagesDropped += 1
             return
         }
         connection.queue.append(message)
-        if blocked.insert(connection.id).inserted, blocked.count == 1 { pauseBlocked(Self.shortestPause) }
+        if blocked.insert(connection.id).inserted, blocked.count == 1 { pauseBlocked(Self.shortestDelay) }
     }
 
-    /// Sends a message if libzmq accepts it.
+    /// Passes a message to libzmq.
     ///
     /// - Returns: true if it was sent or dropped; false if the queue to the peer is full
-    private func attempt(_ message: inout OutgoingMessage, _ connection: Connection) -> Bool {
+    private func trySend(_ message: inout OutgoingMessage, to connection: Connection) -> Bool {
         countEarlier(&message, connection)
         switch socketBox.socket?.socket.send(message) {
         case .sent:
@@ -82,7 +88,7 @@ extension RequestServer {
         case .full: return false
         case .unreachable:
             state.metrics.messagesDropped += 1
-            if state.remove(connection) { end(connection, .connectionLost) }
+            if state.remove(connection) { endRequests(of: connection, .connectionLost) }
             return true
         case .failed, nil:
             state.metrics.messagesDropped += 1
@@ -99,8 +105,8 @@ extension RequestServer {
         message.reservation = connection.outbox.reserveWithoutWaiting(bytes, keeping: message.reservation)
     }
 
-    private static let shortestPause: Int64 = 1000
-    private static let longestPause: Int64 = 64_000
+    private static let shortestDelay: Int64 = 1000
+    private static let longestDelay: Int64 = 64_000
 
     /// Retries the peers whose queue was full.
     ///
@@ -108,24 +114,24 @@ extension RequestServer {
     /// while no message can be sent.
     func retryBlocked() {
         guard !blocked.isEmpty, clock.nowMicroseconds() >= blockedUntil else { return }
-        var moved = false
+        var hasSent = false
         for id in blocked {
             guard let connection = state.connections[id] else {
                 blocked.remove(id)
                 continue
             }
             while var message = connection.queue.first {
-                guard attempt(&message, connection) else {
+                guard trySend(&message, to: connection) else {
                     connection.queue[0] = message
                     break
                 }
-                moved = true
-                // The attempt empties the queue if it ends the connection.
+                hasSent = true
+                // The queue is empty now if the connection has ended.
                 if !connection.queue.isEmpty { connection.queue.removeFirst() }
             }
             if connection.queue.isEmpty { blocked.remove(id) }
         }
-        pauseBlocked(moved ? Self.shortestPause : min(blockedPause * 2, Self.longestPause))
+        pauseBlocked(hasSent ? Self.shortestDelay : min(blockedPause * 2, Self.longestDelay))
     }
 
     private func pauseBlocked(_ pause: Int64) {
@@ -134,8 +140,8 @@ extension RequestServer {
     }
 
     /// Ends the requests of a connection that was removed from the table.
-    func end(_ connection: Connection, _ reason: TerminationReason) {
-        for ending in state.end(connection, reason) { carryOut(ending) }
+    func endRequests(of connection: Connection, _ reason: TerminationReason) {
+        for ending in state.endRequests(of: connection, reason) { endRequest(ending) }
         connection.queue = []
         connection.outbox.close()
         blocked.remove(connection.id)
@@ -148,12 +154,12 @@ extension RequestServer {
 extension RequestServer {
     /// Ends a connection that does not read, at most once a second while at most half of the outbox is free.
     func endStalled(at now: Int64) {
-        guard now >= outboxCheck else { return }
-        outboxCheck = now.addingClamped(Self.outboxCheckInterval)
+        guard now >= nextOutboxCheck else { return }
+        nextOutboxCheck = now.addingClamped(Self.outboxCheckInterval)
         let wasShort = isOutboxShort
         isOutboxShort = state.isOutboxShort
         guard isOutboxShort, let connection = state.stalledConnection(at: now, isFirst: !wasShort) else { return }
-        disconnect(connection, "it has read no whole message for long, and its replies keep those of others waiting")
+        disconnect(connection, "it has not read a whole message for a long time, and its replies delay those of others")
     }
 
     private static let outboxCheckInterval: Int64 = 1_000_000
@@ -162,7 +168,7 @@ extension RequestServer {
     func endSilent(at now: Int64) {
         let peers = state.connections.peers
         for peer in peers.silent(at: now) {
-            let isEnded = peers.end(peer) { for event in socketBox.socket?.events() ?? [] { handle(event) } }
+            let isEnded = peers.end(peer) { handleConnectionEvents() }
             if isEnded { noteEnd(of: nil, "it has sent nothing, and few connections are left for others") }
         }
     }
@@ -174,8 +180,8 @@ extension RequestServer {
         let peers = state.connections.peers
         let unread = isDrained ? 0 : Int(limits.requestHighWaterMark)
         for peer in peers.endless(at: clock.nowMicroseconds(), above: limits.maxMessageBytes * (unread + 3)) {
-            let isEnded = peers.end(peer) { for event in socketBox.socket?.events() ?? [] { handle(event) } }
-            if isEnded { noteEnd(of: nil, "its message has more bytes than any may have, and no end") }
+            let isEnded = peers.end(peer) { handleConnectionEvents() }
+            if isEnded { noteEnd(of: nil, "its message exceeds the maximum size and has no end") }
         }
     }
 
@@ -183,7 +189,7 @@ extension RequestServer {
     func disconnect(_ connection: Connection, _ reason: String) {
         guard !connection.isEnding, let descriptor = connection.descriptor else { return }
         let isShutDown = Socket.shutDown(descriptor) {
-            for event in socketBox.socket?.events() ?? [] { handle(event) }
+            handleConnectionEvents()
             return state.connections[connection.id] === connection && state.connections.isSoleOwner(connection)
         }
         guard isShutDown else { return }

@@ -10,7 +10,7 @@ public import Logging
 /// own; replies that need no waiting are made on the poll thread.
 public actor RequestServer: SocketOwner {
     let thread: PollThread
-    /// The registration for keys removed from that list.
+    /// The registration for keys removed from the list of the server's domain; nil without CURVE.
     private let revocations: ZAPAuthenticator.RevocationSubscription?
     let limits: MessagingLimits
     let clock: MonotonicClock
@@ -31,7 +31,7 @@ public actor RequestServer: SocketOwner {
     var blockedPause: Int64 = 0
     var blockedUntil: Int64 = 0
     /// The time of the next check of the outbox, and whether at most half of it was free at the previous one.
-    var outboxCheck = Int64.min
+    var nextOutboxCheck = Int64.min
     var isOutboxShort = false
     var disconnections = LogThrottle()
     /// The tasks of the running requests.
@@ -77,7 +77,7 @@ public actor RequestServer: SocketOwner {
             transport: boundAddress.transport,
             limits: limits,
             capacity: capacity,
-            peers: PeerTable(thread.context, boundAddress, security, mostOfKey: limits.connectionsPerKey),
+            peers: PeerTable(thread.context, boundAddress, security, maxPerKey: limits.connectionsPerKey),
             isAdmitted: isAdmitted,
             cachedPermission: { handler.cachedPermission(of: $0, key: $1) },
             methodLimits: { handler.limits(of: $0) }
@@ -92,7 +92,7 @@ public actor RequestServer: SocketOwner {
         let events = ServerEventQueue(wakeup: wakeup, limits: limits)
         self.events = events
         self.revocations = security.domain.map { domain in
-            authenticator.listen(to: domain) { events.post(.revoked($0)) }
+            authenticator.addRevocationHook(for: domain) { events.post(.revoked($0)) }
         }
         self.socketBox = SocketBox(socket)
         thread.loop.add(self, socketBox, wakeup)
@@ -115,32 +115,36 @@ public actor RequestServer: SocketOwner {
     }
 
     /// Ends the open and waiting requests of identities whose access has changed, if the handler refuses them now:
-    /// ``RequestHandler/refusal(of:for:_:)``.
+    /// ``RequestHandler/reviewError(of:for:_:)``.
     public nonisolated func review(_ identities: Set<String>) { events.post(.review(identities)) }
 
-    /// Runs one pass of the poll loop.
+    /// Runs one pass of the poll loop, in this order: the events of tasks, waiting requests that may be opened now,
+    /// received messages, the messages to send, expired deadlines, and connections that have to end.
+    ///
+    /// Waiting requests come before received ones, because they arrived earlier. The responses of expired requests are
+    /// sent at the end of the same pass.
     func poll(hasEvents: Bool) -> PollInterest {
-        var poll = PollInterest()
-        for event in events.drain() { handle(event) }
+        var interest = PollInterest()
+        for event in events.removeAll() { handleServerEvent(event) }
         openWaiting()
-        if isReceiving { poll.hasMoreWork = receive(hasEvents: hasEvents) }
+        if isReceiving { interest.hasMoreWork = receive(hasEvents: hasEvents) }
         flushOutgoing()
         retryBlocked()
         checkTime()
-        endEndless(isDrained: !poll.hasMoreWork)
+        endEndless(isDrained: !interest.hasMoreWork)
         flushOutgoing()
-        if state.mayOpenWaiting { poll.hasMoreWork = true }
+        if state.mayOpenWaiting { interest.hasMoreWork = true }
         resumeServing()
-        poll.wantsInput = isReceiving
-        poll.wakeAfter = nextWake()
-        return poll
+        interest.wantsInput = isReceiving
+        interest.wakeAfter = nextWake()
+        return interest
     }
 
     private var isReceiving: Bool { state.stage != .idle && state.stage != .closed }
 
     private func nextWake() -> Int64? {
         var nearest = blocked.isEmpty ? state.nextTime : min(state.nextTime, blockedUntil)
-        if isOutboxShort { nearest = min(nearest, outboxCheck) }
+        if isOutboxShort { nearest = min(nearest, nextOutboxCheck) }
         let peers = state.connections.peers
         nearest = min(nearest, peers.nextCheck, peers.nextEndlessCheck)
         return nearest == .max ? nil : max(0, nearest.addingClamped(-clock.nowMicroseconds()))
@@ -150,7 +154,7 @@ public actor RequestServer: SocketOwner {
     func closeNow() {
         guard state.stage != .closed else { return }
         flushOutgoing()
-        for connection in state.close() { end(connection, .stopping) }
+        for connection in state.close() { endRequests(of: connection, .stopping) }
         thread.loop.remove(wakeup)
         socketBox.close()
         resumeServing()
@@ -202,45 +206,45 @@ extension RequestServer {
     }
 
     /// Handles expired deadlines and timeouts.
-    func checkTime() {
+    private func checkTime() {
         let now = clock.nowMicroseconds()
-        for ending in state.endings(at: now) { carryOut(ending) }
-        for response in state.expiredWaiting(at: now) { send(response) }
+        for ending in state.endExpired(at: now) { endRequest(ending) }
+        for response in state.expiredWaiting(at: now) { respond(with: response) }
         endStalled(at: now)
         endSilent(at: now)
         if case .flushing(let until) = state.stage, now >= until || blocked.isEmpty { closeNow() }
     }
 
     /// Sends the response of a request that ends early, if its peer is still connected, and cancels its task.
-    func carryOut(_ ending: RequestServerStateMachine.Ending) {
+    func endRequest(_ ending: RequestServerStateMachine.Ending) {
         ending.request.credit?.close()
-        if let response = ending.response { send(response) }
-        ending.request.signal.cancel(ending.reason)
+        if let response = ending.response { respond(with: response) }
+        ending.request.signal.end(ending.reason)
     }
 }
 
 extension RequestServer {
     /// Handles an event from a task.
-    func handle(_ event: ServerEvent) {
+    private func handleServerEvent(_ event: ServerEvent) {
         switch event {
         case .notification(let request, let message):
-            if let connection = state.notified(request) { transmit(message, to: connection) }
+            if let connection = state.notified(request) { addOutgoing(message, to: connection) }
         case .finished(let request, let message, let failure):
             tasks[ObjectIdentifier(request)] = nil
             request.credit?.close()
             guard let connection = state.finished(request, failure: failure) else { return }
-            transmit(message, to: connection)
+            addOutgoing(message, to: connection)
         case .parsed(let id, let parsed, let message, let prefix):
-            resume(id, parsed, message, prefix)
+            continueAfterParsing(id, parsed, message, prefix)
         case .revoked(let keys):
-            for ending in state.endings(ofKeys: keys) { carryOut(ending) }
-            for response in state.removeWaiting(ofKeys: keys) { send(response) }
+            for ending in state.endRequests(ofKeys: keys) { endRequest(ending) }
+            for response in state.removeWaiting(ofKeys: keys) { respond(with: response) }
         case .review(let identities):
-            for ending in state.endings(of: identities, handler.refusal) { carryOut(ending) }
-            for response in state.removeWaiting(of: identities, handler.refusal) { send(response) }
+            for ending in state.endRequests(ofIdentities: identities, handler.reviewError) { endRequest(ending) }
+            for response in state.removeWaiting(of: identities, handler.reviewError) { respond(with: response) }
         case .stop:
-            for ending in state.drain(at: clock.nowMicroseconds()) { carryOut(ending) }
-            for response in state.stopWaiting() { send(response) }
+            for ending in state.drain(at: clock.nowMicroseconds()) { endRequest(ending) }
+            for response in state.stopWaiting() { respond(with: response) }
         }
     }
 }
@@ -251,7 +255,7 @@ extension RequestServer {
     /// Receives and handles messages, up to the budget.
     ///
     /// - Returns: whether there may be more.
-    func receive(hasEvents: Bool) -> Bool {
+    private func receive(hasEvents: Bool) -> Bool {
         guard socketBox.socket != nil else { return false }
         var batch: [IncomingMessage] = []
         var bytes = 0
@@ -269,25 +273,28 @@ extension RequestServer {
         }
         // Events are read after the messages, so that messages of a descriptor's new owner are never attributed to its
         // previous one.
-        if hasEvents || !batch.isEmpty { for event in socketBox.socket?.events() ?? [] { handle(event) } }
+        if hasEvents || !batch.isEmpty { handleConnectionEvents() }
         state.metrics.bytesIn += bytes
-        for message in batch { handle(message) }
+        for message in batch { handleMessage(message) }
         return batch.count == limits.receiveBudget || bytes >= limits.receiveBudgetBytes
     }
 
-    func handle(_ event: ConnectionEvent) {
-        switch event {
-        case .opened(let descriptor): state.opened(descriptor, at: clock.nowMicroseconds())
-        case .closed(let descriptor):
-            for connection in state.closed(descriptor) { end(connection, .connectionLost) }
-        case .refused: state.metrics.handshakesRefused += 1
-        case .ready: break
+    /// Reads and handles the events of the socket's connections.
+    func handleConnectionEvents() {
+        for event in socketBox.socket?.events() ?? [] {
+            switch event {
+            case .opened(let descriptor): state.opened(descriptor, at: clock.nowMicroseconds())
+            case .closed(let descriptor):
+                for connection in state.closed(descriptor) { endRequests(of: connection, .connectionLost) }
+            case .refused: state.metrics.handshakesRefused += 1
+            case .ready: break
+            }
         }
     }
 
-    private func handle(_ message: IncomingMessage) {
+    private func handleMessage(_ message: IncomingMessage) {
         let (connection, replaced) = state.connection(of: message)
-        if let replaced { end(replaced, .connectionLost) }
+        if let replaced { endRequests(of: replaced, .connectionLost) }
         guard let connection else { return }
         if let descriptor = connection.descriptor { state.connections.peers.delivered(descriptor) }
         guard !connection.isExcess else { return disconnect(connection, "its key has too many connections") }
@@ -295,7 +302,12 @@ extension RequestServer {
     }
 
     /// Continues after a large JSON frame was parsed: handles it and the messages queued behind it.
-    func resume(_ id: ConnectionID, _ parsed: RPCMessage, _ message: IncomingMessage, _ prefix: [Bytes]) {
+    private func continueAfterParsing(
+        _ id: ConnectionID,
+        _ parsed: RPCMessage,
+        _ message: IncomingMessage,
+        _ prefix: [Bytes]
+    ) {
         let now = clock.nowMicroseconds()
         guard let decision = state.parsed(parsed, message, prefix: prefix, of: id, at: now) else { return }
         carryOut(decision)
@@ -303,7 +315,7 @@ extension RequestServer {
     }
 
     /// Opens waiting requests, up to the budget.
-    func openWaiting() {
+    private func openWaiting() {
         guard state.mayOpenWaiting else { return }
         let now = clock.nowMicroseconds()
         for _ in 0..<limits.receiveBudget {
@@ -312,22 +324,25 @@ extension RequestServer {
         }
     }
 
+    /// Carries out the decision about a message.
     private func carryOut(_ decision: RequestServerStateMachine.Decision) {
         switch decision {
         case .nothing: break
-        case .respond(let response): send(response)
+        case .respond(let response): respond(with: response)
         case .cancelWaiting(let cancelled, let response):
-            send(cancelled)
-            if let response { send(response) }
+            respond(with: cancelled)
+            if let response { respond(with: response) }
         case .cancel(let request, let response):
-            request.signal.cancel(.cancelled)
-            if let response { send(response) }
+            request.signal.end(.cancelled)
+            if let response { respond(with: response) }
         case .addCredit(let request, let bytes, let response):
             request.credit?.release(bytes)
-            if let response { send(response) }
+            if let response { respond(with: response) }
         case .parse(let message, let recipient): parse(message, recipient)
         case .run(let request):
-            if let reply = handler.replyAtOnce(to: request.incoming, request.context), send(reply, to: request) {
+            if let reply = handler.replyAtOnce(to: request.incoming, request.context),
+                respondAtOnce(with: reply, to: request)
+            {
                 return
             }
             start(state.open(request))

@@ -12,12 +12,12 @@ extension RequestServerStateMachine {
         let recipient = Recipient(connection: connection, prefix: Array(message.frames.prefix(1 + length)))
         content.frames.removeFirst(1 + length)
         content.totalFrames -= 1 + length
-        content.reservation = RequestReservation.make(content.keptBytes, of: connection.memory, limits: limits)
+        content.reservation = RequestReservation.make(content.frameBytes, of: connection.memory, limits: limits)
         guard content.reservation != nil else {
             return refuse(limits.requestMemoryExceeded, "busy", id: Self.headID(of: content), recipient)
         }
         if connection.isParsing { return queueBehindLarge(content, recipient) }
-        return decode(content, recipient, at: now)
+        return decideUnparsed(content, recipient, at: now)
     }
 
     /// Queues a message behind a large one of the same connection that is being parsed, to keep their order.
@@ -46,25 +46,29 @@ extension RequestServerStateMachine {
         return decide(parsed, message, Recipient(connection: connection, prefix: prefix), at: now)
     }
 
-    /// Decides about the next message that waited behind a large one; nil if there is none, or the next large one is
-    /// being parsed.
+    /// Decides about the next message that waited behind a large one; returns nil if there is none, or if the next
+    /// large one is being parsed.
     mutating func nextBehindLarge(of id: ConnectionID, at now: Int64) -> Decision? {
         guard let connection = connections[id], !connection.isParsing,
             let (message, prefix) = connection.queuedBehindLarge.popFirst()
         else { return nil }
-        return decode(message, Recipient(connection: connection, prefix: prefix), at: now)
+        return decideUnparsed(message, Recipient(connection: connection, prefix: prefix), at: now)
     }
 
-    private mutating func decode(_ message: IncomingMessage, _ recipient: Recipient, at now: Int64) -> Decision {
+    private mutating func decideUnparsed(
+        _ message: IncomingMessage,
+        _ recipient: Recipient,
+        at now: Int64
+    ) -> Decision {
         guard let frame = message.frames.first else {
             let error = RPCError.invalidRequest("the message is empty; its first frame must be a JSON-RPC object")
             return refuse(error, "empty", id: .null, recipient)
         }
         guard frame.count <= limits.parseInlineBytes else {
             let head = RPCMessageHead(frame)
-            let limits = head.method.map(methodLimits) ?? .default
-            guard frame.count <= limits.maxJSONBytes else {
-                return refuse(Self.tooLarge(frame, head, limits), "json_too_large", id: head.id ?? .null, recipient)
+            let applied = head.method.map(methodLimits) ?? .default
+            guard frame.count <= applied.maxJSONBytes else {
+                return refuse(Self.tooLarge(frame, head, applied), "json_too_large", id: head.id ?? .null, recipient)
             }
             recipient.connection.isParsing = true
             return .parse(message, recipient)
@@ -174,11 +178,11 @@ extension RequestServerStateMachine {
         guard connection.waiting.isEmpty, hasCapacity(connection) else {
             return wait(request, message, recipient, at: now) ? .nothing : refuse(busy, id: request.id, recipient)
         }
-        return start(request, message, attachments: Array(message.frames.dropFirst()), recipient, at: now)
+        return decisionToRun(request, message, attachments: Array(message.frames.dropFirst()), recipient, at: now)
     }
 
     /// Returns the decision to run a request that was checked.
-    mutating func start(
+    mutating func decisionToRun(
         _ request: RPCMessage.Request,
         _ message: IncomingMessage,
         attachments: [Bytes],
@@ -206,13 +210,15 @@ extension RequestServerStateMachine {
         )
     }
 
-    /// Returns when a request's deadline passes. A request with credit and without `deadlineMs` is a stream and ends
+    /// Returns the time of a request's deadline. A request with credit and without `deadlineMs` is a stream and ends
     /// with its connection.
     private func deadline(of request: RPCMessage.Request, at now: Int64) -> Int64 {
         if request.deadline == nil, request.credit != nil { return .max }
         return now.addingClamped(request.deadline ?? limits.defaultDeadline.microseconds)
     }
 
+    /// Counts a refused message and returns the response to it.
+    ///
     /// - Parameter kind: the name of the counter; nil for errors that are counted by their own name only
     private mutating func refuse(
         _ error: RPCError,
@@ -229,15 +235,15 @@ extension RequestServerStateMachine {
     }
 
     private static func tooLarge(_ frame: Bytes, _ head: RPCMessageHead, _ limits: MethodLimits) -> RPCError {
-        let most = limits.maxJSONBytes
+        let maximum = limits.maxJSONBytes
         guard let method = head.method else {
             return .limitExceeded(
-                "a request has at most \(most) bytes of JSON if its method does not precede its params, this one has "
-                    + "\(frame.count); write the method before the params"
+                "a request has at most \(maximum) bytes of JSON if its method does not precede its params, "
+                    + "this one has \(frame.count); write the method before the params"
             )
         }
         return .limitExceeded(
-            "a request of \(method.prefix(64)) has at most \(most) bytes of JSON, this one has \(frame.count); "
+            "a request of \(method.prefix(64)) has at most \(maximum) bytes of JSON, this one has \(frame.count); "
                 + limits.advice
         )
     }

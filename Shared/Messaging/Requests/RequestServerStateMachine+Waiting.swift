@@ -8,7 +8,7 @@ import JSONValue
 /// until others have ended, so that a client may send a burst of requests without counting them.
 ///
 /// A ROUTER socket cannot stop reading from one peer, so the server reads on and queues requests, up to
-/// ``MessagingLimits/waitingRequestsPerConnection`` and the connection's share of memory. Further ones are answered
+/// ``MessagingLimits/waitingRequestsPerConnection`` and the connection's part of the memory. Further ones are answered
 /// with `busy`. Connections take turns: one with many waiting requests delays the others by no more than one with few.
 extension RequestServerStateMachine {
     /// Returns true if a request of the connection may be opened.
@@ -35,7 +35,7 @@ extension RequestServerStateMachine {
         at now: Int64
     ) -> Bool {
         let connection = recipient.connection
-        guard connection.waiting.placeCount < limits.waitingRequestsPerConnection, connection.part.requestsMayWait
+        guard connection.waiting.queueLength < limits.waitingRequestsPerConnection, connection.part.requestsMayWait
         else { return false }
         var message = message
         message.frames.removeFirst()
@@ -55,7 +55,7 @@ extension RequestServerStateMachine {
     /// True if a waiting request may be opened now.
     var mayOpenWaiting: Bool { nextTurn != nil }
 
-    /// The index of the turn that is next; nil if none of the connections may open a request now.
+    /// The index in ``turns`` of the next connection that may open a request; nil if none may now.
     private var nextTurn: Int? {
         guard running >= limits.requests else { return turns.isEmpty ? nil : turns.startIndex }
         return turns.firstIndex { connections[$0].map(isAlwaysAdmitted) ?? false }
@@ -80,7 +80,7 @@ extension RequestServerStateMachine {
             var request = entry.request
             // The time until the deadline began when the request arrived.
             if request.deadline != nil { request.deadline = entry.deadline - now }
-            return start(request, entry.message, attachments: entry.message.frames, recipient, at: now)
+            return decisionToRun(request, entry.message, attachments: entry.message.frames, recipient, at: now)
         }
         return nil
     }
@@ -134,7 +134,7 @@ extension RequestServerStateMachine {
             "a connection has at most \(limits.requestsPerConnection) open requests and the service \(limits.requests), "
                 + "and \(limits.waitingRequestsPerConnection) of a connection wait for them, for at most "
                 + "\(limits.defaultDeadline.microseconds / 1_000_000) s without any progress; wait for responses, and "
-                + "use a connection of its own for streams"
+                + "use a separate connection for streams"
         )
     }
 
@@ -169,14 +169,13 @@ struct WaitingRequests {
     }
 
     private var entries: [JSON: Entry] = [:]
-    /// May name requests that were removed meanwhile.
+    /// The ids in the order of arrival, also of requests that were removed meanwhile.
     private var order: Deque<JSON> = []
 
     var isEmpty: Bool { entries.isEmpty }
     var count: Int { entries.count }
-    /// The number of places in use. The place of a removed request stays in use until its turn comes, or until no
-    /// request waits.
-    var placeCount: Int { order.count }
+    /// The length of the queue. A removed request stays in it until its turn comes, or until no request waits.
+    var queueLength: Int { order.count }
 
     subscript(id: JSON) -> Entry? { entries[id] }
 
@@ -186,7 +185,7 @@ struct WaitingRequests {
     }
 
     mutating func popFirst() -> Entry? {
-        defer { freePlacesIfEmpty() }
+        defer { clearQueueIfEmpty() }
         while let id = order.popFirst() {
             if let entry = entries.removeValue(forKey: id) { return entry }
         }
@@ -194,15 +193,15 @@ struct WaitingRequests {
     }
 
     mutating func remove(_ id: JSON) -> Entry? {
-        defer { freePlacesIfEmpty() }
+        defer { clearQueueIfEmpty() }
         return entries.removeValue(forKey: id)
     }
 
-    /// Frees the places of removed requests if none waits: the connection then has no turn at which they would be
-    /// freed.
-    private mutating func freePlacesIfEmpty() { if entries.isEmpty { order = [] } }
+    /// Clears the queue of removed requests if no request waits: the connection then has no turn at which they would be
+    /// removed from it.
+    private mutating func clearQueueIfEmpty() { if entries.isEmpty { order = [] } }
 
-    /// Adds credit to a waiting request; false if it was not opened with credit.
+    /// Adds credit to a waiting request; returns false if it was not sent with credit.
     mutating func addCredit(_ bytes: Int, to id: JSON, limit: Int) -> Bool {
         guard let credit = entries[id]?.request.credit else { return false }
         entries[id]?.request.credit = min(limit, credit.addingClamped(bytes))
@@ -217,7 +216,7 @@ struct WaitingRequests {
             if let error = error(entry) { ending.append((entry, error)) }
         }
         for (entry, _) in ending { entries[entry.request.id] = nil }
-        freePlacesIfEmpty()
+        clearQueueIfEmpty()
         return ending
     }
 

@@ -120,7 +120,7 @@ struct RequestServerStateMachine {
         }
     }
 
-    /// The time of the next call of ``endings(at:)``, if nothing happens before.
+    /// The time of the next call of ``endExpired(at:)``, if nothing happens before.
     var nextTime: Int64 {
         switch stage {
         case .draining(let until), .flushing(let until): min(nextDeadline, nextWaitingCheck, until)
@@ -128,7 +128,7 @@ struct RequestServerStateMachine {
         }
     }
 
-    /// Begins to accept requests; false if the server was started before.
+    /// Begins to accept requests; returns false if the server was started before.
     mutating func serve() -> Bool {
         guard stage == .idle else { return false }
         stage = .serving
@@ -142,19 +142,19 @@ struct RequestServerStateMachine {
         guard stage == .serving || stage == .idle else { return [] }
         stage = .draining(until: now.addingClamped(limits.drainTimeout.microseconds))
         let methodLimits = methodLimits
-        return end(with: .stopping) { request, _ in
+        return endRequests(with: .stopping) { request, _ in
             methodLimits(request.incoming.method).waitsForEvents ? .endedByStop : nil
         }
     }
 
-    /// Allows time for sending what is queued, after the last task has ended; false if the server is closed already.
+    /// Allows time to send the queued messages after the last task has ended; returns false if the server is closed.
     mutating func flush(at now: Int64) -> Bool {
         guard stage != .closed else { return false }
         stage = .flushing(until: now.addingClamped(limits.linger.microseconds))
         return true
     }
 
-    /// Closes the server and removes its connections; returns the ones that must be ended.
+    /// Closes the server; removes and returns its connections, whose requests must be ended.
     mutating func close() -> [Connection] {
         guard stage != .closed else { return [] }
         stage = .closed
@@ -174,7 +174,7 @@ struct RequestServerStateMachine {
         return connections.closed(descriptor)
     }
 
-    /// Removes a connection; false if it was removed before.
+    /// Removes a connection; returns false if it was removed before.
     mutating func remove(_ connection: Connection) -> Bool { connections.remove(connection.id) != nil }
 
     /// Returns the connection that a message arrived on, and the one whose routing id it took over.
@@ -200,7 +200,7 @@ struct RequestServerStateMachine {
     }
 
     /// Ends the open requests of a connection that was removed.
-    mutating func end(_ connection: Connection, _ reason: TerminationReason) -> [Ending] {
+    mutating func endRequests(of connection: Connection, _ reason: TerminationReason) -> [Ending] {
         waitingCount -= connection.waiting.count
         defer {
             connection.open = [:]
@@ -256,29 +256,29 @@ struct RequestServerStateMachine {
     mutating func finished(_ request: OpenRequest, failure: String?) -> Connection? {
         running -= 1
         guard let connection = connections[request.context.connection] else {
-            metrics.answersDropped += 1
+            metrics.responsesDropped += 1
             return nil
         }
         connection.running -= 1
         guard connection.open[request.incoming.id] === request else {
-            metrics.answersDropped += 1
+            metrics.responsesDropped += 1
             offerTurn(to: connection)
             forgetIfIdle(connection)
             return nil
         }
         connection.open[request.incoming.id] = nil
         offerTurn(to: connection)
-        metrics.answers += 1
+        metrics.responses += 1
         if let failure { metrics.errors[failure, default: 0] += 1 }
         return connection
     }
 
-    /// Ends the requests whose deadline has passed, or all of them when the drain timeout has.
-    mutating func endings(at now: Int64) -> [Ending] {
+    /// Ends the requests whose deadline has passed, and all of them once the drain timeout has passed.
+    mutating func endExpired(at now: Int64) -> [Ending] {
         var endings: [Ending] = []
         if now >= nextDeadline {
             var earliest = Int64.max
-            endings = end(with: .deadline) { request, _ in
+            endings = endRequests(with: .deadline) { request, _ in
                 let deadline = request.context.deadlineMicroseconds
                 guard deadline > now else { return Self.lateError }
                 earliest = min(earliest, deadline)
@@ -288,24 +288,24 @@ struct RequestServerStateMachine {
         }
         if case .draining(let until) = stage, now >= until {
             stage = .draining(until: .max)
-            endings += end(with: .stopping) { _, _ in .endedByStop }
+            endings += endRequests(with: .stopping) { _, _ in .endedByStop }
         }
         return endings
     }
 
     /// Ends the open requests of keys that were removed from the list.
-    mutating func endings(ofKeys keys: Set<String>) -> [Ending] {
-        end(with: .cancelled) { _, connection in
+    mutating func endRequests(ofKeys keys: Set<String>) -> [Ending] {
+        endRequests(with: .cancelled) { _, connection in
             connection.curveIdentity.map { keys.contains($0.key) } == true ? Self.revoked : nil
         }
     }
 
     /// Ends the open requests of some identities for which `error` returns one.
-    mutating func endings(
-        of identities: Set<String>,
+    mutating func endRequests(
+        ofIdentities identities: Set<String>,
         _ error: (_ method: String, _ identity: String, CachedPermission?) -> RPCError?
     ) -> [Ending] {
-        end(with: .cancelled) { request, connection in
+        endRequests(with: .cancelled) { request, connection in
             guard identities.contains(connection.identity) else { return nil }
             return error(request.incoming.method, connection.identity, connection.cachedPermission)
         }
@@ -330,7 +330,7 @@ struct RequestServerStateMachine {
     }
 
     /// Ends the open requests for which `error` returns one; their handlers' replies will be dropped.
-    private mutating func end(
+    private mutating func endRequests(
         with reason: TerminationReason,
         _ error: (OpenRequest, Connection) -> RPCError?
     ) -> [Ending] {
@@ -360,8 +360,8 @@ extension RequestServerStateMachine {
     }
 
     /// Returns the connection to end because its peer does not read. Among the connections with more than
-    /// ``stalledBytes`` on their way, of which none has left for ``MessagingLimits/stallTimeout``, it is the one with
-    /// the most bytes. Called while the outbox is short.
+    /// ``stalledBytes`` in flight, of which no message has left for ``MessagingLimits/stallTimeout``, it is the one
+    /// with the most bytes. Called while the outbox is short.
     ///
     /// A connection that cannot be ended, because others have its descriptor too, is skipped.
     ///
@@ -382,6 +382,6 @@ extension RequestServerStateMachine {
         return largest?.connection
     }
 
-    /// A connection with fewer bytes on its way is not ended.
+    /// A connection with fewer bytes in flight is not ended.
     private static var stalledBytes: Int { 1 << 20 }
 }

@@ -25,7 +25,7 @@ public struct RequestStream: AsyncSequence, Sendable {
     /// False if the stream fails at once while there is no connection.
     var waitsForConnection = true
     /// True if notifications are delivered unparsed.
-    var isEncoded = false
+    var wantsEncoded = false
 
     /// Sends the request.
     public func makeAsyncIterator() -> Iterator {
@@ -81,23 +81,22 @@ public struct RequestStream: AsyncSequence, Sendable {
             let limits = stream.client.limits
             self.inbox = Mailbox(maxElements: limits.inboxMessages, maxBytes: limits.inboxBytes)
             do throws(RPCError) {
-                let draft = try stream.client.draft(
+                let call = try stream.client.makeCall(
                     stream.method,
                     stream.params,
                     stream.attachments,
                     deadline: stream.deadline,
-                    credit: stream.credit
-                )
-                guard stream.client.commands.capacity.tryAcquire(draft.byteCount) else {
-                    throw .busy("too many bytes of requests are queued for the service; wait for responses")
-                }
-                call = try stream.client.send(
-                    draft,
+                    credit: stream.credit,
                     inbox: inbox,
                     waitsForConnection: stream.waitsForConnection,
-                    isStream: true,
-                    isEncoded: stream.isEncoded
+                    wantsNotifications: true,
+                    wantsEncoded: stream.wantsEncoded
                 )
+                guard stream.client.commands.capacity.tryAcquire(call.byteCount) else {
+                    throw .busy("too many bytes of requests are queued for the service; wait for responses")
+                }
+                try stream.client.open(call)
+                self.call = call
             } catch {
                 call = nil
                 refusal = error
@@ -133,8 +132,8 @@ public struct RequestStream: AsyncSequence, Sendable {
             }
         }
 
-        /// Returns credit in steps of half the window: this avoids both a message for each notification and a stall
-        /// before the next step.
+        /// Returns credit as soon as half of the stream's credit was consumed: this avoids both a message for each
+        /// notification and a stall before the next step.
         private func returnCredit(_ bytes: Int, of call: OutgoingCall) {
             guard let credit = stream.credit else { return }
             consumed += bytes
@@ -145,7 +144,7 @@ public struct RequestStream: AsyncSequence, Sendable {
     }
 }
 
-// MARK: - Unparsed notifications
+// MARK: - Unparsed notifications and replies
 
 /// A request whose notifications are delivered unparsed. Each iteration sends a request of its own.
 public struct EncodedStream: AsyncSequence, Sendable {
@@ -178,4 +177,92 @@ public enum EncodedElement: Sendable, Equatable {
     case notification(EncodedNotification)
     /// The response, the last element.
     case reply(Reply)
+}
+
+/// A notification whose params have not been parsed.
+public struct EncodedNotification: Sendable, Equatable {
+    /// The name of the notification, for example `progress`.
+    public let method: String
+    /// The whole JSON frame.
+    public let frame: Bytes
+    /// The byte range of the params, a JSON object, in ``frame``.
+    public let range: Range<Int>
+
+    /// Makes a notification from parsed params, which are an object.
+    fileprivate init(_ method: String, _ params: JSON) {
+        self.init(method: method, frame: params.bytes, range: 0..<params.bytes.count)
+    }
+
+    private init(method: String, frame: Bytes, range: Range<Int>) {
+        self.method = method
+        self.frame = frame
+        self.range = range
+    }
+
+    /// Parses the params.
+    fileprivate func params() throws(RPCError) -> JSON {
+        do throws(JSONError) {
+            return try JSON(parsing: frame[range])
+        } catch {
+            throw .internalError("a notification cannot be read: \(error)")
+        }
+    }
+
+    /// Returns the notification in a frame and the id of the request it belongs to; nil if the frame is not such a
+    /// notification.
+    static func outline(of frame: Bytes) -> (id: Int64, notification: EncodedNotification)? {
+        var (method, id, range): (String?, Int64?, Range<Int>?)
+        do throws(JSONError) {
+            try JSONCursor.read(frame) { (cursor) throws(JSONError) in
+                try cursor.enterObject()
+                while let name = try cursor.nextMember() {
+                    switch name {
+                    case "method": method = try cursor.parseString()
+                    case "params":
+                        guard try cursor.peek() == UInt8(ascii: "{") else { return }
+                        let start = cursor.offset
+                        try cursor.enterObject()
+                        while let name = try cursor.nextMember() {
+                            if name == "id" { id = try cursor.parseInteger() } else { try cursor.skip() }
+                        }
+                        range = start..<cursor.offset
+                    default: try cursor.skip()
+                    }
+                }
+            }
+        } catch {
+            return nil
+        }
+        guard let method, let id, let range else { return nil }
+        return (id, EncodedNotification(method: method, frame: frame, range: range))
+    }
+}
+
+/// A reply whose result has not been parsed.
+public struct EncodedReply: Sendable, Equatable {
+    /// The whole JSON frame.
+    public let frame: Bytes
+    /// The byte range of the result, one JSON value, in ``frame``.
+    public let range: Range<Int>
+
+    /// Returns the reply in a frame and the id of its request; nil if the frame is not a response with a result.
+    static func outline(of frame: Bytes) -> (id: Int64, reply: EncodedReply)? {
+        var (id, range): (Int64?, Range<Int>?)
+        do throws(JSONError) {
+            try JSONCursor.read(frame) { (cursor) throws(JSONError) in
+                try cursor.enterObject()
+                while let name = try cursor.nextMember() {
+                    switch name {
+                    case "id": id = try cursor.parseInteger()
+                    case "result": range = try cursor.skip()
+                    default: try cursor.skip()
+                    }
+                }
+            }
+        } catch {
+            return nil
+        }
+        guard let id, let range else { return nil }
+        return (id, EncodedReply(frame: frame, range: range))
+    }
 }

@@ -10,7 +10,7 @@ public final class ServerCapacity: Sendable {
         let requests: MemoryQuota
         /// The memory of messages that wait for capacity.
         let waiting: MemoryQuota
-        /// Capacity for messages on their way: that of this part, then that of the larger part that it belongs to.
+        /// Capacity for messages in flight: that of this part, then that of the larger part that it belongs to.
         let outbox: [ByteSemaphore]
         private let outer: Part?
 
@@ -25,7 +25,7 @@ public final class ServerCapacity: Sendable {
         /// True if requests may wait until others have ended: they leave half of the memory for those that can begin.
         var requestsMayWait: Bool { requests.isHalfFree && (outer?.requestsMayWait ?? true) }
 
-        /// True if at most half of the capacity for messages on their way is free.
+        /// True if at most half of the capacity for messages in flight is free.
         var isOutboxShort: Bool { outbox[0].isHalfUsed }
 
         /// True if no byte of it is in use.
@@ -42,22 +42,22 @@ public final class ServerCapacity: Sendable {
 
     /// Makes the capacity of a service.
     public init(_ limits: MessagingLimits = MessagingLimits()) {
-        let most = limits.requestBytes
-        let requests = MemoryQuota(limit: most, limitOfLarge: most / 4 * 3)
+        let maximum = limits.requestBytes
+        let requests = MemoryQuota(limit: maximum, limitOfLarge: maximum / 4 * 3)
         self.requests = requests
         self.local = Part(
-            requests: MemoryQuota(limit: most, partOf: requests),
+            requests: MemoryQuota(limit: maximum, partOf: requests),
             outboxBytes: limits.outboxBytes
         )
         self.clients = Part(
-            requests: MemoryQuota(limit: most / 2, limitOfLarge: most / 8 * 3, partOf: requests),
+            requests: MemoryQuota(limit: maximum / 2, limitOfLarge: maximum / 8 * 3, partOf: requests),
             outboxBytes: limits.outboxBytes
         )
         self.limits = limits
     }
 
     /// Makes the part of one key: half of that of all clients.
-    func partOfKey() -> Part {
+    func makePartOfKey() -> Part {
         Part(
             requests: MemoryQuota(limit: limits.requestBytesPerKey, partOf: clients.requests),
             outboxBytes: limits.outboxBytes / 2,

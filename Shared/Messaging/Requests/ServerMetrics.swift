@@ -5,19 +5,20 @@ struct ServerMetrics {
     var requests = 0
     /// Requests that had to wait until others had ended.
     var requestsWaited = 0
-    var answers = 0
+    var responses = 0
     /// Responses made on the poll thread, without a task.
-    var answersAtOnce = 0
+    var responsesAtOnce = 0
     var errors: [String: Int] = [:]
     var refusedMessages: [String: Int] = [:]
     var notificationsReceived = 0
     var notificationsSent = 0
     var notificationsDropped = 0
-    var answersDropped = 0
+    var responsesDropped = 0
     var messagesDropped = 0
     var peersOpened = 0
     var peersClosed = 0
-    /// Connections that the server has ended: of keys with too many, and of peers that did not read.
+    /// Connections that the server has ended: of keys with too many, and of peers that did not read, sent nothing, or
+    /// sent a message without an end.
     var connectionsEnded = 0
     var handshakesRefused = 0
     var bytesIn = 0
@@ -36,15 +37,15 @@ struct ServerMetrics {
         requestBytes: Int
     ) -> JSONObject {
         [
-            "requests": JSON(requests), "answers": JSON(answers),
-            "answersAtOnce": JSON(answersAtOnce), "open": JSON(open), "running": JSON(running),
+            "requests": JSON(requests), "answers": JSON(responses),
+            "answersAtOnce": JSON(responsesAtOnce), "open": JSON(open), "running": JSON(running),
             "waiting": JSON(waiting), "requestsWaited": JSON(requestsWaited),
             "errors": Self.counts(errors), "decodeErrors": Self.counts(refusedMessages),
             "connections": JSON(connections), "connectionsSeen": JSON(seen), "peers": JSON(peers),
             "peersClosed": JSON(peersClosed), "connectionsEnded": JSON(connectionsEnded),
             "handshakesRefused": JSON(handshakesRefused), "notificationsReceived": JSON(notificationsReceived),
             "notificationsSent": JSON(notificationsSent), "notificationsDropped": JSON(notificationsDropped),
-            "answersDropped": JSON(answersDropped), "messagesDropped": JSON(messagesDropped),
+            "answersDropped": JSON(responsesDropped), "messagesDropped": JSON(messagesDropped),
             "bytesIn": JSON(bytesIn), "bytesOut": JSON(bytesOut), "outboxBytes": JSON(outboxBytes),
             "requestBytes": JSON(requestBytes),
         ]

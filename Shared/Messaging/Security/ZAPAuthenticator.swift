@@ -57,18 +57,18 @@ public final class ZAPAuthenticator: Sendable {
         var refusals = 0
         var revocations = 0
         var log = LogThrottle()
-        /// For each key, the connections that it could make at once at a time: a token bucket.
+        /// A token bucket for each key: the connections that it could make at once at a time.
         var allowances: [String: (left: Double, at: Int64)] = [:]
         var rateLog = LogThrottle()
 
         /// Returns whether a key is on the list of a domain under a name and may connect; nil if that is not known yet.
-        func approves(_ key: String, as title: String, in name: String) -> Bool? {
-            guard admission(name, key) == title else { return false }
+        func approves(_ key: String, as keyName: String, in domain: String) -> Bool? {
+            guard admission(domain, key) == keyName else { return false }
             guard let approval else { return true }
-            return approval(CurveIdentity(key: key, name: title).identity, key)
+            return approval(CurveIdentity(key: key, name: keyName).identity, key)
         }
 
-        /// Counts a connection of a key; false if the key has made as many as it may for now.
+        /// Counts a connection of a key; returns false if the key has made as many as it may for now.
         mutating func mayConnect(_ key: String, at now: Int64) -> Bool {
             let maximum = Double(ZAPAuthenticator.connectionsAtOnce)
             let (left, at) = allowances[key] ?? (left: maximum, at: now)
@@ -105,11 +105,11 @@ public final class ZAPAuthenticator: Sendable {
     static let connectionsPerMinute = 1024
     static let connectionsAtOnce = 16_384
 
-    /// The time for which a key that was removed from the list has to try again, instead of being refused for good:
-    /// lists are files, and may be away while they are copied. libzmq gives up a connection that was refused.
+    /// The time for which a client whose key was removed from the list is asked to try again instead of being refused:
+    /// lists are files, and may be missing while they are copied. After a refusal libzmq does not try again.
     static let removalGrace = Duration.seconds(60)
 
-    /// Opens a domain; see ``MessagingContext/admit(to:logger:admission:)``.
+    /// Opens a domain; see ``MessagingContext/admit(to:logger:approval:isService:admission:)``.
     func open(
         _ domain: String,
         context: MessagingContext,
@@ -161,7 +161,8 @@ public final class ZAPAuthenticator: Sendable {
         state.withLock { $0.domains[domain]?.services.contains(curveIdentity.key) == true }
     }
 
-    func listen(to domain: String, _ hook: @escaping RevocationHook) -> RevocationSubscription {
+    /// Adds a hook for keys that are removed from the list of a domain.
+    func addRevocationHook(for domain: String, _ hook: @escaping RevocationHook) -> RevocationSubscription {
         let number = state.withLock { state in
             state.lastHook += 1
             state.hooks[domain, default: [:]][state.lastHook] = hook
@@ -183,13 +184,13 @@ public final class ZAPAuthenticator: Sendable {
             return (domain?.admission, domain?.approval, domain?.isService)
         }
         var curveIdentity: CurveIdentity?
-        if let admission, let key, let identity = admission(name, key.text),
-            (1...Self.longestName).contains(identity.utf8.count)
+        if let admission, let key, let keyName = admission(name, key.text),
+            (1...Self.longestName).contains(keyName.utf8.count)
         {
-            let known = CurveIdentity(key: key.text, name: identity)
-            switch approval.map({ $0(known.identity, known.key) }) ?? true {
+            let listed = CurveIdentity(key: key.text, name: keyName)
+            switch approval.map({ $0(listed.identity, listed.key) }) ?? true {
             case nil: return .later
-            case true?: curveIdentity = known
+            case true?: curveIdentity = listed
             case false?: break
             }
         }
@@ -245,7 +246,7 @@ public final class ZAPAuthenticator: Sendable {
         }
         guard let (logger, count) = report else { return }
         logger.warning(
-            "connection refused for now: its key has made too many connections one after the other",
+            "connection refused for now: its key has made too many connections in a short time",
             metadata: [
                 "domain": "\(name)", "identity": "\(identity.identity)", "address": "\(address)",
                 "refusals": "\(count)",
@@ -255,7 +256,7 @@ public final class ZAPAuthenticator: Sendable {
 
     /// Checks again the keys that were admitted, and those of them that were removed from the list.
     ///
-    /// - Returns: whether there are any, which are to be checked again
+    /// - Returns: true if there are any, so that they have to be checked again later
     func review() -> Bool {
         let domains = state.withLock { $0.domains }
         var isNeeded = false
@@ -266,9 +267,9 @@ public final class ZAPAuthenticator: Sendable {
             guard !removed.isEmpty else { continue }
             let now = clock.nowMicroseconds()
             let hooks = state.withLock { state -> [RevocationHook] in
-                for (key, title) in domain.admitted where removed.contains(key) {
+                for (key, keyName) in domain.admitted where removed.contains(key) {
                     state.domains[name]?.admitted[key] = nil
-                    state.domains[name]?.removed[key] = (title, now)
+                    state.domains[name]?.removed[key] = (keyName, now)
                     state.domains[name]?.allowances[key] = nil
                     state.domains[name]?.services.remove(key)
                 }

@@ -30,7 +30,7 @@ public struct EndpointAddress: Sendable, Hashable, CustomStringConvertible {
         case .ipc:
             guard location.hasPrefix("/") else { throw refuse("the path of an ipc:// address must be absolute") }
             guard location.utf8.count <= Self.longestPath else {
-                throw refuse("its path has \(location.utf8.count) bytes and may have \(Self.longestPath)")
+                throw refuse("its path has \(location.utf8.count) bytes; the maximum is \(Self.longestPath)")
             }
         case .tcp:
             guard let colon = location.lastIndex(of: ":"), colon > location.startIndex else {

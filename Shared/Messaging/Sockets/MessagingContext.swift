@@ -69,7 +69,7 @@ public final class MessagingContext: Sendable {
 
     /// Sets how many TCP connections the process accepts. Near this number connections that have sent nothing are
     /// ended, and keys with many connections get no others.
-    public func limitTCPConnections(to most: Int) { tcpConnections.most = most }
+    public func limitTCPConnections(to maximum: Int) { tcpConnections.maxCount = maximum }
 
     /// Sets the list of keys that may connect to the CURVE servers of a domain; call it before the servers are bound.
     ///

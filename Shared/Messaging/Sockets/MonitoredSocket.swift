@@ -43,7 +43,7 @@ struct MonitoredSocket: ~Copyable {
         self.monitor = monitor
     }
 
-    /// Stops monitoring before either socket closes: an event for a monitor that nobody reads would block libzmq's I/O
+    /// Stops monitoring before either socket closes: an event for a monitor that is not read would block libzmq's I/O
     /// thread permanently, and with it every socket of the process.
     deinit { zmq_socket_monitor(socket.pointer, nil, 0) }
 

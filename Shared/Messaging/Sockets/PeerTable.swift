@@ -13,9 +13,9 @@ final class PeerTable {
         let since: Int64
         /// True if a message of it has been read.
         fileprivate(set) var hasSent = false
-        /// True if a whole message of it has been read since ``endless(at:above:bytesReceived:)`` looked at it.
+        /// True if a whole message of it has been read since the last ``endless(at:above:bytesReceived:)``.
         fileprivate var hasDelivered = false
-        /// The bytes that had been received on it when ``endless(at:above:bytesReceived:)`` last looked at it.
+        /// The bytes that had been received on it at the last ``endless(at:above:bytesReceived:)``.
         fileprivate var bytesReceived: Int64 = 0
         /// Those of them that came after its last whole message, without heartbeats, as far as is known.
         fileprivate var unfinishedBytes: Int64 = 0
@@ -33,24 +33,24 @@ final class PeerTable {
     private var silentCount = 0
     private var earliestCheck = Int64.min
     private var earliestEndlessCheck = Int64.min
-    private let mostOfKey: Int
-    private let mostSilent: Int
+    private let maxPerKey: Int
+    private let maxSilent: Int
     /// The counts of the process; nil for sockets that do not listen on TCP, whose connections are not limited here.
     private let counts: ConnectionCounts?
     /// Returns whether a key is that of a service of the same library on another machine.
     let isService: @Sendable (CurveIdentity) -> Bool
 
     /// - Parameters:
-    ///   - mostOfKey: the maximum number of connections of one key
-    ///   - mostSilent: the maximum number of connections that have sent nothing
+    ///   - maxPerKey: the maximum number of connections of one key
+    ///   - maxSilent: the maximum number of connections that have sent nothing
     init(
-        mostOfKey: Int = .max,
-        mostSilent: Int = .max,
+        maxPerKey: Int = .max,
+        maxSilent: Int = .max,
         counts: ConnectionCounts? = nil,
         isService: @escaping @Sendable (CurveIdentity) -> Bool = { _ in false }
     ) {
-        self.mostOfKey = mostOfKey
-        self.mostSilent = mostSilent
+        self.maxPerKey = maxPerKey
+        self.maxSilent = maxSilent
         self.counts = counts
         self.isService = isService
     }
@@ -60,12 +60,12 @@ final class PeerTable {
         _ context: MessagingContext,
         _ address: EndpointAddress,
         _ security: SocketSecurity,
-        mostOfKey: Int,
-        mostSilent: Int = .max
+        maxPerKey: Int,
+        maxSilent: Int = .max
     ) {
         let (authenticator, domain) = (context.authenticator, security.domain)
         let counts = address.transport == .tcp ? context.tcpConnections : nil
-        self.init(mostOfKey: mostOfKey, mostSilent: mostSilent, counts: counts) { identity in
+        self.init(maxPerKey: maxPerKey, maxSilent: maxSilent, counts: counts) { identity in
             domain.map { authenticator.isService(identity, in: $0) } ?? false
         }
     }
@@ -114,7 +114,7 @@ final class PeerTable {
         if let identity {
             let count = (countByKey[identity.key] ?? 0) + 1
             countByKey[identity.key] = count
-            peer.isExcess = count > min(mostOfKey, counts?.mostOfKey ?? .max)
+            peer.isExcess = count > min(maxPerKey, counts?.maxPerKey ?? .max)
             if !isService(identity) {
                 peer.isOfClient = true
                 counts?.addOfClients(1)
@@ -137,6 +137,8 @@ final class PeerTable {
         peers[descriptor] = peer
     }
 
+    /// Removes a connection from the counts of its key and of the process.
+    ///
     /// - Returns: the key if no other connection has it
     private func uncount(_ peer: Peer) -> String? {
         if peer.isOfClient { counts?.addOfClients(-1) }
@@ -153,9 +155,9 @@ extension PeerTable {
     private static var silentTimeout: Int64 { 30_000_000 }
     private static var checkInterval: Int64 { 1_000_000 }
 
-    /// Returns the connections to end because they have sent nothing, the oldest first: those above three quarters of
-    /// the process's connections or above the number of the socket, and after half a minute those above half of the
-    /// process's. Returns some at most once a second.
+    /// Returns the connections to end because they have sent nothing, the oldest first: at once those above three
+    /// quarters of the process's connections or above the maximum of the socket, and after half a minute those above
+    /// half of the process's. Returns none if called again within a second.
     func silent(at now: Int64) -> [Peer] {
         guard now >= nextCheck else { return [] }
         earliestCheck = now.addingClamped(Self.checkInterval)
@@ -173,12 +175,12 @@ extension PeerTable {
 
     private var surplus: (afterTimeout: Int, atOnce: Int) {
         guard let ofProcess = counts?.surplus else { return (0, 0) }
-        let own = max(0, silentCount - mostSilent)
+        let own = max(0, silentCount - maxSilent)
         return (max(own, ofProcess.ofHalf), max(own, ofProcess.ofThreeQuarters))
     }
 
     /// Returns the connections to end because they send a message without an end: libzmq keeps all its parts in memory
-    /// and has no limit for them. Looks only at connections over TCP, every quarter of a second.
+    /// and has no limit for them. Checks only connections over TCP, every quarter of a second.
     ///
     /// - Parameters:
     ///   - limit: the bytes that a connection may send after its last whole message

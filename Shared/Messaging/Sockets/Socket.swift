@@ -44,11 +44,11 @@ struct Socket: ~Copyable {
         }
     }
 
-    /// Sets the options of every socket of this module before it binds or connects: changing a high-water mark
+    /// Sets the options that every socket of this module has, before it binds or connects: changing a high-water mark
     /// afterwards can crash libzmq 4.3.4 (#4524).
     ///
-    /// A socket that stops reading on purpose, like a puller with a full inbox, has no heartbeat: libzmq would not see
-    /// the peer's heartbeat behind unread messages, and would close the connection with all messages on their way.
+    /// A socket that stops reading on purpose, like a puller with a full inbox, has no heartbeat: libzmq would not read
+    /// the peer's heartbeat after unread messages, and would close the connection with all messages in flight.
     func configure(
         _ limits: MessagingLimits,
         send: Int32,
@@ -137,7 +137,7 @@ struct IncomingMessage: Sendable {
     var reservation: RequestReservation?
 
     /// Bytes of the frames in ``frames``.
-    var keptBytes: Int { frames.reduce(0) { $0 + $1.count } }
+    var frameBytes: Int { frames.reduce(0) { $0 + $1.count } }
 
     enum Violation: String, Sendable {
         case tooManyFrames = "too_many_frames"
@@ -220,8 +220,8 @@ extension Socket {
 /// A multipart message to send.
 struct OutgoingMessage: Sendable {
     var frames: [Bytes]
-    /// Bytes reserved in the outboxes. They are released with the last reference, which for messages of at least
-    /// ``countedBytes`` is dropped on libzmq's I/O thread after the kernel has the data.
+    /// Bytes reserved in an outbox or a send queue. They are released with the last reference, which for messages of at
+    /// least ``countedBytes`` is dropped on libzmq's I/O thread after the kernel has the data.
     var reservation: ByteReservation?
 
     /// The number of reserved bytes from which a message counts until it has left libzmq; a smaller one counts until
@@ -240,7 +240,7 @@ struct OutgoingMessage: Sendable {
     var byteCount: Int { frames.reduce(0) { $0 + $1.count } }
 }
 
-/// The outcome of giving a message to libzmq.
+/// The outcome of passing a message to libzmq.
 enum SendOutcome: Equatable {
     /// libzmq has accepted the whole message.
     case sent
@@ -257,7 +257,7 @@ extension Socket {
     /// the copy.
     static let zeroCopyThreshold = 64 << 10
 
-    /// Gives a whole message to libzmq, or nothing. Never waits.
+    /// Passes a whole message to libzmq, or none of it. Never waits.
     func send(_ message: OutgoingMessage) -> SendOutcome {
         guard let last = message.frames.indices.last else { return .sent }
         // Frames leave in order, so the reservation is released after the last one.
@@ -327,7 +327,7 @@ private final class LentBuffer: Sendable {
         ended.store(false, ordering: .releasing)
     }
 
-    /// Orders the release after the lending, also for sanitizers that cannot see into libzmq.
+    /// Orders the release after the initialisation, also for sanitizers, which do not see libzmq's synchronization.
     func end() { _ = ended.exchange(true, ordering: .acquiringAndReleasing) }
 }
 

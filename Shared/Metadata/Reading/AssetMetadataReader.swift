@@ -4,9 +4,9 @@ import PhotoModel
     import Glibc
 #endif
 
-/// Reads what people search by from the fields of ``MetadataFields``.
+/// Reads the values that people search by from the fields of ``MetadataFields``.
 enum AssetMetadataReader {
-    /// - Parameter orientation: the EXIF orientation of the stored pixels, to which areas of faces refer
+    /// - Parameter frame: the stored pixels, to which areas of faces refer
     static func read(_ block: borrowing MetadataBlock, _ frame: PersonReader.Frame) -> AssetMetadata? {
         var metadata = AssetMetadata()
         metadata.aperture = first(MetadataFields.apertures) { aperture(block, $0) }
@@ -69,15 +69,16 @@ enum AssetMetadataReader {
         return number
     }
 
-    /// `ApertureValue` is a logarithm (APEX), rounded to two digits. 0, which would be f/1, is an unknown one.
+    /// Reads the f-number. `ApertureValue` is a logarithm (APEX), rounded to two digits. 0, which would be f/1, means
+    /// unknown.
     private static func aperture(_ block: borrowing MetadataBlock, _ field: String) -> Double? {
         guard field.hasSuffix("ApertureValue") else { return number(block, field, AssetMetadata.apertures) }
         guard let value = number(block, field, 0...20), value != 0 else { return nil }
         return (exp2(value / 2) * 100).rounded() / 100
     }
 
-    /// `ShutterSpeedValue` is a logarithm (APEX), rounded to 1/n seconds or a tenth of a second. 0, which would be a
-    /// second, is an unknown one.
+    /// Reads the exposure time. `ShutterSpeedValue` is a logarithm (APEX), rounded to 1/n seconds or a tenth of a
+    /// second. 0, which would be a second, means unknown.
     private static func exposureTime(_ block: borrowing MetadataBlock, _ field: String) -> Double? {
         guard field.hasSuffix("ShutterSpeedValue") else { return number(block, field, AssetMetadata.exposureTimes) }
         guard let value = number(block, field, -15...30), value != 0 else { return nil }
@@ -85,14 +86,14 @@ enum AssetMetadataReader {
         return seconds < 0.3 ? 1 / (1 / seconds).rounded() : (seconds * 10).rounded() / 10
     }
 
-    /// 65535 means that the sensitivity does not fit into the field.
+    /// Reads the sensitivity. 65535 means that it does not fit into the field.
     private static func iso(_ block: borrowing MetadataBlock, _ field: String) -> Int? {
         let number = field.hasPrefix("Xmp.") ? block.texts(field).first.flatMap { Int($0) } : block.number(field)
         guard let number, number != 65_535, AssetMetadata.sensitivities.contains(number) else { return nil }
         return number
     }
 
-    /// The lowest bit of EXIF's number says whether the flash fired.
+    /// Reads whether the flash fired; the lowest bit of EXIF's number is then 1.
     private static func flash(_ block: borrowing MetadataBlock, _ field: String) -> Flash? {
         if field.hasPrefix("Xmp.") {
             switch block.text(field)?.lowercased() {
@@ -137,7 +138,7 @@ enum AssetMetadataReader {
         return result.isEmpty ? nil : result
     }
 
-    /// All fields are used. Lightroom separates levels by "|", the others by "/".
+    /// Reads the keywords of all fields. Lightroom separates levels by "|", the others by "/".
     private static func hierarchicalKeywords(_ block: borrowing MetadataBlock) -> [String] {
         var seen: Set<String> = []
         var result: [String] = []

@@ -3,7 +3,7 @@ import ImageFormats
 /// The field that the capture date was read from. The cases are in the order in which they are tried.
 public enum CaptureDateSource: String, Sendable, Hashable, CaseIterable {
     case exifOriginal = "Exif.Photo.DateTimeOriginal"
-    /// Where TIFF/EP, and therefore raw files, have it.
+    /// The field of TIFF/EP, and therefore of raw files.
     case tiffOriginal = "Exif.Image.DateTimeOriginal"
     case exifDigitized = "Exif.Photo.DateTimeDigitized"
     case xmpOriginal = "Xmp.exif.DateTimeOriginal"
@@ -62,7 +62,8 @@ public enum CaptureDateSource: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// `OffsetTime` belongs to the date of the last change. It is borrowed if no other date has an offset.
+    /// Reads an EXIF date. `OffsetTime` belongs to the date of the last change, but is used if no other date has an
+    /// offset.
     private static func exif(
         _ block: borrowing MetadataBlock,
         _ date: String,
@@ -71,15 +72,15 @@ public enum CaptureDateSource: String, Sendable, Hashable, CaseIterable {
     ) -> CaptureTime? {
         let isOnly =
             block.text("Exif.Photo.OffsetTimeOriginal") == nil && block.text("Exif.Photo.OffsetTimeDigitized") == nil
-        let borrowed = isOnly ? block.text("Exif.Photo.OffsetTime") : nil
+        let changeOffset = isOnly ? block.text("Exif.Photo.OffsetTime") : nil
         return CaptureTime(
             exif: block.text(date),
             subsec: block.text(subsec),
-            offset: block.text(offset) ?? borrowed
+            offset: block.text(offset) ?? changeOffset
         )
     }
 
-    /// A time of IPTC has an offset: "12:30:00+02:00".
+    /// Reads an IPTC date and time. The time has an offset: "12:30:00+02:00".
     private static func iptc(_ block: borrowing MetadataBlock, _ date: String, _ time: String) -> CaptureTime? {
         guard let date = block.text(date) else { return nil }
         let timed = block.text(time).flatMap { CaptureTime(xmp: "\(date)T\($0)") }

@@ -4,10 +4,10 @@ struct CaptureTime: Hashable {
     var local: Int64
     /// Seconds east of UTC; nil if the file does not contain the offset.
     var offset: Int?
-    /// True if `local` is UTC, as of GPS, so that the offset is unknown but the moment is not.
+    /// True if `local` is UTC, as that of GPS: the offset is unknown, but the point in time is not.
     var isUTC = false
-    /// The microseconds from `local` on for which the field stands: those of a day, a month or a year if it has no time
-    /// of day, and `local` is their beginning; 0 if it has one.
+    /// The length in microseconds of the period that the field names: a day, a month or a year, of which `local` is the
+    /// beginning; 0 if the field has a time of day.
     var duration: Int64 = 0
 
     /// True if the field has no time of day.
@@ -20,7 +20,7 @@ struct CaptureTime: Hashable {
         !other.isUTC && other.duration < duration && (0..<duration).contains(other.local - local)
     }
 
-    /// The moment without the offset.
+    /// The same point in time in UTC, without the offset.
     var atUTC: CaptureTime {
         var time = self
         (time.local, time.offset, time.isUTC) = (utc(fallbackOffset: 0), nil, true)
@@ -36,8 +36,8 @@ struct CaptureTime: Hashable {
         return isUTC ? zones.offset(at: local, place) : zones.offset(local: local, place)
     }
 
-    /// Parses an EXIF date "2024:06:01 12:30:00" and the fields that belong to it. Some programs write a fraction and
-    /// an offset behind it as in XMP, or the day alone.
+    /// Parses an EXIF date "2024:06:01 12:30:00" and the fields that belong to it. Some programs append a fraction and
+    /// an offset as in XMP, or write the day only.
     ///
     /// Returns `nil` for invalid dates, blanks, and the zeros of a camera whose clock was never set.
     init?(exif text: String?, subsec: String? = nil, offset: String? = nil) {
@@ -96,7 +96,8 @@ struct CaptureTime: Hashable {
         offset = end < rest.endIndex ? Self.offset(String(rest[end...])) : nil
     }
 
-    /// Parses an XMP date without a day, "2024-06" or "2024", as scans have it: its beginning.
+    /// Parses an XMP date without a day, "2024-06" or "2024", as scanned images have. The time is the beginning of the
+    /// period.
     init?(xmpPeriod text: String?) {
         let parts = (text ?? "").split(separator: "-", omittingEmptySubsequences: false)
         let numbers = parts.compactMap { $0.allSatisfy { $0.isASCII && $0.isNumber } ? Int($0) : nil }

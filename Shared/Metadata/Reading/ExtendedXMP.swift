@@ -1,7 +1,7 @@
 import ImageFormats
 
-/// The second XMP packet of a JPEG, for what does not fit into a segment: it is in pieces in segments of its own, and
-/// the first packet names it.
+/// The second XMP packet of a JPEG, for metadata that does not fit into one segment: it is divided among segments of
+/// its own, and the first packet contains its identifier.
 enum ExtendedXMP {
     private static let segmentName: StaticString = "http://ns.adobe.com/xmp/extension/\0"
     /// The identifier of the packet, its size and the offset of the piece come before the bytes of the piece.

@@ -6,12 +6,13 @@ extension MetadataReader {
     /// unknown.
     private static let damageLimits: (milliseconds: UInt32, memory: Int) = (2000, 512 << 20)
 
-    /// Returns a readable description of the damage to an image whose file has a beginning and an end.
+    /// Returns a readable description of the damage to an image whose file is not truncated.
     ///
-    /// An image beyond ``ImageBounds`` cannot be shown. Of the others only JPEG is checked. All its coded data is parsed up to the first damage, which takes about eight milliseconds
-    /// per megabyte; no pixels are computed. Harmless additions and omissions of cameras and programs are not damage.
+    /// An image beyond ``ImageBounds`` cannot be shown. Of the others only JPEG is checked. All its coded data is
+    /// parsed up to the first damage, which takes about eight milliseconds per megabyte; no pixels are computed.
+    /// Harmless additions and omissions of cameras and programs are not damage.
     ///
-    /// - Returns: `nil` if nothing is damaged, if it cannot be decided, or for another format
+    /// - Returns: `nil` if no damage is found, if the limits are exceeded, or for another format
     public static func damage(of bytes: [UInt8]) -> String? {
         if let problem = (try? ImageHeader.read(bytes))?.problem { return problem }
         guard ImageFormat.sniff(bytes) == .jpeg else { return nil }

@@ -2,7 +2,8 @@ import CJPEG
 import ImageFormats
 
 extension MetadataReader {
-    /// The longest side, in pixels, at which sharpness is measured; larger images are decoded at a fraction.
+    /// The longest side, in pixels, at which sharpness is measured; larger images are decoded at a fraction of their
+    /// size.
     private static let sharpnessSide = 1024
 
     /// Returns the sharpness of a JPEG: the variance of the Laplacian of its luminance, 0 for an even area.

@@ -36,7 +36,7 @@ struct JPEGXLBoxes {
             if name == Array("Exif".utf8), exif == nil {
                 let box: [UInt8]
                 (box, next) = Self.content(decoder)
-                // The number is the offset of the TIFF structure after it.
+                // The box begins with the offset of the TIFF structure.
                 if let offset = ByteReader(box).big32(0) {
                     exif = ByteReader(box).slice(4 + offset, box.count - 4 - offset).map { Array($0) }
                 }

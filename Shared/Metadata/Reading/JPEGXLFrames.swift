@@ -1,11 +1,12 @@
 import CJXL
 
-/// The frames of a JPEG XL codestream. Its header alone says little: nearly every bit sequence is a valid size.
+/// The frames of a JPEG XL codestream. Its header alone does not show that a file is valid, because nearly every bit
+/// sequence is a valid size.
 enum JPEGXLFrames {
     /// Returns true if the headers of all frames can be read.
     ///
-    /// No pixels are decoded, unless a bare codestream goes on behind the last frame: a few random sequences have a frame
-    /// too, which ends anywhere, but their pixels cannot be decoded.
+    /// No pixels are decoded, unless bytes follow the last frame of a bare codestream: a few random byte sequences also
+    /// contain a frame, but its pixels cannot be decoded.
     static func areReadable(_ bytes: [UInt8]) -> Bool {
         guard let rest = rest(behind: JXL_DEC_FRAME, of: bytes) else { return false }
         let isBare = bytes.starts(with: [0xFF, 0x0A])

@@ -15,7 +15,7 @@ struct LanguageAlternatives {
         var texts: [(language: String, text: String)] = []
         for part in value.split(separator: /(^|, )lang="/, omittingEmptySubsequences: true) {
             guard let end = part.firstRange(of: "\" "), Self.isLanguage(part[..<end.lowerBound]) else {
-                // The mark stands inside of a text, or the text is empty.
+                // The mark is part of a text, or the text is empty.
                 if let last = texts.indices.last, !part.hasSuffix("\"") { texts[last].text += ", \(Self.mark)\(part)" }
                 continue
             }

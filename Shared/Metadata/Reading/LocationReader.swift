@@ -45,7 +45,7 @@ enum LocationReader {
         return sign * zip(numbers, [1, 60, 3600]).reduce(0) { $0 + $1.0 / $1.1 }
     }
 
-    /// Parses the text that old cameras write in place of numbers: "52 deg 31' 30.5\"", "N 52.525" or "-33.85".
+    /// Parses the text that old cameras write instead of numbers: "52 deg 31' 30.5\"", "N 52.525" or "-33.85".
     ///
     /// The hemisphere may be in the text itself, as its first or last letter or as a sign.
     private static func degrees(written text: String, _ hemisphere: String?, _ plus: String, _ minus: String) -> Double?
@@ -68,7 +68,7 @@ enum LocationReader {
         guard let last = text.last, let sign = sign(String(last), plus, minus) else {
             return degrees(written: text, hemisphere, plus, minus)
         }
-        // Few minutes may have an exponent, as "52,6e-05N".
+        // A small number of minutes may have an exponent, as in "52,6e-05N".
         let numbers = text.dropLast().split(separator: ",").map { Double($0) ?? -1 }
         guard (1...3).contains(numbers.count), numbers.allSatisfy({ (0...180).contains($0) }),
             numbers.dropFirst().allSatisfy({ $0 <= 60 })
@@ -84,7 +84,7 @@ enum LocationReader {
         }
     }
 
-    /// Returns metres; `AltitudeRef` 1 is below sea level.
+    /// Returns the altitude in metres; `AltitudeRef` 1 is below sea level.
     private static func altitude(_ block: borrowing MetadataBlock, _ fields: [String]) -> Double? {
         for field in fields {
             guard let text = block.text(field), let metres = number(Substring(text)),
@@ -95,7 +95,7 @@ enum LocationReader {
         return nil
     }
 
-    /// Parses a number such as "1234/100"; 0/0 is an unknown one.
+    /// Parses a number such as "1234/100"; 0/0 means unknown.
     static func number(_ text: Substring) -> Double? { text.hasSuffix("/0") ? nil : rational(text) }
 
     /// Parses a part of degrees or of a time, such as "1234/100".

@@ -1,15 +1,15 @@
 import JSONValue
 import ImageFormats
 
-/// The reason that metadata could not be read or written.
+/// The reason why metadata could not be read or written.
 public enum MetadataError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The bytes are not a supported image format.
     case unsupported(found: String, supported: [String])
     /// The file ends inside its header.
     case truncated
-    /// The file's structure is broken beyond its metadata.
+    /// The file's structure is broken, not only its metadata.
     case invalid(String)
-    /// A sidecar that is no XMP, or cannot be parsed.
+    /// A sidecar that is not XMP, or cannot be parsed.
     case invalidSidecar(isEmpty: Bool)
     /// JSON that is not valid `PhotoMetadata`.
     case invalidFacts(String)

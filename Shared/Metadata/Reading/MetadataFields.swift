@@ -27,7 +27,7 @@ enum MetadataFields {
     static let longitudes = ["Exif.GPSInfo.GPSLongitude", "Xmp.exif.GPSLongitude"]
     static let altitudes = ["Exif.GPSInfo.GPSAltitude", "Xmp.exif.GPSAltitude"]
 
-    // Numbers of the camera: EXIF, TIFF/EP, XMP.
+    // Camera settings: EXIF, TIFF/EP, XMP.
     static let apertures = [
         "Exif.Photo.FNumber", "Exif.Image.FNumber", "Exif.Photo.ApertureValue", "Exif.Image.ApertureValue",
         "Xmp.exif.FNumber", "Xmp.exif.ApertureValue",
@@ -46,7 +46,7 @@ enum MetadataFields {
     static let flashes = ["Exif.Photo.Flash", "Exif.Image.Flash", "Xmp.exif.Flash/exif:Fired"]
     static let imageDirections = ["Exif.GPSInfo.GPSImgDirection", "Xmp.exif.GPSImgDirection"]
 
-    // Texts of people: XMP, IPTC, EXIF, like captions.
+    // Texts that people write: XMP, IPTC, EXIF, like captions.
     static let titles = ["Xmp.dc.title", "Iptc.Application2.ObjectName", "Exif.Image.XPTitle"]
     static let headlines = ["Xmp.photoshop.Headline", "Iptc.Application2.Headline"]
     static let copyrights = ["Xmp.dc.rights", "Iptc.Application2.Copyright", "Exif.Image.Copyright"]

@@ -7,7 +7,7 @@ extension MetadataReader {
 
     /// Reads the metadata of a video from its container.
     ///
-    /// Files of the structure of QuickTime and MPEG-4 only; for other containers see ``video(_:)``.
+    /// Reads QuickTime and MPEG-4 files only; for other containers see ``video(_:)``.
     ///
     /// - Parameters:
     ///   - size: the size of the file in bytes
@@ -31,7 +31,7 @@ extension MetadataReader {
     /// Returns the metadata of a video from its header.
     ///
     /// The date is QuickTime's `creationdate`, which has an offset, or else that of the header, which is UTC. The
-    /// location is `location.ISO6709`. XMP adds what these do not say.
+    /// location is `location.ISO6709`. XMP adds values that these do not have.
     public static func video(_ movie: MovieHeader) -> PhotoMetadata {
         var facts = PhotoMetadata(
             contentType: movie.contentType,
@@ -43,7 +43,7 @@ extension MetadataReader {
         if max(movie.frameRate, movie.captureRate ?? 0) >= slowMotion {
             facts.mediaSubtypes |= PhotoMetadata.Subtype.highFrameRate
         }
-        // A camera that records far fewer frames than are played makes a time lapse.
+        // In a time lapse, far fewer frames per second were recorded than are played.
         if let rate = movie.captureRate, rate > 0, 2 * rate < movie.frameRate {
             facts.mediaSubtypes |= PhotoMetadata.Subtype.timelapse
         }
@@ -130,7 +130,7 @@ extension MetadataReader {
     public static func raw(_ bytes: [UInt8], ending: String?) -> PhotoMetadata? {
         guard let contentType = RawFileType.sniff(bytes, ending: ending) else { return nil }
         if var facts = try? facts(of: bytes) {
-            // The bytes decide the type; the extension only if they do not.
+            // The bytes determine the type; the extension is used only if they do not.
             if !facts.contentType.hasSuffix("raw-image") { facts.contentType = contentType }
             return facts
         }
@@ -148,7 +148,7 @@ extension MetadataReader {
 }
 
 extension PhotoMetadata {
-    /// Adds what XMP says and the container does not.
+    /// Adds the values of XMP that the container does not have.
     fileprivate mutating func add(_ xmp: SidecarMetadata) {
         if rating == 0 { rating = xmp.rating ?? 0 }
         if keywords.isEmpty { keywords = xmp.keywords ?? [] }

@@ -1,15 +1,22 @@
+import CMetadata
 public import ImageFormats
 
 /// Reads the metadata of photo files.
 public enum MetadataReader {
+    /// The version of the metadata library, for example "0.27.6".
+    public static var libraryVersion: String {
+        let number = Int(safelight_metadata_version())
+        return "\(number >> 16).\(number >> 8 & 0xFF).\(number & 0xFF)"
+    }
+
     /// Reads the metadata of an image.
     ///
     /// Each fact is read from the fields of ``MetadataFields``, in their order; the capture date from those of
     /// ``CaptureDateSource``.
     ///
-    /// A panorama has XMP GPano with a projection type, or EXIF CustomRendered 6; HDR is CustomRendered 2, 3 or 7, not
-    /// 4, the original beside an HDR image, or has a gain map; a depth effect is 7 or 8 (Apple's values); a screenshot is marked in the user
-    /// comment.
+    /// A panorama has XMP GPano with a projection type, or EXIF CustomRendered 6. An HDR image has CustomRendered 2, 3
+    /// or 7, or a gain map; 4 is the original beside an HDR image. A depth effect has 7 or 8. These are Apple's values.
+    /// A screenshot is marked in the user comment.
     ///
     /// - Parameters:
     ///   - bytes: the whole file
@@ -20,7 +27,7 @@ public enum MetadataReader {
         facts(of: bytes, try header(of: bytes), fallbackOffset: fallbackOffset)
     }
 
-    /// Reads the metadata of an image whose header was read before, which takes a pass over the file.
+    /// Reads the metadata of an image whose header was read before. This saves a pass over the file.
     public static func facts(
         of bytes: [UInt8],
         _ header: ImageHeader,
@@ -74,15 +81,15 @@ public enum MetadataReader {
         return header
     }
 
-    /// How many bytes ``isVideo(_:rawEnding:)`` looks at.
+    /// The number of bytes that ``isVideo(_:rawEnding:)`` examines.
     public static let beginningBytes = 512
 
-    /// Returns true if a file that begins with these bytes is a video; else it is a picture.
+    /// Returns true if a file that begins with these bytes is a video, false if it is an image.
     ///
     /// - Parameters:
-    ///   - beginning: the first ``beginningBytes`` of it, or all that there are.
-    ///   - rawEnding: the ending of its name where a raw file is taken too; else nil.
-    /// - Throws: ``MetadataError/unsupported(found:supported:)`` where it is neither.
+    ///   - beginning: the first ``beginningBytes`` of the file, or all if it is shorter
+    ///   - rawEnding: the file extension if raw files are accepted too; else nil
+    /// - Throws: ``MetadataError/unsupported(found:supported:)`` if it is neither
     public static func isVideo(_ beginning: [UInt8], rawEnding: String?) throws(MetadataError) -> Bool {
         if VideoFileType.sniff(beginning) != nil { return true }
         if let rawEnding, RawFileType.sniff(beginning, ending: rawEnding) != nil { return false }
@@ -141,14 +148,14 @@ public enum MetadataReader {
     ]
 
     /// Returns true for a description that a camera writes into every image. Drones write the path of the file.
-    private static func isOfCamera(_ text: String) -> Bool {
+    private static func isWrittenByCamera(_ text: String) -> Bool {
         emptyCaptions.contains(text) || text.hasPrefix("DCIM\\") || text.hasPrefix("<Digimax ")
     }
 
     static func caption(_ block: borrowing MetadataBlock) -> String? {
         for field in MetadataFields.captions {
             let text = field.hasPrefix("Xmp.") ? block.localizedText(field) : block.text(field)
-            if let text, !isOfCamera(text) { return text }
+            if let text, !isWrittenByCamera(text) { return text }
         }
         return nil
     }
@@ -160,7 +167,7 @@ public enum MetadataReader {
         return all.compactMap(keyword).filter { seen.insert($0).inserted }
     }
 
-    /// Returns a keyword with at most 256 characters, which are cut if they have many accents; nil for an empty text.
+    /// Returns a keyword of at most 256 characters and ``AssetMetadata/maxTextBytes``; nil for an empty text.
     static func keyword(_ text: String) -> String? {
         AssetMetadataReader.clipped(String(text.prefix(256)))
     }

@@ -3,7 +3,7 @@ import JSONValue
 
 /// The video in the file of a motion photo.
 public struct MotionPhotoVideo: Sendable, Hashable {
-    /// Its bytes in the file.
+    /// The offset and the size of the video in the file, in bytes.
     public var offset: Int64
     public var size: Int64
     /// The uniform type identifier.
@@ -33,7 +33,8 @@ extension MotionPhotoVideo {
         ]
     }
 
-    /// Decodes what a worker returned, which is checked because the worker opened untrusted bytes; nil if it cannot be.
+    /// Decodes what a worker returned, which is checked because the worker opened untrusted bytes; nil if it is not
+    /// valid.
     init?(json: JSON) {
         guard let offset = json["offset"]?.intValue, let size = json["size"]?.intValue,
             let contentType = json["contentType"]?.stringValue, let width = json["pixelWidth"]?.intValue,

@@ -10,14 +10,14 @@ enum PersonReader {
         /// The EXIF orientation, 1...8, which displays them upright.
         var orientation: Int
 
-        /// Stored pixels whose size is unknown.
+        /// Creates a frame whose size is unknown.
         init(orientation: Int) { (width, height, self.orientation) = (0, 0, orientation) }
 
         init(_ header: ImageHeader) {
-            let isTurned = !header.kind.turnsItself && header.orientation >= 5
-            orientation = header.kind.turnsItself ? 1 : header.orientation
-            width = Double(isTurned ? header.pixelHeight : header.pixelWidth)
-            height = Double(isTurned ? header.pixelWidth : header.pixelHeight)
+            let swapsSides = !header.kind.isOrientedByDecoder && header.orientation >= 5
+            orientation = header.kind.isOrientedByDecoder ? 1 : header.orientation
+            width = Double(swapsSides ? header.pixelHeight : header.pixelWidth)
+            height = Double(swapsSides ? header.pixelWidth : header.pixelHeight)
         }
     }
 
@@ -28,7 +28,7 @@ enum PersonReader {
             ("Xmp.mwg-rs.Regions/mwg-rs:RegionList", "mwg-rs:Name", area),
             ("Xmp.MP.RegionInfo/MPRI:Regions", "MPReg:PersonDisplayName", rectangle),
         ] as [(String, String, (borrowing MetadataBlock, String, Frame) -> UnitRect?)] {
-            // Most images have no regions, and looking for each of them takes time.
+            // Most images have no regions, and a search for each of them takes time.
             guard block.hasField(startingWith: list) else { continue }
             let known = Set(persons.map(\.name))
             for index in 1...AssetMetadata.maxPersons {
@@ -69,7 +69,7 @@ enum PersonReader {
         guard let width = block.text(applied + "w").flatMap({ Double($0) }),
             let height = block.text(applied + "h").flatMap({ Double($0) })
         else { return displayed(rect, frame.orientation) }
-        // Some programs write areas of the displayed image; the size then has the sides of that.
+        // Some programs write areas of the displayed image; `AppliedToDimensions` is then the displayed size.
         let isOfDisplayed =
             frame.orientation >= 5 && frame.width != frame.height && (width > height) != (frame.width > frame.height)
             && width != height && frame.width > 0
@@ -100,7 +100,7 @@ enum PersonReader {
             case 8: UnitRect(x: y, y: right, width: height, height: width)
             default: area
             }
-        /// Fractions are written with few digits.
+        /// Limits a fraction to 0...1 and rounds it to six digits.
         func rounded(_ number: Double) -> Double { (min(1, max(0, number)) * 1e6).rounded() / 1e6 }
         let (left, top) = (rounded(turned.x), rounded(turned.y))
         let result = UnitRect(

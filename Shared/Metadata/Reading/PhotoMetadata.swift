@@ -36,11 +36,11 @@ public struct PhotoMetadata: Sendable, Hashable {
     /// The capture time in microseconds since 1970-01-01T00:00:00Z. For a file without a time zone it was computed with
     /// the fallback offset.
     public var captureDate: Int64?
-    /// Seconds east of UTC; `nil` if neither the file nor its location tells it.
+    /// Seconds east of UTC; `nil` if neither the file nor its location gives it.
     public var captureOffset: Int?
     /// True if `captureOffset` is not in the file, but that of the time zone of `location`.
     public var isOffsetDerived = false
-    /// True if `captureDate` is a moment whatever the time zone, as that of GPS; false if it is a time by a clock.
+    /// True if `captureDate` does not depend on a time zone, as that of GPS; false if it is the time of a local clock.
     public var isCaptureMoment = false
     /// The field of the capture date. If it is the time of the last change, the file has no date of capture.
     public var captureDateSource: CaptureDateSource?
@@ -83,8 +83,8 @@ public struct PhotoMetadata: Sendable, Hashable {
     }
 
     /// True if decoders apply the file's own orientation, in which case `orientation` is informational.
-    public var turnsItself: Bool {
-        ImageFormat.allCases.contains { $0.contentType == contentType && $0.turnsItself }
+    public var isOrientedByDecoder: Bool {
+        ImageFormat.allCases.contains { $0.contentType == contentType && $0.isOrientedByDecoder }
     }
 
     /// The possible values of `sharpness`.
@@ -186,6 +186,7 @@ extension PhotoMetadata {
         isVideo = json["isFilm"]?.boolValue ?? false
         duration = min(10_000_000_000_000, max(0, json["duration"]?.intValue ?? 0))
     }
+
     static func metadata(_ json: JSON) throws(MetadataError) -> AssetMetadata {
         do throws(JSONProblem) {
             return try AssetMetadata(json: json)

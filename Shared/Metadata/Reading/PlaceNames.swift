@@ -1,7 +1,7 @@
 import CPlaceNames
 import ImageFormats
 
-/// The names of the largest place and the country of every cell of one degree, by GeoNames.
+/// The names of the largest place and the country of every cell of one degree, from GeoNames.
 ///
 /// Names are GeoNames' main names: English for countries and many large cities, else those of the country.
 public struct PlaceNames: Sendable {

@@ -49,9 +49,9 @@ struct PlaceTimeZones: Sendable {
         else { return nil }
     }
 
-    /// Returns the offset of a moment, in microseconds since 1970, at a place.
+    /// Returns the offset at a place and at a UTC time in microseconds since 1970.
     func offset(at moment: Int64, _ place: PhotoMetadata.Coordinates) -> Int {
-        let minute = Int32(clamping: Self.inTable(moment / 60_000_000 - (moment % 60_000_000 < 0 ? 1 : 0)))
+        let minute = Int32(clamping: Self.minuteInTable(moment / 60_000_000 - (moment % 60_000_000 < 0 ? 1 : 0)))
         let zone = zone(place)
         var (low, high) = (Int(zoneStarts[zone]), Int(zoneStarts[zone + 1]))
         while high - low > 1 {
@@ -65,14 +65,14 @@ struct PlaceTimeZones: Sendable {
     /// The first day that the table does not have, 2038-01-01, in days since 1970.
     private static let endOfTable: Int64 = 24_837
     /// The first of March of a year in the table, in days since 1970, for each day of the week; Thursday, that of 1970,
-    /// is the first. They are the last ones, which have the rules that are in force.
+    /// is the first. They are the latest such years, which have the rules in force.
     private static let marches: [Int64] = [23_800, 21_974, 24_166, 20_513, 22_705, 23_070, 23_435]
 
     /// Returns the minute of the table that has the offset of a minute since 1970.
     ///
-    /// Clocks change on a day of the week of a month. Of a moment after the table it is therefore the one in a year
-    /// whose days from March on, in which all changes are, are the same days of the week.
-    private static func inTable(_ minute: Int64) -> Int64 {
+    /// Clocks change on a certain weekday of a month, and all changes are from March on. A time after the table is
+    /// therefore mapped to a year in the table whose days from March on have the same weekdays.
+    private static func minuteInTable(_ minute: Int64) -> Int64 {
         guard minute >= endOfTable * minutesOfDay else { return minute }
         let days = minute / minutesOfDay
         // The day of a year that begins in March (Howard Hinnant's civil_from_days).
@@ -85,7 +85,8 @@ struct PlaceTimeZones: Sendable {
 
     /// Returns the offset of a local time, in microseconds since 1970 by the clock there.
     ///
-    /// Of a time that the clock shows twice it is the earlier one; of one that it skips, the offset before.
+    /// For a time that the clock shows twice, it is the offset of the first; for one that it skips, the offset before
+    /// the change.
     func offset(local: Int64, _ place: PhotoMetadata.Coordinates) -> Int {
         let day: Int64 = 86_400_000_000
         let before = offset(at: local - day, place)

@@ -18,16 +18,16 @@ public struct SidecarMetadata: Sendable, Hashable {
     public var captureOffset: Int?
     /// True if `captureOffset` is that of the time zone of the location.
     public var isOffsetDerived = false
-    /// True if `captureDate` is a moment whatever the time zone; false if it is a time by a clock.
+    /// True if `captureDate` does not depend on a time zone; false if it is the time of a local clock.
     public var isCaptureMoment = false
     public var metadata: AssetMetadata?
-    /// The digest of the file that Safelight exported with this sidecar, which has all that the library knew of it: a
-    /// value that is absent was removed. Nil in sidecars of other programs, which write only some values.
+    /// The digest of the file that Safelight exported with this sidecar, which has all values of the library: a missing
+    /// value was removed there. Nil in sidecars of other programs, which write only some values.
     public var original: String?
 
     public init() {}
 
-    /// The image that a sidecar lies beside.
+    /// The image that a sidecar belongs to.
     public struct Image: Sendable, Hashable {
         /// The size in pixels as displayed.
         public var pixelWidth: Int
@@ -46,8 +46,8 @@ public struct SidecarMetadata: Sendable, Hashable {
     /// Parses a sidecar.
     ///
     /// It may be encoded in UTF-8, UTF-16 or UTF-32, and begin with white space or without a packet header. Each value
-    /// is read from the XMP fields of ``MetadataFields``; the time of the last change is not a date of capture. A list
-    /// of keywords that is there and empty is one; any other empty value is none.
+    /// is read from the XMP fields of ``MetadataFields``; the time of the last change is not a date of capture. An
+    /// empty list of keywords is read as an empty list; any other empty value is nil.
     ///
     /// - Parameters:
     ///   - image: the image beside it, to whose stored pixels areas of faces refer; nil if it is not known
@@ -84,9 +84,9 @@ public struct SidecarMetadata: Sendable, Hashable {
         let own = block.number("Xmp.tiff.Orientation").flatMap { (1...8).contains($0) ? $0 : nil }
         var frame = PersonReader.Frame(orientation: own ?? (isExported ? 1 : image?.orientation ?? 1))
         if let image {
-            let isTurned = image.orientation >= 5
-            frame.width = Double(isTurned ? image.pixelHeight : image.pixelWidth)
-            frame.height = Double(isTurned ? image.pixelWidth : image.pixelHeight)
+            let swapsSides = image.orientation >= 5
+            frame.width = Double(swapsSides ? image.pixelHeight : image.pixelWidth)
+            frame.height = Double(swapsSides ? image.pixelWidth : image.pixelHeight)
         }
         return frame
     }

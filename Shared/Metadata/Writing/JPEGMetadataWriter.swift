@@ -5,8 +5,8 @@ enum JPEGMetadataWriter {
     /// The maximum size of an XMP packet, which follows its name.
     static var longestXMP: Int { longestSegment - xmpName.count }
 
-    /// Returns a JPEG with the given blocks directly after its start; `exif` and `xmp` replace those that it had. A block
-    /// that is too long for a segment is omitted.
+    /// Returns a JPEG with the given blocks directly after its start; `exif` and `xmp` replace those that it had. A
+    /// block that is too long for a segment is omitted.
     ///
     /// - Parameter iptc: IPTC records, or a Photoshop resource block that contains them
     static func replacing(in file: [UInt8], exif: [UInt8]?, xmp: [UInt8]?, iptc: [UInt8]? = nil) -> [UInt8] {

@@ -12,8 +12,8 @@ struct KeptFacts {
         keywords = MetadataReader.keywords(block)
     }
 
-    /// The fields with lists that may be too long for a JPEG, such as those of IPTC or of a second packet; the most
-    /// important one is the last.
+    /// The fields with lists that may be too long for a JPEG, such as those of IPTC or of a second packet; the last
+    /// one, which is shortened last, is the most important.
     var lists: [(field: String, texts: [String])] {
         [
             (MetadataFields.hierarchicalKeywords[0], metadata.hierarchicalKeywords),
@@ -61,7 +61,7 @@ struct KeptFacts {
     }
 
     private func set(_ block: borrowing MetadataBlock, _ fields: [String], _ text: String?) {
-        // A field that is there was read first. Exiv2 would take a text that begins so for one with a language.
+        // The first field takes precedence if it has a value. Exiv2 would read "lang=" as the language of the text.
         guard let text, block.text(fields[0]) == nil, !text.hasPrefix("lang=") else { return }
         block.set(fields[0], text)
     }

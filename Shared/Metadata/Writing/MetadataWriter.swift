@@ -11,8 +11,9 @@ public enum MetadataWriter {
     /// Set: Orientation 1, PixelXDimension and PixelYDimension, and ColorSpace sRGB if the render has no profile.
     ///
     /// Dropped: the embedded thumbnail and maker notes, both of which may show the image before it was cropped;
-    /// everything that describes the original's pixels, gain maps (hdrgm), regions, panorama geometry,
-    /// raw-development settings and the history of edits. From XMP that is too long for a JPEG also what is not read.
+    /// everything that describes the original's pixels, gain maps (hdrgm), regions, panorama geometry, raw-development
+    /// settings and the history of edits. If the XMP is too long for a JPEG, fields that are not in ``MetadataFields``
+    /// are dropped too.
     ///
     /// - Parameters:
     ///   - source: the original
@@ -55,8 +56,8 @@ public enum MetadataWriter {
         }
     }
 
-    /// Returns the XMP fields as a packet. If it is longer than a render can have, only those are left that are read,
-    /// and if these are too long, only the first texts of the lists.
+    /// Returns the XMP fields as a packet. If it is longer than `longest`, the fields that are not read are removed,
+    /// and if it is still too long, the last texts of the lists.
     private static func packet(
         _ block: borrowing MetadataBlock,
         longest: Int,

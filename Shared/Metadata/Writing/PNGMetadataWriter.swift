@@ -1,6 +1,6 @@
 /// Writes EXIF and XMP into PNG files. Image data is copied byte for byte.
 enum PNGMetadataWriter {
-    /// Returns a PNG with the given blocks directly after its header chunk, in place of those that it had.
+    /// Returns a PNG with the given blocks directly after its header chunk, which replace those that it had.
     static func replacing(in file: [UInt8], exif: [UInt8]?, xmp: [UInt8]?) -> [UInt8] {
         var output = Array(file.prefix(8))
         var offset = 8

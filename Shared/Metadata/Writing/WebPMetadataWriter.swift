@@ -1,6 +1,6 @@
 /// Writes EXIF and XMP into WebP files. Image data is copied byte for byte.
 enum WebPMetadataWriter {
-    /// Returns a WebP in the extended format with the given blocks at its end, in place of those that it had.
+    /// Returns a WebP in the extended format with the given blocks at its end, which replace those that it had.
     static func replacing(
         in file: [UInt8],
         exif: [UInt8]?,

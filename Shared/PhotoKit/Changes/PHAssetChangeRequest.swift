@@ -99,7 +99,7 @@ public class PHAssetChangeRequest: RecordedChange, @unchecked Sendable {
         set { state.patch.isHidden = newValue }
     }
 
-    /// 0 (unset) to 5.
+    /// The rating, from 1 to 5; 0 if unset.
     public var rating: Int {
         get { state.patch.rating ?? asset?.rating ?? 0 }
         set { state.patch.rating = newValue }
@@ -138,7 +138,7 @@ public class PHAssetChangeRequest: RecordedChange, @unchecked Sendable {
     /// Requests that all edits are discarded (S-92).
     public func revertAssetContentToOriginal() { state.isReverted = true }
 
-    /// Requests that all edits are discarded, and that one of two originals is presented and edited from now on (T-26).
+    /// Requests that all edits are discarded, and that one of two originals is displayed and edited from now on (T-26).
     ///
     /// The changes fail if the asset does not have a RAW and a compressed original.
     public func revertAssetContent(to choice: PHAsset.OriginalResourceChoice) {
@@ -149,7 +149,7 @@ public class PHAssetChangeRequest: RecordedChange, @unchecked Sendable {
     // MARK: On the wire
 
     func wireRequests(_ files: inout ChangeFiles) async throws(RPCError) -> [ChangeRequest] {
-        guard let asset else { return [try await creation(&files)] }
+        guard let asset else { return [try await creationRequest(&files)] }
         var requests: [ChangeRequest] = []
         if state.patch != AssetPatch() || !state.addedKeywords.isEmpty || !state.removedKeywords.isEmpty {
             requests.append(
@@ -180,9 +180,9 @@ public class PHAssetChangeRequest: RecordedChange, @unchecked Sendable {
         return requests
     }
 
-    private func creation(_ files: inout ChangeFiles) async throws(RPCError) -> ChangeRequest {
+    private func creationRequest(_ files: inout ChangeFiles) async throws(RPCError) -> ChangeRequest {
         var resources: [NewResource] = []
-        for resource in state.resources { resources.append(try await resource.wire(&files)) }
+        for resource in state.resources { resources.append(try await resource.wireResource(&files)) }
         var request = ChangeRequest.CreateAsset(
             ref: placeholder?.localIdentifier,
             resources: resources,
@@ -200,15 +200,15 @@ public class PHAssetChangeRequest: RecordedChange, @unchecked Sendable {
 /// A request to delete objects.
 final class DeletionRequest: RecordedChange {
     private let ids: [ObjectID]
-    private let make: @Sendable (ChangeRequest.ObjectIDs) -> ChangeRequest
+    private let makeRequest: @Sendable (ChangeRequest.ObjectIDs) -> ChangeRequest
 
-    init(_ ids: [ObjectID], _ make: @escaping @Sendable (ChangeRequest.ObjectIDs) -> ChangeRequest) {
+    init(_ ids: [ObjectID], _ makeRequest: @escaping @Sendable (ChangeRequest.ObjectIDs) -> ChangeRequest) {
         self.ids = ids
-        self.make = make
+        self.makeRequest = makeRequest
     }
 
     func wireRequests(_ files: inout ChangeFiles) async throws(RPCError) -> [ChangeRequest] {
-        [make(ChangeRequest.ObjectIDs(ids: ids))]
+        [makeRequest(ChangeRequest.ObjectIDs(ids: ids))]
     }
 }
 
@@ -223,7 +223,8 @@ struct NewAssetResource: Sendable {
     let bytes: Content
     let options: PHAssetResourceCreationOptions?
 
-    func wire(_ files: inout ChangeFiles) async throws(RPCError) -> NewResource {
+    /// Returns the corresponding value of the protocol, and adds the bytes to the files.
+    func wireResource(_ files: inout ChangeFiles) async throws(RPCError) -> NewResource {
         let type = ResourceType(number: type.rawValue) ?? .photo
         switch bytes {
         case .data(let data):

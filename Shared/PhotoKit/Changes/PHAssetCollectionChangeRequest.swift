@@ -11,7 +11,7 @@ final class MemberChanges: @unchecked Sendable {
     /// The maximum number of members in one edit.
     private static let maxMembers = 1000
 
-    /// Appends members. Successive calls become one edit where possible, because a request has at most 100 edits.
+    /// Appends members. Successive calls become one edit if possible, because a request has at most 100 edits.
     func add(_ members: [ObjectReference]) {
         guard case .add(let before)? = edits.last, before.count + members.count <= Self.maxMembers,
             Set(before).isDisjoint(with: members)
@@ -19,7 +19,7 @@ final class MemberChanges: @unchecked Sendable {
         edits[edits.count - 1] = .add(before + members)
     }
 
-    /// Removes members, as ``add(_:)`` appends them.
+    /// Removes members. Successive calls become one edit, as for ``add(_:)``.
     func remove(_ members: [ObjectID]) {
         guard case .remove(let before)? = edits.last, before.count + members.count <= Self.maxMembers,
             Set(before).isDisjoint(with: members)
@@ -28,7 +28,8 @@ final class MemberChanges: @unchecked Sendable {
     }
 }
 
-/// A request to create, change or delete albums, inside a change block: `PHAssetCollectionChangeRequest` (S-80 to S-84).
+/// A request to create, change or delete albums, inside a change block: `PHAssetCollectionChangeRequest` (S-80 to
+/// S-84).
 ///
 /// Objects are passed as any sequence: an array, or a fetch result. If a fetch result cannot be read to its end, the
 /// whole block fails with the reason.
@@ -42,8 +43,8 @@ public final class PHAssetCollectionChangeRequest: RecordedChange, @unchecked Se
     /// Creates a request that changes an album; nil if the library allows no change of it.
     public convenience init?(for assetCollection: PHAssetCollection) { self.init(changing: assetCollection, nil) }
 
-    /// Creates a request whose indexes refer to a fetch result of the album's assets (T-13). Changes that others have made
-    /// since are preserved.
+    /// Creates a request whose indexes refer to a fetch result of the album's assets (T-13). Later changes by others
+    /// are preserved.
     public convenience init?(for assetCollection: PHAssetCollection, assets: PHFetchResult<PHAsset>) {
         self.init(changing: assetCollection, assets)
     }
@@ -70,14 +71,13 @@ public final class PHAssetCollectionChangeRequest: RecordedChange, @unchecked Se
         PHAssetCollectionChangeRequest(titled: title)
     }
 
-    /// Requests that albums are deleted; their assets stay.
+    /// Requests that albums are deleted; their assets are not.
     public class func deleteAssetCollections(_ assetCollections: some Sequence<PHAssetCollection>) {
         ChangeRecorder.add(DeletionRequest(ChangeRecorder.identifiers(assetCollections)) { .deleteCollections($0) })
     }
 
-    /// Stands for the new album, with its identifier; nil for a request about an existing one.
-    ///
-    /// PhotoKit's property is not optional, and invalid for an existing album.
+    /// A placeholder with the identifier of the new album. For a request about an existing album, reading it stops the
+    /// program: PhotoKit's property is not optional.
     public var placeholderForCreatedAssetCollection: PHObjectPlaceholder {
         guard let placeholder else { preconditionFailure("the request does not create an album") }
         return placeholder
@@ -88,7 +88,7 @@ public final class PHAssetCollectionChangeRequest: RecordedChange, @unchecked Se
         set { changes.title = newValue }
     }
 
-    /// Appends assets or placeholders. Members keep their position.
+    /// Appends assets or placeholders. Those that are members already keep their position.
     public func addAssets<Object: PHObject>(_ assets: some Sequence<Object>) {
         changes.add(ChangeRecorder.references(assets))
     }
@@ -98,7 +98,7 @@ public final class PHAssetCollectionChangeRequest: RecordedChange, @unchecked Se
         changes.edits.append(.insert(ChangeRecorder.references(assets), at: Array(indexes)))
     }
 
-    /// Removes assets from the album. Those that are no members are ignored.
+    /// Removes assets from the album. Assets that are not members are ignored.
     public func removeAssets(_ assets: some Sequence<PHAsset>) {
         changes.remove(ChangeRecorder.identifiers(assets))
     }

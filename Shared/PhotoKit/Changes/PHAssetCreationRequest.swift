@@ -5,20 +5,20 @@ import PhotoModel
 
 /// Options of a file of a new asset: `PHAssetResourceCreationOptions` (T-21).
 public final class PHAssetResourceCreationOptions: @unchecked Sendable {
-    /// The name under which the file is known; nil for that of its URL.
+    /// The original name of the file; nil for that of its URL.
     public var originalFilename: String?
     /// Has no effect: the library reads the type from the bytes of the file.
     public var uniformTypeIdentifier: String?
-    /// Has no effect, as ``uniformTypeIdentifier``. PhotoKit has a `UTType`.
+    /// Has no effect either. PhotoKit has a `UTType`.
     public var contentType: String?
-    /// Removes the file after the changes are committed, unless it was changed or replaced since it was read. If the
-    /// library already stores a file with the same bytes, that one is compared with them first, and replaced if it is
-    /// damaged. A file with other hard links is refused.
+    /// True to remove the file after the changes are committed, unless it was changed or replaced since it was read. If
+    /// the library already stores a file with the same bytes, that one is first compared with them, and replaced if it
+    /// is damaged. A file with other hard links is refused.
     public var shouldMoveFile = false
 
     public init() {}
 
-    /// The options as they are now.
+    /// Returns a copy of the options.
     func copy() -> PHAssetResourceCreationOptions {
         let copy = PHAssetResourceCreationOptions()
         (copy.originalFilename, copy.shouldMoveFile) = (originalFilename, shouldMoveFile)
@@ -29,7 +29,7 @@ public final class PHAssetResourceCreationOptions: @unchecked Sendable {
 
 /// A request to create an asset from one or more files: `PHAssetCreationRequest` (T-19).
 public final class PHAssetCreationRequest: PHAssetChangeRequest, @unchecked Sendable {
-    /// Requests a new asset, whose files are then added.
+    /// Requests a new asset, to which files are then added.
     public class func forAsset() -> PHAssetCreationRequest { PHAssetCreationRequest(creating: ()) }
 
     /// Returns true if an asset can have original files of these types, one each.
@@ -38,7 +38,7 @@ public final class PHAssetCreationRequest: PHAssetChangeRequest, @unchecked Send
         guard resourceTypes.count == types.count else { return false }
         let connection = PHPhotoLibrary.shared().connection
         let isSupported = try? connection.wait { () async throws(RPCError) in
-            try await connection.catalog(SupportsResources(types: resourceTypes)).isSupported
+            try await connection.askCatalog(SupportsResources(types: resourceTypes)).isSupported
         }
         return isSupported ?? false
     }

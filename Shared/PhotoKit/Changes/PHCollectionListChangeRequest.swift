@@ -53,7 +53,7 @@ public final class PHCollectionListChangeRequest: RecordedChange, @unchecked Sen
         PHCollectionListChangeRequest(titled: title)
     }
 
-    /// Requests that folders are deleted with the albums and folders in them; assets stay (S-80).
+    /// Requests that folders are deleted with the albums and folders in them; assets are not deleted (S-80).
     public class func deleteCollectionLists(_ collectionLists: some Sequence<PHCollectionList>) {
         ChangeRecorder.add(DeletionRequest(ChangeRecorder.identifiers(collectionLists)) { .deleteLists($0) })
     }
@@ -110,10 +110,10 @@ public final class PHCollectionListChangeRequest: RecordedChange, @unchecked Sen
         if changes.edits.contains(where: \.hasIndexes), let snapshot,
             case .remote(let fetch, let token) = snapshot.source
         {
-            guard isOrder(fetch) else {
+            guard hasFolderOrder(fetch) else {
                 throw ErrorCode.invalidOptions.error(
-                    "the indexes of \(id) are those of its own order; fetch its children without predicate, sort "
-                        + "descriptors and offset"
+                    "indexes of \(id) refer to its own order; fetch its children without predicate, sort descriptors "
+                        + "and offset"
                 )
             }
             update.snapshot = token
@@ -121,8 +121,8 @@ public final class PHCollectionListChangeRequest: RecordedChange, @unchecked Sen
         return [.updateList(update)]
     }
 
-    /// Returns true if a fetch has the folder's children from the first one on, in the folder's order.
-    private func isOrder(_ fetch: FetchDescription) -> Bool {
+    /// Returns true if a fetch returns the folder's children from the first one on, in the folder's order.
+    private func hasFolderOrder(_ fetch: FetchDescription) -> Bool {
         var fetch = fetch
         fetch.limit = 0
         return fetch == FetchDescription(.children, in: id) || (id == .root && fetch == FetchDescription(.children))

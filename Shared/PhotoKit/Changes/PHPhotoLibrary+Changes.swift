@@ -8,8 +8,8 @@ extension PHPhotoLibrary {
     /// Performs the requests of a block as one transaction: all or none, exactly once (S-71, S-73).
     ///
     /// The block runs on a queue of the library. The completion handler is called on the callback queue when the
-    /// changes are committed or have failed; a fetch in it sees them. At exit the program waits for its changes, at
-    /// most a minute.
+    /// changes are committed or have failed; a fetch in the handler returns them. At exit the program waits for its
+    /// changes, at most a minute.
     public func performChanges(
         _ changeBlock: @escaping @Sendable () -> Void,
         completionHandler: (@Sendable (_ success: Bool, _ error: (any Error)?) -> Void)? = nil
@@ -38,10 +38,10 @@ extension PHPhotoLibrary {
         }
     }
 
-    /// Performs the requests of a block as one transaction. The block runs at once, on the caller.
+    /// Performs the requests of a block as one transaction. The block runs at once, on the caller's thread.
     ///
-    /// - Throws: a ``PHPhotosError``, and the library is unchanged; after a transient error, such as a connection that
-    ///   is lost until the deadline, it is unknown whether the changes were committed
+    /// - Throws: a ``PHPhotosError``. The library is then unchanged; only after a transient error, such as a connection
+    ///   that is lost until the deadline, it is unknown whether the changes were committed.
     public func performChanges(_ changeBlock: () -> Void) async throws {
         do throws(RPCError) {
             try await connection.perform(try ChangeRecorder.record(connection, changeBlock))
@@ -53,7 +53,7 @@ extension PHPhotoLibrary {
     /// Performs the requests of a block and blocks the caller until they are committed. Do not call it in asynchronous
     /// code.
     ///
-    /// - Throws: as ``performChanges(_:)``
+    /// - Throws: errors of ``performChanges(_:)``
     public func performChangesAndWait(_ changeBlock: () -> Void) throws {
         do throws(RPCError) {
             let changes = try ChangeRecorder.record(connection, changeBlock)
@@ -70,7 +70,7 @@ extension PHPhotoLibrary {
 /// The changes that a program has requested without waiting for them.
 ///
 /// In `main.swift` Swift prefers the form with a completion handler even after `await`, so that the program may end
-/// before its last change was sent. PhotoKit hands changes to another process, which does not lose them then.
+/// before its last change was sent. With PhotoKit another process has the changes by then, and completes them.
 private enum UnfinishedChanges {
     static let group: DispatchGroup = {
         atexit { _ = UnfinishedChanges.group.wait(timeout: .now() + .seconds(60)) }

@@ -25,15 +25,15 @@ final class SourceFile: Sendable {
         }
     }
 
-    /// Bytes, when it was opened.
+    /// The size in bytes when it was opened.
     let size: Int
     /// The identity of the file when it was opened.
     let identity: Identity
-    /// True if the file has other hard links.
+    /// True if the file had other hard links when it was opened.
     let hasOtherLinks: Bool
     /// The path of the file, for errors.
     var path: String { url.path }
-    /// Open for as long as this object exists.
+    /// The file's descriptor, which is open for as long as this object exists.
     var descriptor: FileDescriptor { FileDescriptor(rawValue: number) }
     private let url: URL
     private let number: Int32
@@ -42,11 +42,11 @@ final class SourceFile: Sendable {
     init(_ url: URL) throws(RPCError) {
         // O_NONBLOCK, because opening a named pipe would otherwise wait for its writer.
         let number = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard number >= 0 else { throw Self.unreadable(url) }
+        guard number >= 0 else { throw Self.readError(url) }
         var status = stat()
         guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             _ = close(number)
-            throw Self.unreadable(url)
+            throw Self.readError(url)
         }
         self.url = url
         self.number = number
@@ -69,7 +69,7 @@ final class SourceFile: Sendable {
                 return pread(number, rest.baseAddress, rest.count, off_t(filled))
             }
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw Self.unreadable(url) }
+            guard count >= 0 else { throw Self.readError(url) }
             // The file was truncated after it was opened.
             if count == 0 { break }
             filled += count
@@ -78,7 +78,7 @@ final class SourceFile: Sendable {
         return bytes
     }
 
-    private static func unreadable(_ url: URL) -> RPCError {
+    private static func readError(_ url: URL) -> RPCError {
         ErrorCode.missingResource.error("\(url.path) cannot be read", ["path": .string(url.path)])
     }
 }
@@ -89,10 +89,10 @@ struct MovedFile: Sendable {
     /// The identity of the file whose bytes were sent.
     let identity: SourceFile.Identity
 
-    /// Removes the file, unless it was changed or replaced since its bytes were sent: minutes ago, if the owner of the
-    /// library had to consent.
+    /// Removes the file, unless it was changed or replaced since its bytes were sent. That may be minutes ago, if the
+    /// owner of the library had to consent.
     ///
-    /// - Returns: false if there still is a file at the path
+    /// - Returns: false if a file remains at the path
     func remove() -> Bool {
         var status = stat()
         guard lstat(url.path, &status) == 0 else { return errno == ENOENT }

@@ -5,7 +5,7 @@ public final class PHAdjustmentData: Sendable, Hashable {
     /// The program's name for the format, in reverse DNS notation.
     public let formatIdentifier: String
     public let formatVersion: String
-    /// At most 2 MiB, opaque to the library.
+    /// The program's description of the edit, at most 2 MiB. The library does not interpret it.
     public let data: Data
 
     public init(formatIdentifier: String, formatVersion: String, data: Data) {

@@ -12,18 +12,18 @@ public let PHContentEditingInputResultIsInCloudKey = "PHContentEditingInputResul
 public let PHContentEditingInputCancelledKey = "PHContentEditingInputCancelledKey"
 public let PHContentEditingInputErrorKey = "PHContentEditingInputErrorKey"
 
-/// How the input of an edit is requested: `PHContentEditingInputRequestOptions`.
+/// The options of a request for the input of an edit: `PHContentEditingInputRequestOptions`.
 public final class PHContentEditingInputRequestOptions {
     /// Called with the adjustment data of the last edit, if there is one. It returns true if the program can resume the
     /// edit: the input is then the version before it (S-86, D4).
     public var canHandleAdjustmentData: @Sendable (PHAdjustmentData) -> Bool = { _ in false }
-    /// The original to edit, if the asset has a RAW and a compressed one (T-49); nil for the one that is presented. For
+    /// The original to edit, if the asset has a RAW and a compressed one (T-49); nil for the one that is displayed. For
     /// other assets the request fails if it is set.
     public var originalResourceChoice: PHAsset.OriginalResourceChoice?
     /// True to leave out ``PHContentEditingInput/displaySizeImage``, which takes time to render.
     public var skipsDisplaySizeImage = false
     public var isNetworkAccessAllowed = false
-    /// Called on a serial queue while the input is downloaded; never for one that is on the library's machine.
+    /// Called on a serial queue while the input is downloaded; never for an input that is on the library's machine.
     public var progressHandler: (@Sendable (Double, UnsafeMutablePointer<ObjCBool>) -> Void)?
 
     public init() {}
@@ -78,7 +78,7 @@ public final class PHContentEditingInput: Sendable {
 /// A folder of temporary files, which is removed when this object is released.
 final class TemporaryFiles: Sendable {
     let url: URL
-    /// The reason for which the folder could not be created; nil if it was created.
+    /// The reason why the folder could not be created; nil if it was created.
     let problem: RPCError?
 
     init() {
@@ -92,7 +92,7 @@ final class TemporaryFiles: Sendable {
             )
             problem = nil
         } catch {
-            problem = ErrorCode.notEnoughSpace.error("\(url.path) cannot be made: \(error)")
+            problem = ErrorCode.notEnoughSpace.error("\(url.path) cannot be created: \(error)")
         }
     }
 
@@ -118,7 +118,7 @@ extension PHAsset {
                 let result: Result<PHContentEditingInput, PHPhotosError>
                 do {
                     result = .success(
-                        try await self.input(
+                        try await self.loadInput(
                             request,
                             { data in await self.connection.call { canHandle(data) } },
                             access
@@ -128,7 +128,7 @@ extension PHAsset {
                     result = .failure(PHPhotosError(error))
                 }
                 var isCancelled = Task.isCancelled
-                // A progress handler can cancel it too.
+                // A progress handler can also cancel the request.
                 if case .failure(let error) = result, error.code == .userCancelled { isCancelled = true }
                 Self.inputs.withLock { _ = $0.removeValue(forKey: id) }
                 connection.callbacks.async { [isCancelled] in
@@ -158,7 +158,7 @@ extension PHAsset {
     ) async throws -> PHContentEditingInput {
         do {
             let options = options ?? PHContentEditingInputRequestOptions()
-            return try await input(makeRequest(options), options.canHandleAdjustmentData, NetworkAccess(options))
+            return try await loadInput(makeRequest(options), options.canHandleAdjustmentData, NetworkAccess(options))
         } catch {
             throw PHPhotosError(error)
         }
@@ -176,22 +176,22 @@ extension PHAsset {
         return request
     }
 
-    private func input(
+    private func loadInput(
         _ request: BeginEditing,
         _ canHandle: @Sendable (PHAdjustmentData) async -> Bool,
         _ access: NetworkAccess
     ) async throws -> PHContentEditingInput {
         var request = request
-        // The program decides by the adjustment data of the last edit if it can resume that edit. The request then
-        // names the format of the data, which `editing.begin` compares with the current one.
+        // The program decides by the adjustment data of the last edit whether it can resume that edit. The request
+        // then names the format of the data, which `editing.begin` compares with the current one.
         if let last = try await lastAdjustmentData(), await canHandle(last) {
             request.canHandle = [
                 HandledFormat(formatIdentifier: last.formatIdentifier, formatVersion: last.formatVersion)
             ]
         }
-        let answer = try await connection.ask(request, of: connection.client.editor, deadline: .seconds(120), access)
-        let (result, attachments) = (answer.result, answer.attachments)
-        func attached(_ number: Int?) -> Bytes? {
+        let response = try await connection.ask(request, of: connection.client.editor, deadline: .seconds(120), access)
+        let (result, attachments) = (response.result, response.attachments)
+        func attachment(_ number: Int?) -> Bytes? {
             number.flatMap { attachments.indices.contains($0) ? attachments[$0] : nil }
         }
         let folder = TemporaryFiles()
@@ -202,7 +202,7 @@ extension PHAsset {
             (1...16).contains(fileExtension.count)
             && fileExtension.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
         let file = folder.url.appendingPathComponent(isPlain ? "input.\(fileExtension)" : "input")
-        if let bytes = attached(result.input) {
+        if let bytes = attachment(result.input) {
             try Data(bytes).write(to: file)
         } else {
             let resource = PHAssetResource(
@@ -215,7 +215,7 @@ extension PHAsset {
             try await PHAssetResourceManager.default().writeData(for: resource, toFile: file, options: options)
         }
         var adjustment: PHAdjustmentData?
-        if let data = attached(result.adjustmentData) {
+        if let data = attachment(result.adjustmentData) {
             adjustment = PHAdjustmentData(
                 formatIdentifier: result.formatIdentifier ?? "",
                 formatVersion: result.formatVersion ?? "",
@@ -227,14 +227,14 @@ extension PHAsset {
             result,
             folder,
             file: file,
-            display: attached(result.displaySizeImage).flatMap { PHImage(data: Data($0)) },
+            display: attachment(result.displaySizeImage).flatMap { PHImage(data: Data($0)) },
             adjustmentData: adjustment
         )
     }
 
     /// Returns the adjustment data of the last edit; nil if there is none.
     private func lastAdjustmentData() async throws(RPCError) -> PHAdjustmentData? {
-        let page = try await connection.catalog(
+        let page = try await connection.askCatalog(
             FetchAssets(fetch: FetchDescription(.assets, [localIdentifier]), count: 1)
         )
         guard let asset = page.assets.first, let format = asset.adjustmentFormatIdentifier,

@@ -8,12 +8,12 @@ import Synchronization
 
 /// The result of an edit: `PHContentEditingOutput` (S-89).
 ///
-/// The program writes the edited photo or video to ``renderedContentURL``, upright, sets ``adjustmentData``, and commits both
-/// with `contentEditingOutput` of a change request.
+/// The program writes the edited photo or video to ``renderedContentURL``, upright, sets ``adjustmentData``, and
+/// commits both with `contentEditingOutput` of a change request.
 public final class PHContentEditingOutput: Sendable {
     private struct State {
         var adjustmentData: PHAdjustmentData?
-        /// The type of which the program requested the file last.
+        /// The type for which the program last requested the file.
         var renderType: String
     }
 
@@ -38,7 +38,7 @@ public final class PHContentEditingOutput: Sendable {
         state = Mutex(State(renderType: types.first ?? "public.jpeg"))
     }
 
-    /// The description of the edit. It is required.
+    /// The description of the edit, which is required.
     public var adjustmentData: PHAdjustmentData? {
         get { state.withLock { $0.adjustmentData } }
         set { state.withLock { $0.adjustmentData = newValue } }
@@ -52,9 +52,9 @@ public final class PHContentEditingOutput: Sendable {
     ///
     /// If there are files of several types when the changes are performed, the one that was written last is committed.
     ///
-    /// If the folder of the file cannot be created, for example because the disk is full, changes with this output fail
-    /// with that reason.
-    public var renderedContentURL: URL { asked(for: defaultRenderedContentType) }
+    /// If the folder of the file cannot be created, for example because the disk is full, the changes fail with that
+    /// reason.
+    public var renderedContentURL: URL { urlToWrite(for: defaultRenderedContentType) }
 
     /// The file to write in another type (T-23).
     ///
@@ -68,29 +68,29 @@ public final class PHContentEditingOutput: Sendable {
                 "\(type) cannot be committed; accepted are \(types.joined(separator: ", "))"
             )
         }
-        return asked(for: type)
+        return urlToWrite(for: type)
     }
 
     /// Stores the type of the file that the program is about to write, and returns its URL.
-    private func asked(for type: String) -> URL {
+    private func urlToWrite(for type: String) -> URL {
         state.withLock { $0.renderType = type }
         return url(for: type)
     }
 
     private func url(for type: String) -> URL {
-        let endings = [
+        let fileExtensions = [
             "public.jpeg": "jpg", "public.png": "png", "public.heic": "heic", "public.tiff": "tiff",
             "org.webmproject.webp": "webp", "com.apple.quicktime-movie": "mov", "public.mpeg-4": "mp4",
         ]
-        return folder.url.appendingPathComponent("render.\(endings[type] ?? "bin")")
+        return folder.url.appendingPathComponent("render.\(fileExtensions[type] ?? "bin")")
     }
 
-    /// Returns the file that was written or moved to the folder last; of several at the same time, the one whose type
-    /// was requested last; nil if there is none.
-    private func rendered() -> URL? {
-        let asked = state.withLock { $0.renderType }
+    /// Returns the file that was last written or moved to the folder; of several with the same time, the one whose type
+    /// was last requested; nil if there is none.
+    private func renderedFile() -> URL? {
+        let lastRequested = state.withLock { $0.renderType }
         var last: (url: URL, time: [Int])?
-        for type in [asked] + types.filter({ $0 != asked }) {
+        for type in [lastRequested] + types.filter({ $0 != lastRequested }) {
             let url = url(for: type)
             var status = stat()
             guard stat(url.path, &status) == 0 else { continue }
@@ -104,14 +104,14 @@ public final class PHContentEditingOutput: Sendable {
 
     /// Returns the edit for a change request.
     ///
-    /// - Throws: `missing_resource` if there is no rendered file or no adjustment data; `not_enough_space` if the folder for
-    ///   the file could not be created
+    /// - Throws: `missing_resource` if there is no rendered file or no adjustment data; `not_enough_space` if the
+    ///   folder for the file could not be created
     func wireEdit(_ files: inout ChangeFiles) async throws(RPCError) -> NewEdit {
         if let problem = folder.problem { throw problem }
         guard let adjustment = adjustmentData else {
             throw ErrorCode.missingResource.error("an edit needs adjustmentData; set it before the changes")
         }
-        guard let file = rendered() else {
+        guard let file = renderedFile() else {
             throw ErrorCode.missingResource.error("an edit needs the rendered file at renderedContentURL")
         }
         return NewEdit(

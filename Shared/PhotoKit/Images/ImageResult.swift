@@ -19,16 +19,16 @@ struct ImageResult<Value: Sendable>: Sendable {
         self.requestID = requestID
     }
 
-    /// The result of a request that failed or was cancelled.
+    /// Creates the result of a request that failed or was cancelled.
     init(_ error: RPCError, isCancelled: Bool, _ requestID: PHImageRequestID) {
         self.requestID = requestID
-        // A progress handler can cancel it too.
+        // A progress handler can also cancel the request.
         self.isCancelled = isCancelled || error.errorCode == .userCancelled
         self.error = self.isCancelled ? nil : PHPhotosError(error)
         isInCloud = error.errorCode == .networkAccessRequired
     }
 
-    /// PhotoKit's dictionary, without keys that carry no information.
+    /// PhotoKit's dictionary, without keys for values that do not apply.
     var info: [AnyHashable: Any] {
         var info: [AnyHashable: Any] = [
             PHImageResultRequestIDKey: requestID, PHImageResultIsFinalKey: isFinal,

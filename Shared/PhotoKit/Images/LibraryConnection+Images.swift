@@ -11,7 +11,7 @@ extension LibraryConnection {
     ///
     /// - Parameters:
     ///   - size: returns the number of bytes that a result announces
-    ///   - access: whether the original may be downloaded, which can take any time
+    ///   - access: the permission to download the original, which can take any time
     ///   - degraded: called with each degraded image before the final one
     func join<R: Request, Degraded: JSONTabled>(
         _ request: R,
@@ -22,7 +22,7 @@ extension LibraryConnection {
         let clock = ContinuousClock()
         let end = clock.now + (access.isAllowed ? Self.downloadDeadline : max(configuration.deadline, .seconds(60)))
         while true {
-            if access.isAllowed { try await reach(client.thumbnailer) }
+            if access.isAllowed { try await waitForConnection(client.thumbnailer) }
             do throws(RPCError) {
                 return try await joinOnce(request, access, until: end, size, degraded)
             } catch {
@@ -32,12 +32,12 @@ extension LibraryConnection {
                     await access.report(error)
                     throw error
                 }
-                await executor.pause(milliseconds: error.errorCode == .connectionLost ? 10 : 100)
+                await executor.waitBeforeRetry(milliseconds: error.errorCode == .connectionLost ? 10 : 100)
             }
         }
     }
 
-    /// As ``join(_:size:degraded:)``, for requests without degraded images.
+    /// Sends a request without degraded images, as ``join(_:_:size:degraded:)`` does.
     func join<R: Request>(
         _ request: R,
         _ access: NetworkAccess,
@@ -72,10 +72,10 @@ extension LibraryConnection {
                 guard params["offset"]?.intValue == Int64(bytes.count) else { throw incomplete }
                 for part in attachments { bytes += part }
             case .notification(let method, let params, _): _ = try await access.report(method, params)
-            case .reply(let answer):
-                for part in answer.attachments { bytes += part }
-                guard Int64(bytes.count) == size(answer.result) else { throw incomplete }
-                return (answer.result, bytes)
+            case .response(let response):
+                for part in response.attachments { bytes += part }
+                guard Int64(bytes.count) == size(response.result) else { throw incomplete }
+                return (response.result, bytes)
             }
         }
         throw incomplete
@@ -91,14 +91,14 @@ extension LibraryConnection {
         let clock = ContinuousClock()
         let end = clock.now + Self.downloadDeadline
         while true {
-            try await reach(client.thumbnailer)
+            try await waitForConnection(client.thumbnailer)
             do throws(RPCError) {
                 return try await bytesOnce(request, access)
             } catch {
                 guard error.isTransient, !isClosed.load(ordering: .relaxed), !Task.isCancelled, !access.isStopped,
                     clock.now < end
                 else { throw error }
-                await executor.pause(milliseconds: error.errorCode == .connectionLost ? 10 : 100)
+                await executor.waitBeforeRetry(milliseconds: error.errorCode == .connectionLost ? 10 : 100)
             }
         }
     }
@@ -109,8 +109,8 @@ extension LibraryConnection {
             switch event {
             case .notification(ReadResource.notification, _, let attachments): for part in attachments { bytes += part }
             case .notification(let method, let params, _): _ = try await access.report(method, params)
-            case .reply(let answer):
-                for part in answer.attachments { bytes += part }
+            case .response(let response):
+                for part in response.attachments { bytes += part }
                 return bytes
             }
         }

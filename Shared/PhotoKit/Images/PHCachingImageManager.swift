@@ -10,21 +10,21 @@ import Synchronization
 
 /// Prepares images before they are requested: `PHCachingImageManager` (S-53 to S-58).
 ///
-/// Each instance has its own list of images. A request finds an image only if all its values, also its options, are
-/// those of the caching request. Preparing never fails: an image that is not prepared is rendered when it is requested.
+/// Each instance has its own list of images. A request uses a prepared image only if all its values, including its
+/// options, are those of the caching request. An image that is not prepared is rendered when it is requested.
 public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
     private struct State {
         var allowsHighQuality = true
         /// The open caches at the thumbnailers, by the address of the thumbnailer.
         var caches: [EndpointAddress: String] = [:]
         var connection: LibraryConnection?
-        /// The last call in the queue; each call waits for the one before it.
+        /// The last call in the queue. Each call waits for the previous one.
         var lastCall: Task<Void, Never>?
-        /// True if the thumbnailer has not answered the last call.
+        /// True if the thumbnailer did not answer the last call.
         var isUnreachable = false
     }
 
-    /// The deadline of a call. It is short, because requests for images wait for the calls before them.
+    /// The deadline of a call. It is short, because requests for images wait for the previous calls.
     private static let callDeadline = Duration.seconds(2)
 
     private let state = Mutex(State())
@@ -64,7 +64,7 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
         contentMode: PHImageContentMode,
         options: PHImageRequestOptions?
     ) {
-        each(assets, targetSize, contentMode, options) { StartCaching(cache: $0, images: $1) }
+        sendInGroups(assets, targetSize, contentMode, options) { StartCaching(cache: $0, images: $1) }
     }
 
     /// Removes images from the list. All values must be those with which they were added.
@@ -74,7 +74,7 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
         contentMode: PHImageContentMode,
         options: PHImageRequestOptions?
     ) {
-        each(assets, targetSize, contentMode, options) { StopCaching(cache: $0, images: $1) }
+        sendInGroups(assets, targetSize, contentMode, options) { StopCaching(cache: $0, images: $1) }
     }
 
     /// Clears the list and ends all preparation.
@@ -83,12 +83,13 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
         sendToAll(connection) { StopAllCaching(cache: $0) }
     }
 
-    private func each<R: Request>(
+    /// Sends requests for groups of assets, each to the thumbnailer of the group.
+    private func sendInGroups<R: Request>(
         _ assets: [PHAsset],
         _ size: CGSize,
         _ contentMode: PHImageContentMode,
         _ options: PHImageRequestOptions?,
-        _ make: @escaping @Sendable (String, CachedImages) -> R
+        _ makeRequest: @escaping @Sendable (String, CachedImages) -> R
     ) {
         guard let first = assets.first else { return }
         let request = ImageRequest(first, size, contentMode, options)
@@ -96,10 +97,10 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
             let part = assets[start..<min(assets.count, start + CachedImages.maxAssets)]
             let ids = part.map(\.id)
             let connection = first.connection
-            inOrder(connection) { manager in
+            enqueue(connection) { manager in
                 for (thumbnailer, assets) in await connection.client.thumbnailer.divide(ids) {
                     let images = CachedImages(assets: assets, like: request)
-                    await manager.send(connection, to: thumbnailer) { make($0, images) }
+                    await manager.send(connection, to: thumbnailer) { makeRequest($0, images) }
                 }
             }
         }
@@ -108,18 +109,18 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
     /// Sends a request for each open cache.
     private func sendToAll<R: Request>(
         _ connection: LibraryConnection,
-        _ make: @escaping @Sendable (String) -> R
+        _ makeRequest: @escaping @Sendable (String) -> R
     ) {
-        inOrder(connection) { manager in
+        enqueue(connection) { manager in
             let used = manager.state.withLock { Set($0.caches.keys) }
             for thumbnailer in connection.client.thumbnailer.instances where used.contains(thumbnailer.address) {
-                await manager.send(connection, to: thumbnailer, make)
+                await manager.send(connection, to: thumbnailer, makeRequest)
             }
         }
     }
 
-    /// Runs a call after those before it.
-    private func inOrder(
+    /// Runs a call after the previous ones.
+    private func enqueue(
         _ connection: LibraryConnection,
         _ work: @escaping @Sendable (PHCachingImageManager) async -> Void
     ) {
@@ -136,7 +137,7 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
     private func send<R: Request>(
         _ connection: LibraryConnection,
         to thumbnailer: ServiceClient,
-        _ make: @Sendable (String) -> R
+        _ makeRequest: @Sendable (String) -> R
     ) async {
         // While the thumbnailer cannot be reached, only the first call waits for it.
         guard thumbnailer.isConnected || !state.withLock({ $0.isUnreachable }) else { return }
@@ -146,7 +147,7 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
             do throws(RPCError) {
                 let opened = try await open(connection, thumbnailer)
                 cache = opened
-                _ = try await connection.ask(make(opened), of: thumbnailer, deadline: Self.callDeadline)
+                _ = try await connection.ask(makeRequest(opened), of: thumbnailer, deadline: Self.callDeadline)
                 state.withLock { $0.isUnreachable = false }
                 return
             } catch {

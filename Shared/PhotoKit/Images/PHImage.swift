@@ -5,13 +5,13 @@ import ImageFormats
 /// The name of the type of images in code for Apple's systems.
 public typealias UIImage = PHImage
 
-/// An image: its encoded bytes, and the pixels of a JPEG. Replaces `UIImage` and `NSImage`, which Linux lacks.
+/// An encoded image. It can decode the pixels of a JPEG. Replaces `UIImage` and `NSImage`, which Linux lacks.
 public struct PHImage: Sendable, Hashable {
     /// The bytes of the image file.
     public let data: Data
     /// Its uniform type identifier, for example `public.jpeg`.
     public let contentType: String
-    /// Pixels, upright.
+    /// The size of the upright image in pixels.
     public let size: CGSize
 
     /// Creates an image from the bytes of a file; nil if they are not those of an image.
@@ -43,8 +43,8 @@ public struct PHImage: Sendable, Hashable {
         return pixels()?.jpegData(quality: Int((min(max(0, compressionQuality), 1) * 100).rounded()))
     }
 
-    /// Decodes a JPEG; nil for other formats, and for damaged files. The pixels are as stored: the library delivers images
-    /// upright.
+    /// Decodes a JPEG; nil for other formats, and for damaged files. The pixels are as stored: the library delivers
+    /// images upright.
     public func pixels() -> JPEGPixels? { contentType == "public.jpeg" ? JPEGPixels(data) : nil }
 }
 
@@ -55,7 +55,7 @@ public struct JPEGPixels: Sendable, Hashable {
     /// Red, green and blue, one byte each, row by row from the upper left.
     public let bytes: [UInt8]
 
-    /// The red, green and blue of a pixel.
+    /// Returns the red, green and blue of a pixel.
     public subscript(x: Int, y: Int) -> (red: UInt8, green: UInt8, blue: UInt8) {
         let start = (y * width + x) * 3
         return (bytes[start], bytes[start + 1], bytes[start + 2])

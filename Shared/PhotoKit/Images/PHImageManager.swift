@@ -7,8 +7,8 @@ import Synchronization
 
 /// Delivers images and videos of assets: `PHImageManager` (S-40 to S-52).
 ///
-/// Result handlers are called on the callback queue of the library's configuration; with `isSynchronous` on the caller. A
-/// request ends with exactly one final call, also if it fails or is cancelled (D3).
+/// Result handlers are called on the callback queue of the library's configuration; with `isSynchronous` on the
+/// caller's thread. A request ends with exactly one final call, also if it fails or is cancelled (D3).
 public class PHImageManager: @unchecked Sendable {
     private static let shared = PHImageManager()
     private let tasks = Mutex<[PHImageRequestID: Task<Void, Never>]>([:])
@@ -17,10 +17,10 @@ public class PHImageManager: @unchecked Sendable {
 
     public class func `default`() -> PHImageManager { shared }
 
-    /// Requests an image. Sizes are pixels.
+    /// Requests an image. Sizes are in pixels.
     ///
-    /// - Parameter resultHandler: called with degraded images first if `deliveryMode` is opportunistic, then with the image;
-    ///   or with nil and the reason in the dictionary
+    /// - Parameter resultHandler: called with degraded images first if `deliveryMode` is opportunistic, then with the
+    ///   image; or with nil and the reason in the dictionary
     /// - Returns: the identifier with which the request can be cancelled
     @discardableResult
     public func requestImage(
@@ -50,12 +50,14 @@ public class PHImageManager: @unchecked Sendable {
         return id
     }
 
-    /// Cancels a request: its result handler is called with `PHImageCancelledKey`. Has no effect after the final call.
+    /// Cancels a request: its result handler is called with `PHImageCancelledKey`. It has no effect after the final
+    /// call.
     public func cancelImageRequest(_ requestID: PHImageRequestID) {
         tasks.withLock { $0[requestID] }?.cancel()
     }
 
-    /// Requests the bytes of the largest representation: the file as it was imported, or the render of the last edit (S-52).
+    /// Requests the bytes of the largest representation: the file as it was imported, or the render of the last edit
+    /// (S-52).
     @discardableResult
     public func requestImageDataAndOrientation(
         for asset: PHAsset,
@@ -70,9 +72,8 @@ public class PHImageManager: @unchecked Sendable {
         request.isNetworkAccessAllowed = access.isAllowed
         let load: @Sendable () async -> ImageResult<LoadedFile> = { [request] in
             do throws(RPCError) {
-                let answer = try await connection.join(request, access) { $0.size }
-                let result = ImageResult(LoadedFile(answer.result, answer.bytes), id)
-                return result
+                let (result, bytes) = try await connection.join(request, access) { $0.size }
+                return ImageResult(LoadedFile(result, bytes), id)
             } catch {
                 return ImageResult(error, isCancelled: Task.isCancelled, id)
             }
@@ -143,8 +144,8 @@ public class PHImageManager: @unchecked Sendable {
             let id = asset.connection.makeRequestID()
             let access = NetworkAccess(options?.isNetworkAccessAllowed, options?.progressHandler, id)
             request.isNetworkAccessAllowed = access.isAllowed
-            let answer = try await asset.connection.join(request, access) { $0.size }
-            let file = LoadedFile(answer.result, answer.bytes)
+            let (result, bytes) = try await asset.connection.join(request, access) { $0.size }
+            let file = LoadedFile(result, bytes)
             return (file.data, file.contentType, file.orientation)
         } catch {
             throw PHPhotosError(error)
@@ -182,12 +183,12 @@ public class PHImageManager: @unchecked Sendable {
         var request = await prepared(request, connection)
         while true {
             do throws(RPCError) {
-                let answer = try await connection.join(request, access) {
+                let final = try await connection.join(request, access) {
                     $0.size
                 } degraded: { (result: ImageRequest.Result, bytes: Bytes) in
                     degraded(ImageResult(result, bytes, id))
                 }
-                return ImageResult(answer.result, answer.bytes, id)
+                return ImageResult(final.result, final.bytes, id)
             } catch {
                 guard error.errorCode == .handleExpired, let cache = request.cache else {
                     return ImageResult(error, isCancelled: Task.isCancelled, id)
@@ -254,7 +255,7 @@ extension UnitRect {
 }
 
 extension Int {
-    /// Rounds a side up to whole pixels, within the sizes that a request may have; -1, which is refused, for a side that is
+    /// Rounds a side up to whole pixels, within the valid sizes of a request; -1, which is refused, for a side that is
     /// not a number.
     init(clamping side: CGFloat) {
         self = side.isNaN ? -1 : Int(Swift.min(Swift.max(side.rounded(.up), -1), CGFloat(TargetSize.maxSide)))

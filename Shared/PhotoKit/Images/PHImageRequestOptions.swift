@@ -4,10 +4,10 @@ import PhotoModel
 /// The identifier of an image request, with which it can be cancelled.
 public typealias PHImageRequestID = Int32
 
-/// The identifier of no request.
+/// An identifier that no request has.
 public let PHInvalidImageRequestID: PHImageRequestID = 0
 
-/// The size with which an image is requested with all its pixels; `resizeMode` is then ignored (S-42).
+/// The size that requests an image with all its pixels; `resizeMode` is then ignored (S-42).
 public let PHImageManagerMaximumSize = CGSize(width: -1, height: -1)
 
 /// True if no image was delivered, because the original is in remote storage and `networkAccessAllowed` is false.
@@ -56,28 +56,30 @@ public enum PHImageRequestOptionsResizeMode: Int, Sendable, CaseIterable {
     case exact = 2
 }
 
-/// How an image is requested: `PHImageRequestOptions` (S-43 to S-49). A request reads the options once.
+/// The options of a request for an image: `PHImageRequestOptions` (S-43 to S-49). A request reads the options once.
 public final class PHImageRequestOptions {
     public var version = PHImageRequestOptionsVersion.current
     public var deliveryMode = PHImageRequestOptionsDeliveryMode.opportunistic
     public var resizeMode = PHImageRequestOptionsResizeMode.fast
-    /// A part of the image as displayed, as fractions of its sides; `.zero` for the whole image. Needs `resizeMode` exact.
+    /// A part of the image as displayed, as fractions of its sides; `.zero` for the whole image. Needs `resizeMode`
+    /// exact.
     public var normalizedCropRect = CGRect.zero
-    /// Allows originals to be downloaded from the object store.
+    /// True to allow originals to be downloaded from the object store.
     public var isNetworkAccessAllowed = false
     /// True to block the caller until the result handler was called, once, on the caller's thread. `deliveryMode` is
     /// ignored (D5).
     public var isSynchronous = false
-    /// Allows a second degraded image, larger than the first (T-44).
+    /// True to allow a second degraded image, larger than the first (T-44).
     public var allowSecondaryDegradedImage = false
     /// True to request high dynamic range if the asset has it: with the `format` avif as the image itself, with jpeg as
     /// a gain map in the same file (T-45).
     public var preferHDR = false
     /// The ratio of the display's brightest white to white in standard range; 0 if unknown. Values below 1 count as 0.
     public var targetHDRHeadroom = 0.0
-    /// Called on a serial queue while the original is downloaded; never for one that is on the library's machine.
+    /// Called on a serial queue while the original is downloaded; never for one on the library's machine.
     public var progressHandler: PHAssetImageProgressHandler?
-    /// The format of the delivered bytes: `jpeg`, `png`, `webp` or `avif`. PhotoKit delivers decoded images only (P-14).
+    /// The format of the delivered bytes: `jpeg`, `png`, `webp` or `avif`. PhotoKit delivers decoded images only
+    /// (P-14).
     public var format = Format.jpeg
     /// The quality of lossy formats, 1...100.
     public var quality = 85
@@ -101,23 +103,23 @@ public enum PHVideoRequestOptionsDeliveryMode: Int, Sendable, CaseIterable {
     case fastFormat = 3
 }
 
-/// How a video is requested: `PHVideoRequestOptions` (S-62).
+/// The options of a request for a video: `PHVideoRequestOptions` (S-62).
 public final class PHVideoRequestOptions {
     public var isNetworkAccessAllowed = false
     public var version = PHVideoRequestOptionsVersion.current
     public var deliveryMode = PHVideoRequestOptionsDeliveryMode.automatic
-    /// Called on a serial queue while the original is downloaded; never for one that is on the library's machine.
+    /// Called on a serial queue while the original is downloaded; never for one on the library's machine.
     public var progressHandler: PHAssetImageProgressHandler?
 
     public init() {}
 }
 
-/// How a Live Photo is requested: `PHLivePhotoRequestOptions` (T-47).
+/// The options of a request for a Live Photo: `PHLivePhotoRequestOptions` (T-47).
 public final class PHLivePhotoRequestOptions {
     public var version = PHImageRequestOptionsVersion.current
     public var deliveryMode = PHImageRequestOptionsDeliveryMode.opportunistic
     public var isNetworkAccessAllowed = false
-    /// Called on a serial queue while the original is downloaded; never for one that is on the library's machine.
+    /// Called on a serial queue while the original is downloaded; never for one on the library's machine.
     public var progressHandler: PHAssetImageProgressHandler?
 
     public init() {}

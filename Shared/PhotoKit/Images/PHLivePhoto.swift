@@ -20,7 +20,7 @@ public final class PHLivePhoto: Sendable {
         film = video
     }
 
-    /// Pixels of the still.
+    /// The size of the still in pixels.
     public var size: CGSize { image.size }
 }
 
@@ -48,16 +48,16 @@ extension PHImageManager {
         run(id, connection) { [request] in
             var final: ImageResult<PHLivePhoto>
             do throws(RPCError) {
-                let answer = try await connection.join(request, access) {
+                let loaded = try await connection.join(request, access) {
                     $0.still.size
                 } degraded: { (still: ImageRequest.Result, bytes: Bytes) in
                     var degraded = ImageResult(PHLivePhoto(PHImage(still, bytes), nil), id)
                     (degraded.isDegraded, degraded.isFinal) = (true, false)
                     connection.callbacks.async { [degraded] in resultHandler(degraded.value, degraded.info) }
                 }
-                let video = AVAsset(answer.result.video, connection, access)
-                final = ImageResult(PHLivePhoto(PHImage(answer.result.still, answer.bytes), video), id)
-                final.isDegraded = answer.result.isDegraded
+                let video = AVAsset(loaded.result.video, connection, access)
+                final = ImageResult(PHLivePhoto(PHImage(loaded.result.still, loaded.bytes), video), id)
+                final.isDegraded = loaded.result.isDegraded
             } catch {
                 final = ImageResult(error, isCancelled: Task.isCancelled, id)
             }

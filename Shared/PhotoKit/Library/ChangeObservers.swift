@@ -10,8 +10,8 @@ import Synchronization
 /// The change observers of a library, and the task that reads the change feed for them.
 ///
 /// The feed is read while there is an observer. Observers are called one after the other on one queue, for the
-/// transactions in their order. While an observer runs the feed is not read; transactions that are missed meanwhile are
-/// read from the history (S-63, P-07).
+/// transactions in their order. While an observer runs, the feed is not read; transactions that are missed meanwhile
+/// are read from the history (S-63, P-07).
 final class ChangeObservers: Sendable {
     private struct Reference: Sendable {
         let id: ObjectIdentifier
@@ -26,7 +26,7 @@ final class ChangeObservers: Sendable {
     private struct State {
         var observers: [Reference] = []
         var task: Task<Void, Never>?
-        /// The number of the current task. Earlier tasks notify no observer: they may be at earlier changes.
+        /// The number of the current task. Earlier tasks notify no observer: they may read earlier changes.
         var run = 0
 
         /// Removes an observer, and the references to released ones.
@@ -48,7 +48,7 @@ final class ChangeObservers: Sendable {
     /// Adds an observer, which is not retained. Changes after this call are observed.
     func register(_ observer: any PHPhotoLibraryChangeObserver) {
         // The token is read before the first observer is added, so that no change after the call is missed.
-        let token = state.withLock { $0.task == nil } ? start() : nil
+        let token = state.withLock { $0.task == nil } ? newestToken() : nil
         let retained = state.withLock { state in
             let retained = state.remove(ObjectIdentifier(observer))
             state.observers.append(Reference(observer))
@@ -85,9 +85,9 @@ final class ChangeObservers: Sendable {
 
     /// Returns the newest token; nil if it cannot be read. The observers are then notified as soon as the feed starts,
     /// because the library may have changed.
-    private func start() -> ChangeToken? {
+    private func newestToken() -> ChangeToken? {
         try? connection.wait { [connection] () async throws(RPCError) in
-            try await connection.catalog(CurrentToken()).token
+            try await connection.askCatalog(CurrentToken()).token
         }
     }
 
@@ -99,16 +99,16 @@ final class ChangeObservers: Sendable {
             do throws(RPCError) {
                 for try await event in connection.client.changes(since: token) {
                     // Changes between the call of `register` and the start of the feed are unknown.
-                    let begins = token == nil
+                    let isFirst = token == nil
                     token = event.token
                     failure = nil
-                    await deliver(begins ? .expired(head: event.token, oldest: event.token) : event, run)
+                    await deliver(isFirst ? .expired(head: event.token, oldest: event.token) : event, run)
                 }
                 return
             } catch {
                 if failure != error.errorCode {
                     connection.logger.warning(
-                        "the change feed cannot be read, observers are notified when it can",
+                        "the change feed cannot be read; observers are notified when it can be read again",
                         metadata: ["error": "\(error)"]
                     )
                 }

@@ -1,14 +1,14 @@
 import PhotoModel
 import Synchronization
 
-/// A fetch whose result, or one of whose objects, is still referenced by the program. Observers are notified of changes
-/// that affect one (S-63).
+/// A fetch whose result, or one of whose objects, is still referenced by the program. Observers are notified of the
+/// changes that affect at least one interest (S-63).
 final class Interest: Sendable {
     /// The fetch; nil if it cannot be evaluated in this process, so that every change may affect it.
     let fetch: Fetch?
     /// Objects that are observed in addition to those of the fetch.
     let objects: Set<ObjectID>
-    /// Objects that have left the fetch by an earlier transaction. The program may still reference them.
+    /// Objects that an earlier transaction removed from the fetch. The program may still reference them.
     private let left = Mutex<Set<ObjectID>>([])
 
     init(_ description: FetchDescription) {
@@ -21,7 +21,7 @@ final class Interest: Sendable {
         self.objects = objects
     }
 
-    /// Returns true if a transaction may have changed the result, one of its objects, or an object that has left it.
+    /// Returns true if a transaction may have changed the result, one of its objects, or an object that left it.
     ///
     /// It must be called once for each transaction, in the order of transactions.
     func isAffected(by record: ChangeRecord) -> Bool {

@@ -35,7 +35,7 @@ final class LibraryConnection: Sendable {
         )
     }
 
-    /// Returns an identifier for a request that can be cancelled, from 1.
+    /// Returns the next identifier, from 1, for a request that can be cancelled.
     func makeRequestID() -> Int32 { Self.lastRequestID.wrappingAdd(1, ordering: .relaxed).newValue }
 
     /// Sends a request until it is answered, also across restarts of the service, at most until the deadline.
@@ -60,23 +60,23 @@ final class LibraryConnection: Sendable {
                 failures += 1
                 // After a lost connection the next request waits for the new connection by itself.
                 if failures > 3 || error.errorCode != .connectionLost {
-                    await executor.pause(milliseconds: min(50 * failures, 1000))
+                    await executor.waitBeforeRetry(milliseconds: min(50 * failures, 1000))
                 }
             }
         }
     }
 
     /// Sends a request to the catalog, as ``ask(_:of:attachments:deadline:)`` does.
-    func catalog<R: Request>(_ request: R, deadline: Duration? = nil) async throws(RPCError) -> R.Result {
+    func askCatalog<R: Request>(_ request: R, deadline: Duration? = nil) async throws(RPCError) -> R.Result {
         try await ask(request, of: client.catalog, deadline: deadline).result
     }
 
     /// Waits for a connection, also across restarts of the service, at most until the deadline.
     ///
-    /// A request that downloads can take any time. It is sent without a deadline, but only once there is a connection.
+    /// A request that downloads can take any time. It is sent without a deadline, but only when there is a connection.
     ///
     /// - Parameter deadline: nil for that of the configuration
-    func reach(_ service: ServiceClient, deadline: Duration? = nil) async throws(RPCError) {
+    func waitForConnection(_ service: ServiceClient, deadline: Duration? = nil) async throws(RPCError) {
         guard !service.isConnected else { return }
         _ = try await ask(Health(), of: service, deadline: deadline)
     }
@@ -115,8 +115,8 @@ final class LibraryConnection: Sendable {
                     guard error.isTransient || error.isOfUnavailableLibrary, !isClosed.load(ordering: .relaxed) else {
                         throw error
                     }
-                    logger.warning("the library does not answer, asking again", metadata: ["error": "\(error)"])
-                    await executor.pause(milliseconds: 1000)
+                    logger.warning("the library does not answer; asking again", metadata: ["error": "\(error)"])
+                    await executor.waitBeforeRetry(milliseconds: 1000)
                 }
             }
         }
@@ -140,7 +140,7 @@ final class LibraryConnection: Sendable {
 }
 
 extension RPCError {
-    /// True if the library cannot be read at present: `PHPhotoLibrary.unavailabilityReason`.
+    /// True if the library currently cannot be read: `PHPhotoLibrary.unavailabilityReason`.
     fileprivate var isOfUnavailableLibrary: Bool {
         switch errorCode {
         case .libraryOffline, .libraryRelinquished, .librarySwitching: true

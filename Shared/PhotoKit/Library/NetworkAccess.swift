@@ -12,17 +12,17 @@ import Synchronization
 /// the handler of another request delays it.
 struct NetworkAccess: Sendable {
     let isAllowed: Bool
-    /// Returns true to stop the request.
+    /// A progress handler, which returns true to stop the request.
     private typealias Handler = @Sendable (Double, (any Error)?) -> Bool
     private let handler: Handler?
     private let stop = Stop()
 
-    /// Set once the handler has stopped the request.
+    /// A flag that is set when the handler stops the request.
     private final class Stop: Sendable {
         let isSet = Atomic(false)
     }
 
-    /// True once the handler has stopped the request, which is then not repeated.
+    /// True if the handler has stopped the request, which is then not repeated.
     var isStopped: Bool { stop.isSet.load(ordering: .relaxed) }
 
     private let queue = DispatchQueue(label: "photokit.progress")
@@ -74,7 +74,7 @@ struct NetworkAccess: Sendable {
 
     /// Calls the handler if a notification reports the progress of a download, and waits for it.
     ///
-    /// - Returns: whether the notification is about a download
+    /// - Returns: true if the notification is about a download
     /// - Throws: `user_cancelled` if the handler stops the request
     func report(_ method: String, _ params: JSON) async throws(RPCError) -> Bool {
         guard method == DownloadResource.notification else { return false }
@@ -107,8 +107,8 @@ extension LibraryConnection {
     /// The deadline of a request that downloads.
     static let downloadDeadline = Duration.seconds(86_400)
 
-    /// Sends a request, and reports the progress of its download. A request without network access is sent with
-    /// ``ask(_:of:attachments:deadline:)``.
+    /// Sends a request and reports the progress of its download; without network access sends it as
+    /// ``ask(_:of:attachments:deadline:)`` does.
     func ask<R: Request>(
         _ request: R,
         of service: ServiceClient,
@@ -119,9 +119,9 @@ extension LibraryConnection {
         let clock = ContinuousClock()
         let end = clock.now + (deadline ?? configuration.deadline)
         while true {
-            try await reach(service, deadline: end - clock.now)
+            try await waitForConnection(service, deadline: end - clock.now)
             do throws(RPCError) {
-                return try await follow(request, of: service, access)
+                return try await askOnce(request, of: service, access)
             } catch {
                 guard error.isTransient, !isClosed.load(ordering: .relaxed), !Task.isCancelled, !access.isStopped,
                     clock.now < end
@@ -129,12 +129,12 @@ extension LibraryConnection {
                     await access.report(error)
                     throw error
                 }
-                await executor.pause(milliseconds: error.errorCode == .connectionLost ? 10 : 100)
+                await executor.waitBeforeRetry(milliseconds: error.errorCode == .connectionLost ? 10 : 100)
             }
         }
     }
 
-    private func follow<R: Request>(
+    private func askOnce<R: Request>(
         _ request: R,
         of service: ServiceClient,
         _ access: NetworkAccess
@@ -142,7 +142,7 @@ extension LibraryConnection {
         for try await event in service.stream(request, credit: 1 << 20, waitsForConnection: false) {
             switch event {
             case .notification(let method, let params, _): _ = try await access.report(method, params)
-            case .reply(let answer): return answer
+            case .response(let response): return response
             }
         }
         throw ErrorCode.interrupted.error("the service has not answered")

@@ -6,8 +6,8 @@ import PhotoModel
 
 /// Receives changes of the library: `PHPhotoLibraryChangeObserver`.
 ///
-/// Called on a serial queue of the library, for each transaction, the program's own too, that affects a fetch result or
-/// object that the program still references (S-63, D6).
+/// Called on a serial queue of the library, for each transaction that affects a fetch result or object that the program
+/// still references; also for the program's own transactions (S-63, D6).
 public protocol PHPhotoLibraryChangeObserver: AnyObject, Sendable {
     func photoLibraryDidChange(_ changeInstance: PHChange)
 }
@@ -17,7 +17,7 @@ extension PHPhotoLibrary {
     /// while services restart.
     public func register(_ observer: any PHPhotoLibraryChangeObserver) { observers.register(observer) }
 
-    /// Removes an observer. A call in progress is finished.
+    /// Removes an observer. A call in progress is completed.
     public func unregisterChangeObserver(_ observer: any PHPhotoLibraryChangeObserver) {
         observers.unregister(observer)
     }
@@ -43,10 +43,10 @@ public final class PHChange: Sendable {
     /// The time of the commit; nil if the history before it is not available. PhotoKit has no counterpart.
     public var date: Date? { record.map { Date(microseconds: $0.date) } }
 
-    /// The name of the program that made the change; nil if it gave none. PhotoKit has no counterpart (D6).
+    /// The name of the program that made the change; nil if it has none. PhotoKit has no counterpart (D6).
     public var originClient: String? { record?.origin.client }
 
-    /// Returns the change of an object; nil if it did not change, or if the object has a later change already.
+    /// Returns the change of an object; nil if it did not change, or if the object already includes a later change.
     ///
     /// If the history before the change is not available, this function requests the current object, and blocks until
     /// the library answers. It then also returns nil if the library refuses the request, and after
@@ -62,11 +62,11 @@ public final class PHChange: Sendable {
         func details<Entity>(
             _ change: EntityChange<Entity>,
             isContentChanged: Bool = false,
-            _ make: (Entity) -> PHObject
+            _ makeObject: (Entity) -> PHObject
         ) -> PHObjectChangeDetails<ObjectType> {
             PHObjectChangeDetails(
                 objectBeforeChanges: object,
-                objectAfterChanges: change.after.flatMap { make($0) as? ObjectType },
+                objectAfterChanges: change.after.flatMap { makeObject($0) as? ObjectType },
                 assetContentChanged: isContentChanged,
                 objectWasDeleted: change.objectWasDeleted
             )
@@ -145,20 +145,20 @@ public final class PHChange: Sendable {
         )
         let connection = connection
         do throws(RPCError) {
-            let answer = try connection.waitForAnswer { () async throws(RPCError) in
-                try await connection.catalog(request)
+            let result = try connection.waitForAnswer { () async throws(RPCError) in
+                try await connection.askCatalog(request)
             }
-            guard let details = answer.details else { return nil }
+            guard let details = result.details else { return nil }
             return PHFetchResultChangeDetails(
                 from: fetchResult,
-                to: fetchResult.later(fetch, answer.to, count: details.countAfter),
+                to: fetchResult.later(fetch, result.to, count: details.countAfter),
                 details
             )
         } catch {
-            // The result was empty because its album or folder was deleted before: it has not changed.
+            // The result was empty because its album or folder was deleted earlier: it has not changed.
             if error.errorCode == .identifierNotFound, fetchResult.count == 0 { return nil }
             connection.logger.warning("change details are not available", metadata: ["error": "\(error)"])
-            return fetchResult.refetched(fetch, token).map {
+            return fetchResult.fetchAgain(fetch, token).map {
                 PHFetchResultChangeDetails(from: fetchResult, to: $0, nil)
             }
         }
@@ -192,10 +192,10 @@ extension PHFetchResult {
         )
     }
 
-    /// Returns the result of the same fetch now; nil if the library refuses it.
+    /// Repeats the fetch and returns its result; nil if the library refuses it.
     ///
     /// - Parameter token: the token of the empty result if the album or folder of the fetch was deleted
-    func refetched(_ fetch: FetchDescription, _ token: ChangeToken) -> PHFetchResult? {
+    func fetchAgain(_ fetch: FetchDescription, _ token: ChangeToken) -> PHFetchResult? {
         let isIncremental = wantsIncrementalChangeDetails
         do throws(RPCError) {
             return try connection.waitForAnswer { [connection] () async throws(RPCError) in
@@ -212,7 +212,7 @@ extension PHFetchResult {
 public final class PHObjectChangeDetails<ObjectType: PHObject>: Sendable {
     /// The object before the change.
     public let objectBeforeChanges: ObjectType
-    /// The object now; nil if it was deleted.
+    /// The object after the change; nil if it was deleted.
     public let objectAfterChanges: ObjectType?
     /// True if the pixels changed.
     public let assetContentChanged: Bool

@@ -57,7 +57,7 @@ extension PHPhotoLibrary {
         let connection = connection
         do throws(RPCError) {
             let found = try connection.wait { () async throws(RPCError) in
-                try await connection.catalog(request).mappings
+                try await connection.askCatalog(request).mappings
             }
             return ids.map { ($0, Self.entry(found[$0])) }
         } catch {

@@ -5,8 +5,8 @@ import PhotoModel
 
 /// The changes of a fetch result: `PHFetchResultChangeDetails` (S-67 to S-69).
 ///
-/// To update a list: remove ``removedIndexes`` (of the list before), insert ``insertedIndexes``, reload ``changedIndexes``,
-/// then make the moves, all at once.
+/// To update a list: remove ``removedIndexes`` (of the list before), insert ``insertedIndexes``, reload
+/// ``changedIndexes``, then perform all moves at once.
 public final class PHFetchResultChangeDetails<ObjectType: PHObject>: Sendable {
     /// The result before the changes.
     public let fetchResultBeforeChanges: PHFetchResult<ObjectType>
@@ -15,6 +15,7 @@ public final class PHFetchResultChangeDetails<ObjectType: PHObject>: Sendable {
     /// False if there are no index sets, and the new result replaces the old one as a whole.
     public let hasIncrementalChanges: Bool
     private let details: ChangeDetails?
+    /// The removed, inserted, changed and moved indexes in PhotoKit's form; nil without incremental changes.
     private let rice: RICE?
 
     init(
@@ -29,7 +30,8 @@ public final class PHFetchResultChangeDetails<ObjectType: PHObject>: Sendable {
         hasIncrementalChanges = rice != nil
     }
 
-    /// Returns the difference between two results, also of different fetches (`changeDetails(from:to:changedObjects:)`).
+    /// Creates the difference between two results, also of different fetches
+    /// (`changeDetails(from:to:changedObjects:)`).
     ///
     /// - Parameter changedObjects: the objects that count as changed; empty for those that changed between the two
     ///   results according to the library's history, which PhotoKit cannot do
@@ -58,9 +60,9 @@ public final class PHFetchResultChangeDetails<ObjectType: PHObject>: Sendable {
                 changedIds: ids.isEmpty ? nil : ids
             )
             let connection = after.connection
-            let answer = try? connection.wait { () async throws(RPCError) in try await connection.catalog(request) }
-            guard let answer else { return nil }
-            return answer.details ?? ChangeDetails(countBefore: before.count, countAfter: after.count)
+            let result = try? connection.wait { () async throws(RPCError) in try await connection.askCatalog(request) }
+            guard let result else { return nil }
+            return result.details ?? ChangeDetails(countBefore: before.count, countAfter: after.count)
         default:
             // With only a part of a result, the other objects would count as removed or inserted.
             guard let old = try? before.identifiers(), let new = try? after.identifiers() else { return nil }
@@ -79,30 +81,30 @@ public final class PHFetchResultChangeDetails<ObjectType: PHObject>: Sendable {
     /// Indexes of changed objects in the result after the changes.
     public var changedIndexesAfter: IndexSet? { rice.map { IndexSet($0.changedIndexesAfter) } }
 
-    /// The objects at ``removedIndexes``, in this order; those before the first one that cannot be read, for the reason in the
-    /// `error` of ``fetchResultBeforeChanges``.
+    /// The objects at ``removedIndexes``, in this order. If one cannot be read, only those before it; the `error` of
+    /// ``fetchResultBeforeChanges`` then has the reason.
     public var removedObjects: [ObjectType] {
-        fetchResultBeforeChanges.readable(at: (details?.removed ?? []).map(\.index))
+        fetchResultBeforeChanges.readableObjects(at: (details?.removed ?? []).map(\.index))
     }
-    /// The objects at ``insertedIndexes``, in this order; those before the first one that cannot be read, for the reason in the
-    /// `error` of ``fetchResultAfterChanges``.
+    /// The objects at ``insertedIndexes``, in this order. If one cannot be read, only those before it; the `error` of
+    /// ``fetchResultAfterChanges`` then has the reason.
     public var insertedObjects: [ObjectType] {
-        fetchResultAfterChanges.readable(at: (details?.inserted ?? []).map(\.index))
+        fetchResultAfterChanges.readableObjects(at: (details?.inserted ?? []).map(\.index))
     }
-    /// The objects at ``changedIndexes``, in this order, as they are after the changes; those before the first one that
-    /// cannot be read, for the reason in the `error` of ``fetchResultAfterChanges``.
+    /// The objects at ``changedIndexes``, in this order, as they are after the changes. If one cannot be read, only
+    /// those before it; the `error` of ``fetchResultAfterChanges`` then has the reason.
     ///
     /// ``changedIndexesBefore`` is in the same order. If objects have moved, ``changedIndexesAfter`` is in another one.
     public var changedObjects: [ObjectType] {
         // Removals and insertions do not change the order of the other objects.
         let changed = (details?.changed ?? []).sorted { $0.before < $1.before }
-        return fetchResultAfterChanges.readable(at: changed.map(\.after))
+        return fetchResultAfterChanges.readableObjects(at: changed.map(\.after))
     }
 
     public var hasMoves: Bool { rice?.hasMoves ?? false }
 
     /// Calls a handler with each move: from the index after removals and insertions to the index after the changes.
-    /// Make all moves at once (D2).
+    /// Perform all moves at once (D2).
     public func enumerateMoves(_ handler: (_ fromIndex: Int, _ toIndex: Int) -> Void) {
         for move in rice?.moves ?? [] { handler(move.from, move.to) }
     }

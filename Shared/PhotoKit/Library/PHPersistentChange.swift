@@ -65,8 +65,8 @@ public final class PHPersistentChange: Sendable {
         _ type: PHObjectType,
         _ changes: [EntityChange<Entity>]
     ) -> PHPersistentObjectChangeDetails where Entity: IdentifiedEntity {
-        func ids(_ isWanted: (EntityChange<Entity>) -> Bool) -> Set<String> {
-            Set(changes.filter(isWanted).compactMap { ($0.after ?? $0.before)?.id.text })
+        func ids(_ isIncluded: (EntityChange<Entity>) -> Bool) -> Set<String> {
+            Set(changes.filter(isIncluded).compactMap { ($0.after ?? $0.before)?.id.text })
         }
         return PHPersistentObjectChangeDetails(
             objectType: type,
@@ -93,7 +93,7 @@ extension PHPhotoLibrary {
     /// which no changes can be fetched.
     public var currentChangeToken: PHPersistentChangeToken {
         let token = try? connection.wait { [connection] () async throws(RPCError) in
-            try await connection.catalog(CurrentToken()).token
+            try await connection.askCatalog(CurrentToken()).token
         }
         return PHPersistentChangeToken(token ?? .none)
     }

@@ -3,30 +3,30 @@ import Contracts
 import JSONValue
 import PhotoModel
 
-/// The transactions after a point in the history, in order: `PHPersistentChangeFetchResult`. They are read on demand,
-/// in pages of a hundred.
+/// The transactions after a point in the history, in order: `PHPersistentChangeFetchResult`. They are read when they
+/// are needed, in pages of 100.
 ///
 /// Reading a page blocks the caller for as long as the library is not available. The library may also refuse: access
-/// was revoked, the library was closed, or its history no longer reaches back to the page. A loop then ends before the
-/// last transaction, and ``error`` is the reason. The asynchronous ``changes()`` throws instead, and does not block.
+/// was revoked, the library was closed, or its history no longer includes the page. A loop then ends before the last
+/// transaction, and ``error`` is the reason. The asynchronous ``changes()`` throws instead, and does not block.
 public struct PHPersistentChangeFetchResult: Sequence, Sendable {
     let connection: LibraryConnection
     let token: ChangeToken
     let head: ChangeToken
     let failure = ReadFailure()
 
-    /// The reason for which a page could not be read; nil if the library has not refused.
+    /// The reason why a page could not be read; nil if the library has not refused.
     ///
-    /// If it is nil after a loop, the loop had all transactions. If it is not, continue from the `changeToken` of the
-    /// last transaction that the loop had, not from ``PHPhotoLibrary/currentChangeToken``. Copies of the result share
-    /// it, and it remains after the library answers again. PhotoKit has no counterpart.
+    /// If it is nil after a loop, the loop returned all transactions. If it is not, continue from the `changeToken` of
+    /// the last transaction that it returned, not from ``PHPhotoLibrary/currentChangeToken``. Copies of the result
+    /// share it, and it remains after the library answers again. PhotoKit has no counterpart.
     public var error: PHPhotosError? { failure.error }
 
-    /// Returns an iterator that ends before the first transaction that cannot be read, for the reason in ``error``.
+    /// Returns an iterator that ends before the first transaction that cannot be read; ``error`` then has the reason.
     public func makeIterator() -> Iterator { Iterator(cursor: HistoryCursor(self), failure: failure) }
 
-    /// Calls a block with each transaction, until the block sets `stop`, or until a transaction cannot be read, for the reason
-    /// in ``error``.
+    /// Calls a block with each transaction, until the block sets `stop`, or until a transaction cannot be read;
+    /// ``error`` then has the reason.
     public func enumerateChanges(_ block: (PHPersistentChange, UnsafeMutablePointer<ObjCBool>) -> Void) {
         var stop = ObjCBool(false)
         for change in self {
@@ -47,7 +47,7 @@ public struct PHPersistentChangeFetchResult: Sequence, Sendable {
             do throws(RPCError) {
                 while let request = cursor.request {
                     let page = try connection.waitForAnswer { () async throws(RPCError) in
-                        try await connection.catalog(request)
+                        try await connection.askCatalog(request)
                     }
                     try cursor.insert(page)
                 }
@@ -83,7 +83,7 @@ extension PHPersistentChangeFetchResult {
             public mutating func next() async throws -> PHPersistentChange? {
                 do throws(RPCError) {
                     while let request = cursor.request {
-                        let page = try await cursor.connection.catalog(request)
+                        let page = try await cursor.connection.askCatalog(request)
                         try cursor.insert(page)
                     }
                     return cursor.next()
@@ -95,7 +95,7 @@ extension PHPersistentChangeFetchResult {
     }
 }
 
-/// The position of a loop in the history, with the transactions of its page that are still to come.
+/// The position of a loop in the history, with the remaining transactions of its page.
 struct HistoryCursor: Sendable {
     let connection: LibraryConnection
     /// The point up to which the history was read.
@@ -118,7 +118,7 @@ struct HistoryCursor: Sendable {
         return ChangesSince(token: token, limit: Self.pageSize)
     }
 
-    /// Adds the answer to ``request``.
+    /// Adds the result of ``request``.
     ///
     /// - Throws: `internal_error` if the page is empty or has an invalid transaction
     mutating func insert(_ page: ChangePage) throws(RPCError) {
@@ -151,7 +151,7 @@ struct HistoryCursor: Sendable {
 extension PHPhotoLibrary {
     /// Returns the transactions after a point in the history (T-36).
     ///
-    /// - Throws: ``PHPhotosError/Code/persistentChangeTokenExpired`` if the history does not reach back that far: fetch
+    /// - Throws: ``PHPhotosError/Code/persistentChangeTokenExpired`` if the history does not go back that far: fetch
     ///   everything again
     public func fetchPersistentChanges(since token: PHPersistentChangeToken) throws -> PHPersistentChangeFetchResult {
         do throws(RPCError) {
@@ -163,7 +163,7 @@ extension PHPhotoLibrary {
         }
     }
 
-    /// As ``fetchPersistentChanges(since:)``, for code that must not block.
+    /// Returns the transactions as ``fetchPersistentChanges(since:)`` does, for code that must not block.
     public func persistentChanges(
         since token: PHPersistentChangeToken
     ) async throws -> PHPersistentChangeFetchResult {
@@ -180,7 +180,7 @@ extension LibraryConnection {
     fileprivate func persistentChanges(
         since token: ChangeToken
     ) async throws(RPCError) -> PHPersistentChangeFetchResult {
-        let page = try await catalog(ChangesSince(token: token, limit: 1))
+        let page = try await askCatalog(ChangesSince(token: token, limit: 1))
         return PHPersistentChangeFetchResult(connection: self, token: token, head: page.head)
     }
 }

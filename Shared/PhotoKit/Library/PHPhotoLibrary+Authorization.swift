@@ -27,7 +27,7 @@ extension PHPhotoLibrary {
         requestAuthorization(for: .readWrite, handler: handler)
     }
 
-    /// Asks for an access level, as ``requestAuthorization(_:)``.
+    /// Asks for an access level, as ``requestAuthorization(_:)`` does.
     public class func requestAuthorization(
         for accessLevel: PHAccessLevel,
         handler: @escaping @Sendable (PHAuthorizationStatus) -> Void
@@ -60,7 +60,7 @@ extension LibraryConnection {
     func authorize(_ level: PHAccessLevel) async -> PHAuthorizationStatus {
         while !Task.isCancelled {
             do throws(RPCError) {
-                let session = try await catalog(openSession(level))
+                let session = try await askCatalog(openSession(level))
                 let status = Self.status(session, level)
                 // The catalog answers notDetermined at the deadline of the request.
                 if status != .notDetermined { return status }
@@ -75,12 +75,12 @@ extension LibraryConnection {
     func status(_ level: PHAccessLevel) async -> PHAuthorizationStatus {
         do throws(RPCError) {
             do throws(RPCError) {
-                _ = try await catalog(CurrentToken())
+                _ = try await askCatalog(CurrentToken())
             } catch {
                 // A program that may only add is not allowed to read.
                 guard level == .addOnly, error.errorCode == .accessDenied else { throw error }
             }
-            return Self.status(try await catalog(openSession(level)), level)
+            return Self.status(try await askCatalog(openSession(level)), level)
         } catch {
             return Self.status(error)
         }
@@ -95,7 +95,7 @@ extension LibraryConnection {
     }
 
     private static func status(_ session: OpenSession.Result, _ level: PHAccessLevel) -> PHAuthorizationStatus {
-        // Access to read and write includes access to add; not the reverse.
+        // Access to read and write includes access to add. The reverse is not true.
         if session.status == .authorized, session.access.number < level.rawValue { return .denied }
         return PHAuthorizationStatus(rawValue: session.status.number) ?? .notDetermined
     }

@@ -1,16 +1,6 @@
-import Basics
-import Contracts
-import Dispatch
-import JSONValue
-import Messaging
-import PhotoClient
-import PhotoModel
-import Synchronization
-
-/// Is notified when the library becomes unavailable and when it is available again:
-/// `PHPhotoLibraryAvailabilityObserver` (T-42).
+/// Observes whether the library is available: `PHPhotoLibraryAvailabilityObserver` (T-42).
 public protocol PHPhotoLibraryAvailabilityObserver: AnyObject, Sendable {
-    /// Called on the callback queue. ``PHPhotoLibrary/unavailabilityReason`` is set.
+    /// Called on the callback queue after ``PHPhotoLibrary/unavailabilityReason`` was set.
     func photoLibraryDidBecomeUnavailable(_ photoLibrary: PHPhotoLibrary)
     /// Called when it is available again. PhotoKit has no counterpart.
     func photoLibraryDidBecomeAvailable(_ photoLibrary: PHPhotoLibrary)
@@ -30,125 +20,9 @@ extension PHPhotoLibrary {
         availability.unregister(observer)
     }
 
-    /// The reason for which the library is not available: ``PHPhotosError/libraryVolumeOffline``,
+    /// The reason why the library is not available: ``PHPhotosError/libraryVolumeOffline``,
     /// ``PHPhotosError/relinquishingLibraryBundleToWriter`` or ``PHPhotosError/switchingSystemPhotoLibrary``; nil if it
     /// is available. It is known only while there is an availability observer. A library that can be read but not
     /// written is available; changes fail with the reason.
     public var unavailabilityReason: (any Error)? { availability.reason }
-}
-
-/// The availability observers of a library, and the task that watches the connection to the catalog for them.
-final class AvailabilityObservers: Sendable {
-    private struct Reference: Sendable {
-        let id: ObjectIdentifier
-        weak let observer: (any PHPhotoLibraryAvailabilityObserver)?
-
-        init(_ observer: any PHPhotoLibraryAvailabilityObserver) {
-            id = ObjectIdentifier(observer)
-            self.observer = observer
-        }
-    }
-
-    private struct State {
-        var observers: [Reference] = []
-        var task: Task<Void, Never>?
-        var reason: PHPhotosError?
-        /// The date of the last status over this connection; nil if there was none.
-        var lastStatus: Int64?
-
-        /// Removes an observer, and the references to released ones.
-        ///
-        /// - Returns: observers to release outside of the lock, because a `deinit` may call `unregister`
-        mutating func remove(_ id: ObjectIdentifier) -> [(any PHPhotoLibraryAvailabilityObserver)?] {
-            let retained = observers.map(\.observer)
-            observers = zip(observers, retained).filter { $0.id != id && $1 != nil }.map(\.0)
-            return retained
-        }
-    }
-
-    private let connection: LibraryConnection
-    private let state = Mutex(State())
-
-    init(_ connection: LibraryConnection) { self.connection = connection }
-
-    var reason: PHPhotosError? { state.withLock { $0.reason } }
-
-    func register(_ observer: any PHPhotoLibraryAvailabilityObserver, of library: PHPhotoLibrary) {
-        let retained = state.withLock { state in
-            let retained = state.remove(ObjectIdentifier(observer))
-            state.observers.append(Reference(observer))
-            if state.task == nil {
-                state.task = connection.start { [weak self, weak library] in
-                    while !Task.isCancelled, let self, let library { await self.watch(library) }
-                }
-            }
-            return retained
-        }
-        withExtendedLifetime(retained) {}
-    }
-
-    func unregister(_ observer: any PHPhotoLibraryAvailabilityObserver) {
-        let retained = state.withLock { state in
-            let retained = state.remove(ObjectIdentifier(observer))
-            if state.observers.isEmpty {
-                state.task?.cancel()
-                state.task = nil
-            }
-            return retained
-        }
-        withExtendedLifetime(retained) {}
-    }
-
-    func stop() {
-        state.withLock { state in
-            state.observers = []
-            state.task?.cancel()
-            state.task = nil
-        }
-    }
-
-    /// Requests the status of the library, and waits until it differs from the last one. The open request also detects
-    /// the loss of the connection.
-    private func watch(_ library: PHPhotoLibrary) async {
-        do throws(RPCError) {
-            let request = LibraryStatus(after: state.withLock { $0.lastStatus })
-            let status = try await connection.client.catalog.ask(request, deadline: .seconds(60)).result
-            let problem = status.problems.first { !$0.state.isReadable }
-            state.withLock { $0.lastStatus = status.since }
-            set(problem.map { PHPhotosError($0.rpcError) }, library)
-        } catch {
-            if Task.isCancelled { return }
-            state.withLock { $0.lastStatus = nil }
-            guard error.isTransient || error.errorCode == .libraryOffline else {
-                // Without access nothing is known about the library.
-                await TaskDelay.retryDelay(.seconds(1))
-                return
-            }
-            set(PHPhotosError(.libraryOffline, "the catalog cannot be reached: \(error.message)"), library)
-            await TaskDelay.retryDelay(.milliseconds(100))
-        }
-    }
-
-    private func isRegistered(_ observer: any PHPhotoLibraryAvailabilityObserver) -> Bool {
-        state.withLock { $0.observers.contains { $0.id == ObjectIdentifier(observer) } }
-    }
-
-    private func set(_ reason: PHPhotosError?, _ library: PHPhotoLibrary) {
-        let observers = state.withLock { state -> [any PHPhotoLibraryAvailabilityObserver] in
-            defer { state.reason = reason }
-            // Only changes are reported. A library that is available at first has not changed.
-            guard (state.reason == nil) != (reason == nil) else { return [] }
-            return state.observers.compactMap(\.observer)
-        }
-        guard !observers.isEmpty else { return }
-        connection.callbacks.async { [self] in
-            for observer in observers where isRegistered(observer) {
-                if reason == nil {
-                    observer.photoLibraryDidBecomeAvailable(library)
-                } else {
-                    observer.photoLibraryDidBecomeUnavailable(library)
-                }
-            }
-        }
-    }
 }

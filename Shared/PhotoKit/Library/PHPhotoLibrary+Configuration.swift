@@ -10,19 +10,19 @@ extension PHPhotoLibrary {
     public struct Configuration: Sendable {
         /// The folder of the services' sockets.
         public var runFolder: String
-        /// The host of services on another machine, with the first of six ports, for example `192.168.1.5:5571`; nil for
-        /// the sockets in ``runFolder``. Services on other machines also need ``keys``.
+        /// The host of services on another machine, with the first of six ports, for example `192.168.1.5:5571`; nil
+        /// for the sockets in ``runFolder``. Services on other machines also need ``keys``.
         public var host: String?
         /// The keys for connections over TCP.
         public var keys: Keys?
         /// The name of this program, at most 128 bytes. It is recorded as the author of changes.
         public var client: String
-        /// The reason for which the program wants access, for the owner to read: `NSPhotoLibraryUsageDescription`.
+        /// The reason why the program needs access, which the owner reads: `NSPhotoLibraryUsageDescription`.
         public var purpose: String
         /// The time in which a request must be answered. It includes waiting for services that restart.
         public var deadline: Duration = .seconds(30)
-        /// The serial queue of completion and result handlers, where PhotoKit uses the main queue or one of its own. Use
-        /// `.main` in a program that runs its main queue.
+        /// The serial queue of completion and result handlers. PhotoKit uses the main queue or one of its own for them.
+        /// Use `.main` in a program that runs its main queue.
         public var callbackQueue = DispatchQueue(label: "photokit.callbacks")
 
         /// The keys of CURVE as Z85 text of 40 characters each, from the files that `safelight keys` writes.

@@ -7,7 +7,7 @@ import Synchronization
 
 /// A photo library: `PHPhotoLibrary`. It authorizes programs, performs changes and notifies observers of changes.
 ///
-/// ``shared()`` connects to the services that the environment names. A program that needs others calls
+/// ``shared()`` connects to the services that the environment names. A program that needs other services calls
 /// ``connect(_:)`` first.
 public final class PHPhotoLibrary: Sendable {
     let connection: LibraryConnection
@@ -25,8 +25,8 @@ public final class PHPhotoLibrary: Sendable {
     /// Returns the library of this process. The first call connects to the services of the environment; requests wait
     /// for services that do not run yet.
     ///
-    /// If the environment names an address that cannot be used, or no more sockets are available, this stops the program:
-    /// there is no library to return. ``connect(_:)`` throws instead.
+    /// If the environment names an address that cannot be used, or no more sockets are available, this stops the
+    /// program: there is no library to return. ``connect(_:)`` throws instead.
     public class func shared() -> PHPhotoLibrary {
         current.withLock { library in
             if let library { return library }

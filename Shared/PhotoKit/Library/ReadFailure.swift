@@ -2,9 +2,9 @@ import JSONValue
 import Logging
 import Synchronization
 
-/// The reason for which a result could not be read to its end. The copies of a result share it.
+/// The reason why a result could not be read to its end. The copies of a result share it.
 ///
-/// PhotoKit's functions that read a result cannot throw. They end at the first refusal, and store its reason here.
+/// PhotoKit's functions that read a result cannot throw. They end at the first failure, and store its reason here.
 final class ReadFailure: Sendable {
     private let last: Mutex<PHPhotosError?>
 

@@ -1,11 +1,11 @@
 import Foundation
 import PhotoModel
 
-/// Degrees of latitude and longitude, WGS 84: Core Location's type, which Linux lacks.
+/// A latitude and longitude in WGS 84: Core Location's type, which Linux lacks.
 public struct CLLocationCoordinate2D: Sendable, Hashable {
-    /// Degrees north, -90...90.
+    /// The degrees north, from -90 to 90.
     public var latitude: Double
-    /// Degrees east, -180...180.
+    /// The degrees east, from -180 to 180.
     public var longitude: Double
 
     public init(latitude: Double, longitude: Double) {
@@ -14,10 +14,10 @@ public struct CLLocationCoordinate2D: Sendable, Hashable {
     }
 }
 
-/// The place where an asset was taken: Core Location's type, which Linux lacks, with the members that the library stores.
+/// The location of an asset: Core Location's type, which Linux lacks, with the properties that the library stores.
 public struct CLLocation: Sendable, Hashable {
     public let coordinate: CLLocationCoordinate2D
-    /// Metres above sea level; 0 if unknown, in which case ``verticalAccuracy`` is negative.
+    /// The altitude in metres above sea level; 0 if unknown, in which case ``verticalAccuracy`` is negative.
     public let altitude: Double
     /// Negative if the altitude is unknown; else 0, because the library does not store an accuracy.
     public let verticalAccuracy: Double

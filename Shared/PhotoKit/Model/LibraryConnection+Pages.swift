@@ -17,16 +17,16 @@ extension LibraryConnection {
             let history = page.token.library
             return (page.assets.map { PHAsset($0, self, interest, history: history) }, page.token, page.count)
         case .collections:
-            let page = try await catalog(FetchCollections(fetch: fetch, token: token, from: from, count: count))
+            let page = try await askCatalog(FetchCollections(fetch: fetch, token: token, from: from, count: count))
             let history = page.token.library
             let collections = page.collections.map { PHAssetCollection($0, self, interest, history: history) }
             return (collections, page.token, page.count)
         case .lists:
-            let page = try await catalog(FetchLists(fetch: fetch, token: token, from: from, count: count))
+            let page = try await askCatalog(FetchLists(fetch: fetch, token: token, from: from, count: count))
             let history = page.token.library
             return (page.lists.map { PHCollectionList($0, self, interest, history: history) }, page.token, page.count)
         case .children:
-            let page = try await catalog(FetchCollections(fetch: fetch, token: token, from: from, count: count))
+            let page = try await askCatalog(FetchCollections(fetch: fetch, token: token, from: from, count: count))
             let history = page.token.library
             var objects: [ObjectID: PHCollection] = [:]
             for collection in page.collections {
@@ -46,7 +46,7 @@ extension LibraryConnection {
         count: Int
     ) async throws(RPCError) -> FetchAssets.Result {
         do throws(RPCError) {
-            return try await catalog(FetchAssets(fetch: fetch, token: token, from: from, count: count))
+            return try await askCatalog(FetchAssets(fetch: fetch, token: token, from: from, count: count))
         } catch {
             guard error.errorCode == .limitExceeded, count > 1 else { throw error }
         }

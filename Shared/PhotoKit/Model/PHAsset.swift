@@ -23,7 +23,7 @@ public final class PHAsset: PHObject, @unchecked Sendable {
         PlaybackVariation(rawValue: asset.playbackVariation.number) ?? .none
     }
     public var sourceType: PHAssetSourceType { PHAssetSourceType(rawValue: UInt(asset.sourceType.number)) }
-    /// Pixels of the current version, upright.
+    /// The width of the current version in pixels, upright.
     public var pixelWidth: Int { asset.pixelWidth }
     public var pixelHeight: Int { asset.pixelHeight }
     /// The capture date; nil if unknown.
@@ -33,7 +33,7 @@ public final class PHAsset: PHObject, @unchecked Sendable {
     /// The date at which the asset was added to the library.
     public var addedDate: Date? { Date(microseconds: asset.addedDate) }
     public var location: CLLocation? { asset.location.map { CLLocation($0) } }
-    /// Seconds; 0 for a still.
+    /// The duration in seconds; 0 for a still.
     public var duration: TimeInterval { Double(asset.duration) / 1_000_000 }
     public var isFavorite: Bool { asset.isFavorite }
     public var isHidden: Bool { asset.isHidden }
@@ -48,7 +48,7 @@ public final class PHAsset: PHObject, @unchecked Sendable {
     public var adjustmentsState: AdjustmentsState {
         AdjustmentsState(rawValue: asset.adjustmentsState.number) ?? .none
     }
-    /// The original that is presented and edited, if the asset has a RAW and a compressed one; for all others
+    /// The original that is displayed and edited, if the asset has a RAW and a compressed one; for other assets
     /// ``OriginalResourceChoice/compressed``.
     public var originalResourceChoice: OriginalResourceChoice {
         asset.originalResourceChoice == .raw ? .raw : .compressed
@@ -56,7 +56,7 @@ public final class PHAsset: PHObject, @unchecked Sendable {
     public var adjustmentTimestamp: Date? { asset.adjustmentDate.map { Date(microseconds: $0) } }
     /// The uniform type identifier of the current version. PhotoKit has a `UTType`.
     public var contentType: String { asset.contentType }
-    /// 0 (unset) to 5.
+    /// The rating, from 1 to 5; 0 if unset.
     public var rating: Int { asset.rating }
     public var caption: String? { asset.caption }
     public var keywords: [String] { asset.keywords }
@@ -99,7 +99,7 @@ public final class PHAsset: PHObject, @unchecked Sendable {
 
     /// Returns true if the library allows an operation. It is decided from this snapshot, without a request.
     public func canPerform(_ editOperation: PHAssetEditOperation) -> Bool {
-        asset.can.contains { $0.number == editOperation.rawValue }
+        asset.allowedOperations.contains { $0.number == editOperation.rawValue }
     }
 
     // MARK: Fetching
@@ -139,19 +139,20 @@ public final class PHAsset: PHObject, @unchecked Sendable {
         return .fetch(fetch, options)
     }
 
-    /// Fetches at most three covers of a collection; nil if they cannot be read. They are not all of its members.
+    /// Fetches the covers of a collection, which are at most three of its members; nil if they cannot be read.
     public class func fetchKeyAssets(
         in assetCollection: PHAssetCollection,
         options: PHFetchOptions?
     ) -> PHFetchResult<PHAsset>? {
         let (connection, id) = (assetCollection.connection, assetCollection.id)
         let covers = try? connection.wait { () async throws(RPCError) in
-            try await connection.catalog(FetchKeyAssets(collection: id)).assets.map(\.id.text)
+            try await connection.askCatalog(FetchKeyAssets(collection: id)).assets.map(\.id.text)
         }
         return covers.map { .fetch(FetchDescription(.assets, $0), options, connection) }
     }
 
-    /// A fetch of the members of a collection. Those of a transient collection are fetched by their identifiers.
+    /// Returns a fetch of the members of a collection. Those of a transient collection are fetched by their
+    /// identifiers.
     private static func members(of collection: PHAssetCollection, _ options: PHFetchOptions?) -> FetchDescription {
         guard let members = collection.transientMembers else { return FetchDescription(.assets, in: collection.id) }
         var fetch = FetchDescription(.assets)
@@ -170,47 +171,48 @@ public final class PHAsset: PHObject, @unchecked Sendable {
 // MARK: - Asynchronous forms
 
 extension PHAsset {
-    /// As ``fetchAssets(with:)``, for code that must not block: it throws the `error` that a fetch result would have.
+    /// Fetches assets as ``fetchAssets(with:)`` does, but does not block, and throws the `error` that a fetch result
+    /// would have.
     public static func assets(with options: PHFetchOptions? = nil) async throws -> PHFetchResult<PHAsset> {
-        try await .fetching(FetchDescription(.assets), options)
+        try await .fetchAsync(FetchDescription(.assets), options)
     }
 
-    /// As ``fetchAssets(with:options:)``.
+    /// Fetches assets as ``fetchAssets(with:options:)`` does, but does not block.
     public static func assets(
         with mediaType: PHAssetMediaType,
         options: PHFetchOptions? = nil
     ) async throws -> PHFetchResult<PHAsset> {
-        try await .fetching(assets(of: mediaType), options)
+        try await .fetchAsync(assets(of: mediaType), options)
     }
 
-    /// As ``fetchAssets(withLocalIdentifiers:options:)``.
+    /// Fetches assets as ``fetchAssets(withLocalIdentifiers:options:)`` does, but does not block.
     public static func assets(
         withLocalIdentifiers identifiers: [String],
         options: PHFetchOptions? = nil
     ) async throws -> PHFetchResult<PHAsset> {
-        try await .fetching(FetchDescription(.assets, identifiers), options)
+        try await .fetchAsync(FetchDescription(.assets, identifiers), options)
     }
 
-    /// As ``fetchAssets(in:options:)``.
+    /// Fetches assets as ``fetchAssets(in:options:)`` does, but does not block.
     public static func assets(
         in assetCollection: PHAssetCollection,
         options: PHFetchOptions? = nil
     ) async throws -> PHFetchResult<PHAsset> {
-        try await .fetching(members(of: assetCollection, options), options, assetCollection.connection)
+        try await .fetchAsync(members(of: assetCollection, options), options, assetCollection.connection)
     }
 }
 
 extension FetchDescription {
-    /// A fetch by identifiers. Text that cannot be an identifier is left out, as PhotoKit does.
+    /// Creates a fetch by identifiers. Text that cannot be an identifier is left out, as in PhotoKit.
     init(_ kind: Kind, _ identifiers: [String]) {
         self.init(kind)
-        let wanted: ObjectKind =
+        let objectKind: ObjectKind =
             switch kind {
             case .assets: .asset
             case .collections: .assetCollection
             case .lists, .children: .collectionList
             }
-        ids = identifiers.compactMap { ObjectID($0) }.filter { $0.kind == wanted }
+        ids = identifiers.compactMap { ObjectID($0) }.filter { $0.kind == objectKind }
     }
 
     init(_ kind: Kind, in container: ObjectID) {

@@ -72,12 +72,12 @@ public final class PHAssetCollection: PHCollection, @unchecked Sendable {
     /// The earliest and the latest creation date of the members.
     public var startDate: Date? { collection.startDate.map { Date(microseconds: $0) } }
     public var endDate: Date? { collection.endDate.map { Date(microseconds: $0) } }
-    /// The place of a moment.
+    /// The location of a moment.
     public var approximateLocation: CLLocation? { collection.approximateLocation.map { CLLocation($0) } }
     public var localizedLocationNames: [String] { collection.localizedLocationNames }
 
     override public func canPerform(_ anOperation: PHCollectionEditOperation) -> Bool {
-        transientMembers == nil && collection.can.contains { $0.number == anOperation.rawValue }
+        transientMembers == nil && collection.allowedOperations.contains { $0.number == anOperation.rawValue }
     }
 
     // MARK: Fetching
@@ -97,7 +97,7 @@ public final class PHAssetCollection: PHCollection, @unchecked Sendable {
         .fetch(FetchDescription(.collections, identifiers), options)
     }
 
-    /// Fetches the collections of a type that contain an asset; smart albums too, which PhotoKit refuses (T-04).
+    /// Fetches the collections of a type that contain an asset; also smart albums, which PhotoKit refuses (T-04).
     public class func fetchAssetCollectionsContaining(
         _ asset: PHAsset,
         with type: PHAssetCollectionType,
@@ -132,13 +132,13 @@ public final class PHAssetCollection: PHCollection, @unchecked Sendable {
         return fetch
     }
 
-    /// As ``fetchAssetCollections(with:subtype:options:)``, for code that must not block.
+    /// Fetches collections as ``fetchAssetCollections(with:subtype:options:)`` does, but does not block.
     public static func assetCollections(
         with type: PHAssetCollectionType,
         subtype: PHAssetCollectionSubtype,
         options: PHFetchOptions? = nil
     ) async throws -> PHFetchResult<PHAssetCollection> {
-        try await .fetching(collections(type, subtype), options)
+        try await .fetchAsync(collections(type, subtype), options)
     }
 
     // MARK: Transient collections
@@ -146,7 +146,8 @@ public final class PHAssetCollection: PHCollection, @unchecked Sendable {
     /// The maximum number of members of a transient collection.
     public static let maxTransientAssets = FetchDescription.maxIDs
 
-    /// Makes a collection of assets that exists only in this process (S-30). An asset that occurs twice is a member once.
+    /// Creates a collection of assets that exists only in this process (S-30). An asset that occurs twice is a member
+    /// once.
     ///
     /// Only the first ``maxTransientAssets`` assets become members.
     public class func transientAssetCollection(with assets: [PHAsset], title: String?) -> PHAssetCollection {
@@ -157,13 +158,13 @@ public final class PHAssetCollection: PHCollection, @unchecked Sendable {
         )
     }
 
-    /// Makes a collection of the assets of a fetch result, as ``transientAssetCollection(with:title:)``: those before
-    /// the first one that cannot be read, for the reason in the `error` of the result.
+    /// Creates a collection of the assets of a fetch result, as ``transientAssetCollection(with:title:)`` does. If one
+    /// cannot be read, only those before it are members; the `error` of the result then has the reason.
     public class func transientAssetCollection(
         withAssetFetchResult fetchResult: PHFetchResult<PHAsset>,
         title: String?
     ) -> PHAssetCollection {
-        let assets = fetchResult.readable(at: 0..<min(fetchResult.count, maxTransientAssets))
+        let assets = fetchResult.readableObjects(at: 0..<min(fetchResult.count, maxTransientAssets))
         return transient(assets.map(\.id), title, fetchResult.connection)
     }
 

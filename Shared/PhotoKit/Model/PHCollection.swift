@@ -46,21 +46,21 @@ public class PHCollection: PHObject, @unchecked Sendable {
 }
 
 extension PHCollection {
-    /// As ``fetchCollections(in:options:)``, for code that must not block: it throws the `error` that a fetch result
-    /// would have.
+    /// Fetches collections as ``fetchCollections(in:options:)`` does, but does not block, and throws the `error` that a
+    /// fetch result would have.
     public static func collections(
         in collectionList: PHCollectionList,
         options: PHFetchOptions? = nil
     ) async throws -> PHFetchResult<PHCollection> {
         if let members = collectionList.transientMembers { return PHFetchResult(members, collectionList.connection) }
         let fetch = FetchDescription(.children, in: collectionList.id)
-        return try await .fetching(fetch, options, collectionList.connection)
+        return try await .fetchAsync(fetch, options, collectionList.connection)
     }
 
-    /// As ``fetchTopLevelUserCollections(with:)``.
+    /// Fetches collections as ``fetchTopLevelUserCollections(with:)`` does, but does not block.
     public static func topLevelUserCollections(
         with options: PHFetchOptions? = nil
     ) async throws -> PHFetchResult<PHCollection> {
-        try await .fetching(FetchDescription(.children), options)
+        try await .fetchAsync(FetchDescription(.children), options)
     }
 }

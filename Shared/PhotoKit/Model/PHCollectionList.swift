@@ -49,7 +49,7 @@ public final class PHCollectionList: PHCollection, @unchecked Sendable {
     public var endDate: Date? { list.endDate.map { Date(microseconds: $0) } }
 
     override public func canPerform(_ anOperation: PHCollectionEditOperation) -> Bool {
-        transientMembers == nil && list.can.contains { $0.number == anOperation.rawValue }
+        transientMembers == nil && list.allowedOperations.contains { $0.number == anOperation.rawValue }
     }
 
     // MARK: Fetching
@@ -113,10 +113,10 @@ public final class PHCollectionList: PHCollection, @unchecked Sendable {
 
     // MARK: Transient lists
 
-    /// Makes a list of collections that exists only in this process (S-31).
+    /// Creates a list of collections that exists only in this process (S-31).
     public class func transientCollectionList(with collections: [PHCollection], title: String?) -> PHCollectionList {
-        var seen: Set<PHCollection> = []
-        let members = collections.filter { seen.insert($0).inserted }
+        var distinct: Set<PHCollection> = []
+        let members = collections.filter { distinct.insert($0).inserted }
         var random = SystemRandomNumberGenerator()
         var list = CollectionList(id: .transient(.collectionList, using: &random))
         list.title = title
@@ -124,8 +124,8 @@ public final class PHCollectionList: PHCollection, @unchecked Sendable {
         return PHCollectionList(list, connection, nil, history: nil, members: members)
     }
 
-    /// Makes a list of the collections of a fetch result, as ``transientCollectionList(with:title:)``: those before the
-    /// first one that cannot be read, for the reason in the `error` of the result.
+    /// Creates a list of the collections of a fetch result, as ``transientCollectionList(with:title:)`` does. If one
+    /// cannot be read, only those before it are members; the `error` of the result then has the reason.
     public class func transientCollectionList(
         withCollectionsFetchResult fetchResult: PHFetchResult<PHCollection>,
         title: String?

@@ -19,9 +19,9 @@ public final class PHFetchOptions {
     public var includeAssetSourceTypes: PHAssetSourceType = []
     /// The maximum number of objects; 0 for all.
     public var fetchLimit = 0
-    /// The number of objects to skip; PhotoKit has none (P-17).
+    /// The number of objects to skip. PhotoKit has no counterpart (P-17).
     public var fetchOffset = 0
-    /// If false, change details have no index sets, only the new result (S-24).
+    /// False to get change details without index sets, only with the new result (S-24).
     public var wantsIncrementalChangeDetails = true
 
     public init() {}

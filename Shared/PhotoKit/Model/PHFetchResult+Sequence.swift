@@ -3,7 +3,7 @@ import PhotoModel
 
 /// A fetch result of objects of any class.
 protocol AnyFetchResult {
-    /// - Throws: the reason for which one of the objects cannot be read
+    /// - Throws: the reason why one of the objects cannot be read
     func identifiers() throws(RPCError) -> [ObjectID]
 }
 
@@ -11,21 +11,21 @@ extension PHFetchResult: AnyFetchResult {}
 
 // MARK: - Loops
 
-// Swift's algorithms for collections expect `count` objects, and stop the program if there are fewer. The most common
-// ones are replaced here by versions that end where a loop does; the others, such as slices, use the subscript.
+// Swift's algorithms for collections expect `count` objects, and stop the program if there are fewer. The common ones
+// are replaced here by versions that end where a loop ends; the others, such as slices, use the subscript.
 extension PHFetchResult: RandomAccessCollection {
     public var startIndex: Int { 0 }
     public var endIndex: Int { count }
 
-    /// As ``firstObject``.
+    /// The same as ``firstObject``.
     public var first: ObjectType? { firstObject }
-    /// As ``lastObject``.
+    /// The same as ``lastObject``.
     public var last: ObjectType? { lastObject }
 
-    /// 0, because a loop may end before it has had all objects.
+    /// Always 0, because a loop may end before it has returned all objects.
     public var underestimatedCount: Int { 0 }
 
-    /// Returns an iterator that ends before the first object that cannot be read, for the reason in ``error``.
+    /// Returns an iterator that ends before the first object that cannot be read; ``error`` then has the reason.
     public func makeIterator() -> Iterator { Iterator(result: self) }
 
     /// The position of a loop in a fetch result.
@@ -35,7 +35,7 @@ extension PHFetchResult: RandomAccessCollection {
 
         /// Returns the next object; nil after the last one, and if the library refuses the request.
         public mutating func next() -> ObjectType? {
-            guard index < result.count, let object = result.readable(index) else {
+            guard index < result.count, let object = result.readableObject(index) else {
                 index = result.count
                 return nil
             }
@@ -44,7 +44,7 @@ extension PHFetchResult: RandomAccessCollection {
         }
     }
 
-    /// Returns the results of a closure for the objects that a loop would have.
+    /// Returns the results of a closure for the objects that a loop would return.
     public func map<T, E: Error>(_ transform: (ObjectType) throws(E) -> T) throws(E) -> [T] {
         var mapped: [T] = []
         mapped.reserveCapacity(count)
@@ -52,7 +52,7 @@ extension PHFetchResult: RandomAccessCollection {
         return mapped
     }
 
-    /// Returns the objects that a loop would have, for `Array(result)`.
+    /// Returns the objects that a loop would return, for `Array(result)`.
     public func _copyToContiguousArray() -> ContiguousArray<ObjectType> {
         ContiguousArray(IteratorSequence(makeIterator()))
     }
@@ -72,7 +72,7 @@ extension PHFetchResult {
 
         public func makeAsyncIterator() -> Iterator { Iterator(result: result) }
 
-        /// The position of a loop, with the objects of its page that are still to come.
+        /// The position of a loop, with the remaining objects of its page.
         public struct Iterator: AsyncIteratorProtocol {
             let result: PHFetchResult
             var index = 0

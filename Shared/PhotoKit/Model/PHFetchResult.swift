@@ -6,15 +6,15 @@ import Synchronization
 
 /// The result of a fetch at one point in the history: `PHFetchResult` (S-25 to S-29).
 ///
-/// It contains the fetch and a token, not the objects: pages of 256 objects are read on demand, and the last eight are
-/// cached. Count, order and values never change. Any thread may use it.
+/// It contains the fetch and a token, not the objects: pages of 256 objects are read when they are needed, and the last
+/// eight are cached. Count, order and values never change. Any thread may use it.
 ///
 /// Reading a page that is not cached blocks the caller for as long as the library is not available, as do searches and
 /// counts. The library may also refuse: access was revoked, the library was closed, or its history, which is retained
-/// for thirty days unless configured, no longer reaches back to the token. Then ``error`` is the reason: loops end
-/// before the first object that cannot be read, searches find nothing, and counts are 0. Only ``object(at:)`` and the
-/// subscript, which must return an object, stop the program. The asynchronous ``objects(in:)`` and ``objects()`` throw
-/// instead, and do not block.
+/// for thirty days unless configured, no longer includes the token. Then ``error`` is the reason: loops end before the
+/// first object that cannot be read, searches find nothing, and counts are 0. Only ``object(at:)`` and the subscript,
+/// which must return an object, stop the program. The asynchronous ``objects(in:)`` and ``objects()`` throw instead,
+/// and do not block.
 public final class PHFetchResult<ObjectType: PHObject>: Sendable {
     let connection: LibraryConnection
     let source: Source
@@ -40,10 +40,10 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
     static var pageSize: Int { 256 }
     private static var maxPages: Int { 8 }
 
-    /// The reason for which the fetch, or a later read, search or count, failed; nil if none did.
+    /// The reason why the fetch, or a later read, search or count, failed; nil if none failed.
     ///
-    /// If it is nil after a loop, the loop had all objects. The last reason remains after the library answers again.
-    /// PhotoKit has no counterpart: it raises an exception, or returns nothing.
+    /// If it is nil after a loop, the loop returned all objects. The last reason remains after the library answers
+    /// again. PhotoKit has no counterpart: it raises an exception, or returns nothing.
     public var error: PHPhotosError? { failure.error }
 
     /// Creates a result of objects that are in memory.
@@ -92,7 +92,7 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
         }
     }
 
-    static func fetching(
+    static func fetchAsync(
         _ description: FetchDescription,
         _ options: PHFetchOptions?,
         _ connection: LibraryConnection = PHPhotoLibrary.shared().connection
@@ -186,8 +186,8 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
         ErrorCode.internalError.error("the library returned a page that is too short")
     }
 
-    /// Returns the object at an index; nil if the library refuses, for the reason in ``error``.
-    func readable(_ index: Int) -> ObjectType? {
+    /// Returns the object at an index; nil if the library refuses; ``error`` then has the reason.
+    func readableObject(_ index: Int) -> ObjectType? {
         do throws(RPCError) {
             return try read(index)
         } catch {
@@ -196,11 +196,11 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
         }
     }
 
-    /// Returns the objects at some indexes; those before the first one that cannot be read, for the reason in ``error``.
-    func readable(at indexes: some Sequence<Int>) -> [ObjectType] {
+    /// Returns the objects at some indexes. If one cannot be read, only those before it; ``error`` then has the reason.
+    func readableObjects(at indexes: some Sequence<Int>) -> [ObjectType] {
         var objects: [ObjectType] = []
         for index in indexes {
-            guard let object = readable(index) else { break }
+            guard let object = readableObject(index) else { break }
             objects.append(object)
         }
         return objects
@@ -208,7 +208,7 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
 
     /// Returns the identifiers of all objects.
     ///
-    /// - Throws: the reason for which one of them cannot be read
+    /// - Throws: the reason why one of them cannot be read
     func identifiers() throws(RPCError) -> [ObjectID] {
         var ids: [ObjectID] = []
         ids.reserveCapacity(count)
@@ -216,7 +216,7 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
         return ids
     }
 
-    /// Waits for an answer to a request; nil if the library refuses, for the reason in ``error``.
+    /// Waits for an answer to a request; nil if the library refuses; ``error`` then has the reason.
     private func answer<Value: Sendable>(
         _ work: @escaping @Sendable () async throws(RPCError) -> Value
     ) -> Value? {
@@ -228,17 +228,17 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
         }
     }
 
-    /// The object at an index; see ``object(at:)``.
+    /// Returns the object at an index; see ``object(at:)``.
     public subscript(index: Int) -> ObjectType { object(at: index) }
 
-    /// The first object; nil if there is none, or if it cannot be read, for the reason in ``error``.
-    public var firstObject: ObjectType? { count > 0 ? readable(0) : nil }
-    /// The last object; nil if there is none, or if it cannot be read, for the reason in ``error``.
-    public var lastObject: ObjectType? { count > 0 ? readable(count - 1) : nil }
+    /// The first object; nil if there is none, or if it cannot be read; ``error`` then has the reason.
+    public var firstObject: ObjectType? { count > 0 ? readableObject(0) : nil }
+    /// The last object; nil if there is none, or if it cannot be read; ``error`` then has the reason.
+    public var lastObject: ObjectType? { count > 0 ? readableObject(count - 1) : nil }
 
-    /// Returns objects in ascending order of their indexes; those before the first one that cannot be read, for the reason
-    /// in ``error``.
-    public func objects(at indexes: IndexSet) -> [ObjectType] { readable(at: indexes) }
+    /// Returns objects in ascending order of their indexes. If one cannot be read, only those before it; ``error`` then
+    /// has the reason.
+    public func objects(at indexes: IndexSet) -> [ObjectType] { readableObjects(at: indexes) }
 
     /// Returns the objects at a range of indexes, for code that must not block.
     ///
@@ -275,13 +275,13 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
     /// Returns true if the result has an object, as ``index(of:)`` finds it.
     public func contains(_ anObject: ObjectType) -> Bool { index(of: anObject) != NSNotFound }
 
-    /// Returns the index of an object; `NSNotFound` if it is not in the result, or if the library refuses to search, for the
-    /// reason in ``error``. The library searches, not this process.
+    /// Returns the index of an object; `NSNotFound` if it is not in the result, or if the library refuses to search;
+    /// ``error`` then has the reason. The library searches, not this process.
     public func index(of anObject: ObjectType) -> Int { index(of: anObject, in: NSRange(location: 0, length: count)) }
 
-    /// Returns the index of an object within a range of indexes, as ``index(of:)``.
+    /// Returns the index of an object within a range of indexes, as ``index(of:)`` does.
     public func index(of anObject: ObjectType, in range: NSRange) -> Int {
-        precondition(range.location >= 0 && range.length >= 0, "PHFetchResult: \(range) is no range of indexes")
+        precondition(range.location >= 0 && range.length >= 0, "PHFetchResult: \(range) is not a range of indexes")
         // An empty result needs no request, which the library would refuse if the album was deleted.
         guard range.location < count, range.length > 0 else { return NSNotFound }
         let indexes = range.location..<range.location + Swift.min(range.length, count - range.location)
@@ -296,25 +296,25 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
                 count: indexes.count
             )
             let found: [JSON]? = answer { [connection] () async throws(RPCError) in
-                try await connection.catalog(request).indexes
+                try await connection.askCatalog(request).indexes
             }
             return found?.first?.intValue.map { Int($0) } ?? NSNotFound
         }
     }
 
-    /// Returns the number of assets of a media type; 0 if the library refuses to count, for the reason in ``error``. The
-    /// library counts, once for all types.
+    /// Returns the number of assets of a media type; 0 if the library refuses to count; ``error`` then has the reason.
+    /// The library counts, once for all types.
     public func countOfAssets(with mediaType: PHAssetMediaType) -> Int {
         guard count > 0 else { return 0 }
         switch source {
         case .objects(let objects): return objects.count { ($0 as? PHAsset)?.mediaType == mediaType }
         case .remote(let fetch, let token):
             if let counts = pages.withLock({ $0.mediaTypes }) { return counts[mediaType.rawValue] ?? 0 }
-            let request = FetchCounts(fetches: [fetch], token: token, byMediaType: true)
-            let answers: [JSONObject]? = answer { [connection] () async throws(RPCError) in
-                try await connection.catalog(request).byMediaType
+            let request = FetchCounts(fetches: [fetch], token: token, countsMediaTypes: true)
+            let counted: [JSONObject]? = answer { [connection] () async throws(RPCError) in
+                try await connection.askCatalog(request).byMediaType
             }
-            guard let countByName = answers?.first else { return 0 }
+            guard let countByName = counted?.first else { return 0 }
             var counts: [Int: Int] = [:]
             for (name, value) in countByName.members {
                 if let type = MediaType(rawValue: name) { counts[type.number] = Int(value.intValue ?? 0) }
@@ -326,8 +326,8 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
 
     // MARK: Enumerating
 
-    /// Calls a block with each object and its index, in order, until the block sets `stop`, or until an object cannot be
-    /// read, for the reason in ``error``.
+    /// Calls a block with each object and its index, in order, until the block sets `stop`, or until an object cannot
+    /// be read; ``error`` then has the reason.
     public func enumerateObjects(_ block: (ObjectType, Int, UnsafeMutablePointer<ObjCBool>) -> Void) {
         enumerate(0..<count, block)
     }
@@ -355,7 +355,7 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
     ) {
         var stop = ObjCBool(false)
         for index in indexes {
-            guard let object = readable(index) else { return }
+            guard let object = readableObject(index) else { return }
             block(object, index, &stop)
             if stop.boolValue { return }
         }

@@ -1,10 +1,11 @@
 import PhotoModel
 
-/// The base class of everything that is fetched: `PHObject`. An immutable snapshot.
+/// An immutable snapshot of an object of the library: `PHObject`, the base class of everything that is fetched.
 ///
-/// Two objects are equal if they have the same identifier, also if one is a newer snapshot or a placeholder (S-01, T-28).
+/// Two objects are equal if they have the same identifier, also if one is a newer snapshot or a placeholder (S-01,
+/// T-28).
 public class PHObject: Hashable, @unchecked Sendable {
-    /// Identifies the object for the life of the library.
+    /// The identifier of the object, which never changes.
     public let localIdentifier: String
     /// Retains the interest in the fetch of this object, so that observers are notified of its changes.
     let interest: Interest?
@@ -26,5 +27,5 @@ public class PHObject: Hashable, @unchecked Sendable {
 
 /// An object that a change request will create, or has created: `PHObjectPlaceholder`.
 ///
-/// Its identifier will be that of the object. If the changes fail, no object has it.
+/// The object will have its identifier. If the changes fail, no object has it.
 public final class PHObjectPlaceholder: PHObject, @unchecked Sendable {}

@@ -17,7 +17,7 @@ public final class PHAssetResource: Sendable {
     public var uniformTypeIdentifier: String { resource.contentType }
     /// The name at import; empty if unknown.
     public var originalFilename: String { resource.originalFilename ?? "" }
-    /// Pixels, upright; 0 if the file is neither an image nor a video.
+    /// The width in pixels, upright; 0 if the file is neither an image nor a video.
     public var pixelWidth: Int { resource.pixelWidth }
     public var pixelHeight: Int { resource.pixelHeight }
     /// The size in bytes. PhotoKit has no counterpart.

@@ -9,13 +9,13 @@ import Synchronization
 /// The identifier of a request for bytes, with which it can be cancelled.
 public typealias PHAssetResourceDataRequestID = Int32
 
-/// The identifier of no request.
+/// An identifier that no request has.
 public let PHInvalidAssetResourceDataRequestID: PHAssetResourceDataRequestID = 0
 
-/// How bytes are requested: `PHAssetResourceRequestOptions` (T-33).
+/// The options of a request for bytes: `PHAssetResourceRequestOptions` (T-33).
 public final class PHAssetResourceRequestOptions {
     public var isNetworkAccessAllowed = false
-    /// Called on a serial queue while the file is downloaded; never for one that is on the library's machine.
+    /// Called on a serial queue while the file is downloaded; never for a file that is on the library's machine.
     public var progressHandler: (@Sendable (Double) -> Void)?
 
     public init() {}
@@ -115,7 +115,7 @@ public final class PHAssetResourceManager: Sendable {
 
     /// Returns the bytes of a file in parts of up to 1 MiB.
     ///
-    /// - Parameter isNetworkAccessAllowed: whether bytes in the object store may be downloaded
+    /// - Parameter isNetworkAccessAllowed: true to allow bytes to be downloaded from the object store
     public func data(for resource: PHAssetResource, isNetworkAccessAllowed: Bool = false) -> Parts {
         Parts(resource: resource, access: NetworkAccess(isAllowed: isNetworkAccessAllowed))
     }

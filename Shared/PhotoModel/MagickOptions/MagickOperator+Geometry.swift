@@ -6,7 +6,7 @@ extension MagickOperator {
         MagickOperator("-rotate", "DEGREES, a multiple of 90") { (state, operand) throws(MagickOptionError) in
             let degrees = try operand.number()
             guard let whole = Int(exactly: degrees), whole % 90 == 0 else {
-                throw operand.refused(
+                throw operand.refusal(
                     because: "is not a multiple of 90; the operation straighten turns by other angles, without corners"
                 )
             }
@@ -29,7 +29,7 @@ extension MagickOperator {
         MagickOperator("-crop", "WIDTHxHEIGHT+X+Y or W%xH%+X+Y") { (state, operand) throws(MagickOptionError) in
             let geometry = try operand.geometry(marks: ["%"])
             guard geometry.offsets.count == 2 else {
-                throw operand.refused(because: "has no offset and would cut tiles; write +0+0 behind it")
+                throw operand.refusal(because: "has no offset and would cut tiles; write +0+0 after it")
             }
             guard !state.hasPage else {
                 throw MagickOptionError(operand.option, "would count from the old canvas; write +repage in front of it")
@@ -42,14 +42,14 @@ extension MagickOperator {
                 guard let given, given > 0 else { return Double(side) }
                 return isPercent ? (given * Double(side) / 100 + 0.5).rounded(.down) : given.rounded()
             }
-            // Any size will do for a check.
+            // A check for every size can use any size.
             let (width, height) = (sides?.width ?? 1000, sides?.height ?? 1000)
-            let place = gravities[state.gravity] ?? (0, 0)
-            let across = span(length(geometry.width, width), geometry.offsets[0], width, place.x)
-            let along = span(length(down, height), geometry.offsets[1], height, place.y)
+            let gravity = gravities[state.gravity] ?? (0, 0)
+            let across = span(length(geometry.width, width), geometry.offsets[0], width, gravity.x)
+            let along = span(length(down, height), geometry.offsets[1], height, gravity.y)
             guard let across, let along else {
                 if sides == nil { return try state.add(.crop, ["width": 0.9], operand) }
-                throw operand.refused(because: "keeps nothing of the picture of \(width) by \(height) pixels")
+                throw operand.refusal(because: "keeps nothing of the image of \(width) by \(height) pixels")
             }
             try cut(&state, operand, (across.start, along.start, across.length, along.length), (width, height))
         },
@@ -57,13 +57,13 @@ extension MagickOperator {
             let geometry = try operand.geometry()
             guard geometry.offsets.isEmpty, let across = geometry.width, let down = geometry.height,
                 across == across.rounded(), down == down.rounded()
-            else { throw operand.refused() }
+            else { throw operand.refusal() }
             guard let sides = try state.sides(operand) else {
                 return try state.add(.crop, ["width": 0.9], operand)
             }
             let (width, height) = (Double(sides.width) - 2 * across, Double(sides.height) - 2 * down)
             guard width >= 1, height >= 1 else {
-                throw operand.refused(because: "leaves nothing of \(sides.width) by \(sides.height) pixels")
+                throw operand.refusal(because: "leaves nothing of \(sides.width) by \(sides.height) pixels")
             }
             try cut(&state, operand, (across, down, width, height), sides)
         },
@@ -82,13 +82,13 @@ extension MagickOperator {
 
     /// Returns the part of a side that remains; nil if it is empty.
     ///
-    /// - Parameter place: 0 for an offset from the start, 1 from the middle, 2 from the end
-    private static func span(_ length: Double, _ offset: Double, _ side: Int, _ place: Int) -> (
+    /// - Parameter gravity: 0 for an offset from the start, 1 from the middle, 2 from the end
+    private static func span(_ length: Double, _ offset: Double, _ side: Int, _ gravity: Int) -> (
         start: Double, length: Double
     )? {
         let whole = Double(side)
         let start =
-            switch place {
+            switch gravity {
             case 0: offset
             case 1: (whole / 2).rounded(.down) - (length / 2).rounded(.down) + offset
             default: whole - length - offset
@@ -117,7 +117,7 @@ extension MagickOperator {
         let geometry = try operand.geometry(marks: ["%", ">", "^", "!"])
         guard geometry.offsets.isEmpty, geometry.marks.count <= 1, geometry.width ?? geometry.height != nil,
             ![geometry.width, geometry.height].contains(0)
-        else { throw operand.refused() }
+        else { throw operand.refusal() }
         let mark = geometry.marks.first
         guard let sides = try state.sides(operand) else {
             return try state.add(.resize, ["width": 1], operand)
@@ -137,17 +137,17 @@ extension MagickOperator {
             goal = (whole(width * ratio), whole(height * ratio))
         }
         guard goal.width <= width, goal.height <= height else {
-            throw operand.refused(
-                because: "would enlarge the picture of \(sides.width) by \(sides.height) pixels, which edits never do; "
-                    + "write > behind it to leave smaller pictures as they are"
+            throw operand.refusal(
+                because: "would enlarge the image of \(sides.width) by \(sides.height) pixels, which edits never do; "
+                    + "write > after it to leave smaller images as they are"
             )
         }
         // The operation keeps the proportions, up to half a pixel.
         guard abs(goal.width * height - goal.height * width) <= max(width, height) else {
-            throw operand.refused(because: "changes the proportions, which the operation resize keeps")
+            throw operand.refusal(because: "changes the proportions, which the operation resize keeps")
         }
-        // The operation fits the image into both sides. One alone, if the other follows from it, has no side that was
-        // rounded down and would make the image smaller.
+        // The operation fits the image into the sides that are given. Only one is given, from which the other one
+        // follows: with both, a side that was rounded down would make the image smaller.
         let follows = (width: whole(width * goal.height / height), height: whole(height * goal.width / width))
         if follows.height != goal.height, follows.width == goal.width {
             try state.add(.resize, ["height": .int(Int64(goal.height))], operand)
@@ -155,7 +155,7 @@ extension MagickOperator {
         }
         // Both sides of a percentage are rounded, so the height may differ by a pixel.
         guard follows.height == goal.height || mark == "%" else {
-            throw operand.refused(because: "changes the proportions, which the operation resize keeps")
+            throw operand.refusal(because: "changes the proportions, which the operation resize keeps")
         }
         try state.add(.resize, ["width": .int(Int64(goal.width))], operand)
         state.setSize(Int(goal.width), Int(follows.height))

@@ -6,41 +6,41 @@ struct MagickOperator: Sendable {
     let name: String
     /// The grammar of its arguments; empty if it has none.
     let usage: String
-    let operands: Int
+    let operandCount: Int
     let apply: @Sendable (inout MagickTranslation, MagickOperand) throws(MagickOptionError) -> Void
 
     init(
         _ name: String,
         _ usage: String = "",
-        operands: Int? = nil,
+        operandCount: Int? = nil,
         _ apply: @escaping @Sendable (inout MagickTranslation, MagickOperand) throws(MagickOptionError) -> Void
     ) {
         self.name = name
         self.usage = usage
-        self.operands = operands ?? (usage.isEmpty ? 0 : 1)
+        self.operandCount = operandCount ?? (usage.isEmpty ? 0 : 1)
         self.apply = apply
     }
 
     /// All options, in the order of the documentation.
     static let all = settings + geometry + colour + effects
-    static let named = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
+    static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
 
     private static let settings: [MagickOperator] = [
         MagickOperator("-auto-orient") { (state, operand) throws(MagickOptionError) in
-            // Pictures are upright before the first operation.
+            // Images are upright before the first operation.
             guard state.operations.isEmpty else {
-                throw MagickOptionError(operand.option, "must come first: pictures are upright before anything else")
+                throw MagickOptionError(operand.option, "must come first: images are upright before anything else")
             }
         },
         MagickOperator("+repage") { state, _ in state.hasPage = false },
         MagickOperator("+dither") { state, _ in state.mayDither = false },
         MagickOperator("-filter", "Lanczos") { (_, operand) throws(MagickOptionError) in
-            guard operand.word.text.lowercased() == "lanczos" else { throw operand.refused() }
+            guard operand.word.text.lowercased() == "lanczos" else { throw operand.refusal() }
         },
         MagickOperator("-gravity", gravities.keys.sorted().joined(separator: "|")) {
             (state, operand) throws(MagickOptionError) in
             state.gravity = operand.word.text.lowercased()
-            guard gravities[state.gravity] != nil else { throw operand.refused() }
+            guard gravities[state.gravity] != nil else { throw operand.refusal() }
         },
         MagickOperator("-fill", "COLOUR") { (state, operand) throws(MagickOptionError) in
             state.fill = try operand.colour()
@@ -55,12 +55,12 @@ struct MagickOperator: Sendable {
             state.matte = try operand.colour()
         },
         MagickOperator("-fuzz", "N%") { (state, operand) throws(MagickOptionError) in
-            guard operand.word.text.hasSuffix("%") else { throw operand.refused() }
-            state.fuzz = try operand.number(isPercent: true) / 100
+            guard operand.word.text.hasSuffix("%") else { throw operand.refusal() }
+            state.fuzz = try operand.number(allowsPercent: true) / 100
         },
     ]
 
-    /// The share of the free space that lies left of and above a rectangle.
+    /// The halves of the free space, 0 to 2, that are to the left of a rectangle and above it.
     static let gravities: [String: (x: Int, y: Int)] = [
         "northwest": (0, 0), "north": (1, 0), "northeast": (2, 0), "west": (0, 1), "center": (1, 1), "east": (2, 1),
         "southwest": (0, 2), "south": (1, 2), "southeast": (2, 2),
@@ -75,18 +75,18 @@ struct MagickOperator: Sendable {
         radialBlur("-radial-blur"), radialBlur("-rotational-blur"),
         MagickOperator("-unsharp", "0xSIGMA+AMOUNT+THRESHOLD") { (state, operand) throws(MagickOptionError) in
             let (sigma, offsets) = try operand.sigma(offsets: 0...2)
-            try unsharp(&state, operand, sigma, offsets.first ?? 1, offsets.count == 2 ? offsets[1] : 0.05)
+            try addUnsharpMask(&state, operand, sigma, offsets.first ?? 1, offsets.count == 2 ? offsets[1] : 0.05)
         },
         MagickOperator("-sharpen", "0xSIGMA") { (state, operand) throws(MagickOptionError) in
             let sigma = try operand.sigma().sigma
             // ImageMagick's kernel is that of an unsharp mask whose middle weighs twice the sum of the others.
             let row = (-40...40).map { exp(-Double($0 * $0) / (2 * sigma * sigma)) }.reduce(0, +)
-            try unsharp(&state, operand, sigma, row * row / (row * row + 1), 0)
+            try addUnsharpMask(&state, operand, sigma, row * row / (row * row + 1), 0)
         },
         MagickOperator("-adaptive-sharpen", "0xSIGMA") { (state, operand) throws(MagickOptionError) in
             try state.add(.adaptiveSharpen, ["radius": .double(try operand.sigma().sigma)], operand)
         },
-        MagickOperator("-statistic", "Median NxN", operands: 2) { (state, operand) throws(MagickOptionError) in
+        MagickOperator("-statistic", "Median NxN", operandCount: 2) { (state, operand) throws(MagickOptionError) in
             let side = MagickOperand(
                 option: operand.option,
                 words: Array(operand.words.dropFirst()),
@@ -95,7 +95,7 @@ struct MagickOperator: Sendable {
             let geometry = try side.geometry()
             guard operand.word.text.lowercased() == "median", geometry.offsets.isEmpty, let width = geometry.width,
                 geometry.height ?? width == width, let whole = Int(exactly: width), whole % 2 == 1
-            else { throw operand.refused(because: "is not an argument of -statistic: give Median and an odd square") }
+            else { throw operand.refusal(because: "is not an argument of -statistic: give Median and an odd square") }
             try state.add(.median, ["radius": JSON(whole / 2)], side)
         },
         MagickOperator("-despeckle") { (state, operand) throws(MagickOptionError) in
@@ -105,11 +105,11 @@ struct MagickOperator: Sendable {
             guard !state.mayDither else {
                 throw MagickOptionError(operand.option, "would dither; write +dither in front of it")
             }
-            guard let levels = Int(exactly: try operand.number()) else { throw operand.refused() }
+            guard let levels = Int(exactly: try operand.number()) else { throw operand.refusal() }
             try state.add(.posterize, ["levels": JSON(levels)], operand)
         },
         MagickOperator("-solarize", "N%") { (state, operand) throws(MagickOptionError) in
-            let value = try operand.number(isPercent: true)
+            let value = try operand.number(allowsPercent: true)
             let full = operand.word.text.hasSuffix("%") ? 100.0 : 65_535
             try state.add(.solarize, ["threshold": .double(value / full)], operand)
         },
@@ -121,7 +121,7 @@ struct MagickOperator: Sendable {
         },
         MagickOperator("-wave", "AMPLITUDExWAVELENGTH") { (state, operand) throws(MagickOptionError) in
             let numbers = try operand.numbers(2...2)
-            guard !numbers.isPercent else { throw operand.refused() }
+            guard !numbers.isPercent else { throw operand.refusal() }
             let (amplitude, length) = (numbers.values[0], numbers.values[1])
             try state.add(
                 .wave,
@@ -137,18 +137,18 @@ struct MagickOperator: Sendable {
         },
         MagickOperator("-contrast-stretch", "BLACKxWHITE%") { (state, operand) throws(MagickOptionError) in
             let (values, isPercent) = try operand.numbers(1...2)
-            guard isPercent else { throw operand.refused() }
-            let shares = [values[0], values.count == 2 ? values[1] : values[0]].map { JSON.double($0 / 100) }
-            try state.add(.contrastStretch, ["value": 1, "black": shares[0], "white": shares[1]], operand)
+            guard isPercent else { throw operand.refusal() }
+            let fractions = [values[0], values.count == 2 ? values[1] : values[0]].map { JSON.double($0 / 100) }
+            try state.add(.contrastStretch, ["value": 1, "black": fractions[0], "white": fractions[1]], operand)
         },
         MagickOperator("-equalize") { (state, operand) throws(MagickOptionError) in
             try state.add(.equalize, ["value": 1], operand)
         },
         filled("-colorize", .colorize), filled("-tint", .colourTint),
         MagickOperator("-deskew", "N%") { (state, operand) throws(MagickOptionError) in
-            guard operand.word.text.hasSuffix("%") else { throw operand.refused() }
-            let share = try operand.number(isPercent: true) / 100
-            try state.add(.deskew, ["threshold": .double(share), "colour": .string(state.background)], operand)
+            guard operand.word.text.hasSuffix("%") else { throw operand.refusal() }
+            let threshold = try operand.number(allowsPercent: true) / 100
+            try state.add(.deskew, ["threshold": .double(threshold), "colour": .string(state.background)], operand)
             state.forgetSize(after: "-deskew")
             state.hasPage = true
         },
@@ -161,34 +161,34 @@ struct MagickOperator: Sendable {
             let geometry = try operand.geometry(marks: ["%", "!"])
             guard geometry.marks.count == 1, geometry.offsets.isEmpty, let across = geometry.width,
                 let down = geometry.height ?? (geometry.marks == ["%"] ? across : nil)
-            else { throw operand.refused() }
+            else { throw operand.refusal() }
             guard let sides = try state.sides(operand) else {
                 return try state.add(.liquidRescale, ["width": 0.9], operand)
             }
             let isPercent = geometry.marks == ["%"]
-            let shares = (
+            let scale = (
                 isPercent ? across / 100 : across / Double(sides.width),
                 isPercent ? down / 100 : down / Double(sides.height)
             )
-            try state.add(.liquidRescale, ["width": .double(shares.0), "height": .double(shares.1)], operand)
+            try state.add(.liquidRescale, ["width": .double(scale.0), "height": .double(scale.1)], operand)
             state.setSize(
-                Int((shares.0 * Double(sides.width)).rounded()),
-                Int((shares.1 * Double(sides.height)).rounded())
+                Int((scale.0 * Double(sides.width)).rounded()),
+                Int((scale.1 * Double(sides.height)).rounded())
             )
         },
         MagickOperator("-border", "N or NxN") { (state, operand) throws(MagickOptionError) in
             let geometry = try operand.geometry()
             guard geometry.offsets.isEmpty, let width = geometry.width, geometry.height ?? width == width else {
-                throw operand.refused()
+                throw operand.refusal()
             }
-            try framed(&state, operand, .border, width, state.border)
+            try addFrame(&state, operand, .border, width, state.border)
         },
         MagickOperator("-frame", "NxN+M+M, where M is a quarter of N") { (state, operand) throws(MagickOptionError) in
             let geometry = try operand.geometry()
             guard let width = geometry.width, geometry.height ?? width == width,
                 geometry.offsets == [(width / 4).rounded(.down), (width / 4).rounded(.down)]
-            else { throw operand.refused() }
-            try framed(&state, operand, .frame, width, state.matte)
+            else { throw operand.refusal() }
+            try addFrame(&state, operand, .frame, width, state.matte)
         },
     ]
 
@@ -210,7 +210,7 @@ struct MagickOperator: Sendable {
 
     private static func radialBlur(_ name: String) -> MagickOperator { number(name, .radialBlur, "value") }
 
-    private static func unsharp(
+    private static func addUnsharpMask(
         _ state: inout MagickTranslation,
         _ operand: MagickOperand,
         _ sigma: Double,
@@ -228,19 +228,19 @@ struct MagickOperator: Sendable {
             guard let fill = state.fill else {
                 throw MagickOptionError(operand.option, "needs a colour; write -fill COLOUR in front of it")
             }
-            let share = try operand.number(isPercent: true) / 100
-            try state.add(kind, ["value": .double(share), "colour": .string(fill)], operand)
+            let strength = try operand.number(allowsPercent: true) / 100
+            try state.add(kind, ["value": .double(strength), "colour": .string(fill)], operand)
         }
     }
 
-    private static func framed(
+    private static func addFrame(
         _ state: inout MagickTranslation,
         _ operand: MagickOperand,
         _ kind: AdjustmentKind,
         _ width: Double,
         _ colour: String
     ) throws(MagickOptionError) {
-        guard width == width.rounded() else { throw operand.refused() }
+        guard width == width.rounded() else { throw operand.refusal() }
         let sides = try state.sides(operand)
         let size = sides.map { width / Double(min($0.width, $0.height)) } ?? 0.01
         try state.add(kind, ["size": .double(size), "colour": .string(colour)], operand)

@@ -1,6 +1,6 @@
-/// The reason that options of ImageMagick's program `convert` are not accepted.
+/// The reason why options of ImageMagick's program `convert` are not accepted.
 public struct MagickOptionError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The place of the word at fault in the text, in characters from 1.
+    /// The position of the word at fault in the text, in characters from 1.
     public let position: Int
     /// The word at fault, shortened, without control characters.
     public let word: String

@@ -1,4 +1,4 @@
-/// Options of ImageMagick's program `convert` that mean operations of the editor.
+/// Options of ImageMagick's program `convert` that are translated to operations of the editor.
 ///
 /// The text is parsed by a grammar of its own and by a table of the allowed options; no part of it reaches a shell or
 /// ImageMagick. Options have the meaning that they have for `convert`: an option without an equivalent operation is
@@ -10,9 +10,9 @@ public struct MagickOptions: Sendable, Hashable {
     /// The maximum length of the text in bytes.
     public static let maxBytes = 4096
 
-    /// Reads options.
+    /// Parses options, and checks them for images of any size.
     ///
-    /// - Throws: ``MagickOptionError``, naming the word, its place and what is allowed
+    /// - Throws: ``MagickOptionError`` with the word at fault, its position and what is allowed
     public init(_ text: String) throws(MagickOptionError) {
         guard text.utf8.count <= Self.maxBytes else {
             throw MagickOptionError(
@@ -32,13 +32,13 @@ public struct MagickOptions: Sendable, Hashable {
 
     /// Returns the operations for an image.
     ///
-    /// - Parameter size: the size that the image is shown at before these operations, in pixels; nil if it is not known
+    /// - Parameter size: the displayed size of the image before these operations, in pixels; nil if it is not known
     /// - Throws: ``MagickOptionError`` for options that are not possible at that size, or that need an unknown size
     public func operations(for size: (width: Int, height: Int)?) throws(MagickOptionError) -> [Adjustment] {
         try Self.operations(
             text,
             size.map { .known(width: $0.width, height: $0.height) }
-                ?? .unknown(because: "the size of the picture before it is not known")
+                ?? .unknown(because: "the size of the image before it is not known")
         )
     }
 
@@ -53,7 +53,7 @@ public struct MagickOptions: Sendable, Hashable {
         var translation = MagickTranslation(size: size)
         var rest = try MagickWord.split(text)[...]
         while let word = rest.popFirst() {
-            guard let known = MagickOperator.named[word.text] else {
+            guard let known = MagickOperator.byName[word.text] else {
                 let kind =
                     word.text.hasPrefix("-") || word.text.hasPrefix("+") ? "option" : "option; names of files are not"
                 throw MagickOptionError(
@@ -61,11 +61,11 @@ public struct MagickOptions: Sendable, Hashable {
                     "is not an allowed \(kind); allowed are \(MagickOperator.all.map(\.name).joined(separator: ", "))"
                 )
             }
-            guard rest.count >= known.operands else {
+            guard rest.count >= known.operandCount else {
                 throw MagickOptionError(word, "needs an argument: \(known.usage)")
             }
-            let operand = MagickOperand(option: word, words: Array(rest.prefix(known.operands)), usage: known.usage)
-            rest = rest.dropFirst(known.operands)
+            let operand = MagickOperand(option: word, words: Array(rest.prefix(known.operandCount)), usage: known.usage)
+            rest = rest.dropFirst(known.operandCount)
             try known.apply(&translation, operand)
         }
         return translation.operations

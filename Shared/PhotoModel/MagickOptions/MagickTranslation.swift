@@ -35,36 +35,36 @@ struct MagickTranslation {
     ///   before another one that precedes it
     mutating func add(_ kind: AdjustmentKind, _ members: JSONObject, _ operand: MagickOperand) throws(MagickOptionError)
     {
-        let made: Adjustment
-        do throws(AdjustmentError) { made = try Adjustment(kind, members) } catch {
-            throw operand.refused(
+        let next: Adjustment
+        do throws(AdjustmentError) { next = try Adjustment(kind, members) } catch {
+            throw operand.refusal(
                 because: "gives the operation \(kind.rawValue) a value that it does not have: \(error.description)"
             )
         }
         guard operations.count < AdjustmentList.maximumCount else {
-            throw operand.refused(because: "is one operation too many: a list has \(AdjustmentList.maximumCount)")
+            throw operand.refusal(because: "is one operation too many: a list has \(AdjustmentList.maximumCount)")
         }
         for (before, option) in zip(operations, options)
-        where made.kind.stage.rank < before.kind.stage.rank && !Self.commutes(before.kind, with: made.kind) {
+        where next.kind.stage.rank < before.kind.stage.rank && !Self.commutes(before.kind, with: next.kind) {
             throw MagickOptionError(
                 operand.option,
-                "cannot follow \(option): the stage \(made.kind.stage.rawValue) is carried out before the stage "
+                "cannot follow \(option): the stage \(next.kind.stage.rawValue) is carried out before the stage "
                     + "\(before.kind.stage.rawValue); write it in front, or make two edits"
             )
         }
-        operations.append(made)
+        operations.append(next)
         options.append(operand.option.text)
     }
 
-    /// True if the result is the same in both orders.
+    /// Returns true if the result is the same in both orders.
     private static func commutes(_ before: AdjustmentKind, with next: AdjustmentKind) -> Bool {
-        let isOfSinglePixels =
+        let isPixelwise =
             before.stage == .colour || [.posterize, .solarize, .colorize, .colourTint].contains(before)
         switch next {
-        case .crop: return isOfSinglePixels
-        // These look the same from all sides.
+        case .crop: return isPixelwise
+        // The effects in the list do not depend on the orientation.
         case .rotate, .flip:
-            return isOfSinglePixels
+            return isPixelwise
                 || [
                     .blur, .unsharpMask, .median, .edge, .normalize, .equalize, .contrastStretch, .trim, .border,
                 ].contains(before)
@@ -72,7 +72,7 @@ struct MagickTranslation {
         }
     }
 
-    /// Returns the present size.
+    /// Returns the current size.
     ///
     /// - Returns: nil if the text is checked for every size
     func sides(_ operand: MagickOperand) throws(MagickOptionError) -> (width: Int, height: Int)? {
@@ -80,7 +80,7 @@ struct MagickTranslation {
         case .any: return nil
         case .known(let width, let height): return (width, height)
         case .unknown(let reason):
-            throw MagickOptionError(operand.option, "depends on the size of the picture, and \(reason)")
+            throw MagickOptionError(operand.option, "depends on the size of the image, and \(reason)")
         }
     }
 
@@ -94,6 +94,6 @@ struct MagickTranslation {
 }
 
 extension AdjustmentKind.Stage {
-    /// The place among the stages.
+    /// The position in the order of the stages.
     fileprivate var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }

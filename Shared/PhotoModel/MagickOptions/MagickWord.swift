@@ -1,14 +1,14 @@
 /// A word of a command line.
 struct MagickWord: Sendable, Hashable {
     let text: String
-    /// The place of its first character, from 1.
+    /// The position of its first character, from 1.
     let position: Int
 
     /// The maximum number of words of a text.
-    static let most = 256
+    static let maxCount = 256
 
-    /// Splits a text into words, with quotes as a shell has them. Nothing is expanded: what a shell would expand, run or
-    /// redirect to is refused, because the text means something else there.
+    /// Splits a text into words, with quotes as in a shell. Characters with which a shell would expand something or run
+    /// another program are refused, because the text would mean something else in a shell.
     ///
     /// - Throws: ``MagickOptionError`` for the first character that is not allowed, and for an open quote
     static func split(_ text: String) throws(MagickOptionError) -> [MagickWord] {
@@ -56,7 +56,7 @@ struct MagickWord: Sendable, Hashable {
                 try refuseExpansion(scalar, position)
                 add(String(scalar), from: position)
             }
-            guard words.count <= most else { break }
+            guard words.count <= maxCount else { break }
         }
         if let quote {
             throw MagickOptionError(
@@ -65,8 +65,8 @@ struct MagickWord: Sendable, Hashable {
             )
         }
         if let word { words.append(MagickWord(text: word.text, position: word.position)) }
-        guard words.count <= most else {
-            throw MagickOptionError(words[most], "is one word too many: at most \(most) are allowed")
+        guard words.count <= maxCount else {
+            throw MagickOptionError(words[maxCount], "is one word too many: at most \(maxCount) are allowed")
         }
         return words
     }

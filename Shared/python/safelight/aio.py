@@ -1,4 +1,4 @@
-"""A photo library, with asyncio: fetches, changes, live lists, and requests of the protocol.
+"""A client for asyncio: fetches, changes, live lists, and requests of the protocol.
 
     async with AsyncLibrary() as library:
         async for asset in library.fetch(where="isFavorite == TRUE"):
@@ -7,8 +7,8 @@
         async for change in library.changes():
             print(change.sequence)
 
-The methods of the assets block: `await asyncio.to_thread(asset.edit, exposure=0.5)`. `library.blocking` is a `Library` for
-everything else, also to be used in a thread.
+The methods of assets are blocking; call them in a thread: `await asyncio.to_thread(asset.edit, exposure=0.5)`.
+`library.blocking` is a `Library` for everything else, which is also called in a thread.
 """
 
 import asyncio
@@ -38,8 +38,8 @@ from .following import (
 )
 from .images import ImageData, Size
 from .instances import (
-    CATALOG_READS, CATALOG_SINGLE_READS, HEDGING_DELAY, WATCH, WATCH_ANSWER, WRITER_PAUSE, CatalogChoice, Instances,
-    deciding, is_of_standby, may_be_different_elsewhere,
+    CATALOG_READS, CATALOG_SINGLE_READS, HEALTH_CHECK_DELAY, HEALTH_CHECK_TIMEOUT, HEDGING_DELAY, WRITER_RETRY_DELAY,
+    CatalogChoice, Instances, decisive_error, is_standby_error, may_be_different_elsewhere,
 )
 from .library import DOWNLOAD_DEADLINE, PART_SIZE, RETRY_DELAYS, Library, keys_of_environment, live_description
 from .live import LiveList
@@ -73,7 +73,7 @@ class AsyncConnection:
         self._tasks: "List[asyncio.Task[None]]" = []
 
     async def open(self) -> None:
-        """Waits until the connection exists."""
+        """Waits until the connection is ready."""
         start = time.monotonic()
         try:
             while not self.state.is_ready:
@@ -110,11 +110,11 @@ class AsyncConnection:
         return decode_response(json.loads(frames[0]), frames[1:])
 
     def _cancel(self, number: int) -> None:
-        """Asks the service to give a request up, without waiting."""
+        """Asks the service to cancel a request, without waiting."""
         if self.state.is_lost:
             return
         sent = self.socket.send(encode_cancellation(number), zmq.NOBLOCK)
-        sent.add_done_callback(lambda one: one.cancelled() or one.exception())
+        sent.add_done_callback(lambda future: future.cancelled() or future.exception())
 
     async def _read(self) -> None:
         while True:
@@ -244,14 +244,14 @@ class AsyncServiceInstances(AsyncService):
                 try:
                     reply = await instance.request(method, params, attachments, deadline)
                 except SafelightError as error:
-                    if not self._instances.missed(instance, error, method):
+                    if not self._instances.note_error(instance, error, method):
                         raise
                     failures.append(error)
                 else:
-                    self._instances.reached(instance)
+                    self._instances.mark_present(instance)
                     return reply
             if failures and time.monotonic() >= end:
-                raise deciding(failures)
+                raise decisive_error(failures)
             await asyncio.sleep(0.05)
 
     def close(self) -> None:
@@ -275,22 +275,22 @@ class AsyncCatalogs(AsyncService):
         while True:
             try:
                 if method in CATALOG_READS:
-                    return await self._read_twice(method, params, deadline)
+                    return await self._hedged_read(method, params, deadline)
                 if method in CATALOG_SINGLE_READS:
-                    return await self._read_once(method, params, deadline)
+                    return await self._single_read(method, params, deadline)
                 return await self._change(method, params, attachments, deadline)
             except NotRunningError:
                 if time.monotonic() >= start + self._wait:
                     raise
                 await asyncio.sleep(0.05)
 
-    async def _read_twice(self, method: str, params: Optional[Mapping[str, Any]], deadline: float) -> Reply:
+    async def _hedged_read(self, method: str, params: Optional[Mapping[str, Any]], deadline: float) -> Reply:
         choice = self._choice
         asked = choice.order(choice.reader)
         first = asked[0]
         pending: "Dict[asyncio.Future[Reply], int]" = {}
         failures: List[SafelightError] = []
-        is_doubled = False
+        is_hedged = False
 
         def ask_next() -> None:
             index = asked.pop(0)
@@ -307,42 +307,42 @@ class AsyncCatalogs(AsyncService):
                     try:
                         reply: Reply = task.result()
                     except SafelightError as error:
-                        choice.missed(index, error)
+                        choice.note_error(index, error)
                         if not may_be_different_elsewhere(error) and (index == first or not pending):
                             raise
                         failures.insert(0 if index == first else len(failures), error)
                     else:
-                        choice.reached(index)
+                        choice.mark_present(index)
                         choice.reader = index
                         return reply
-                if asked and not done and not is_doubled:
-                    is_doubled = choice.begin_doubling()
-                if asked and (not pending or (not done and is_doubled)):
+                if asked and not done and not is_hedged:
+                    is_hedged = choice.begin_hedging()
+                if asked and (not pending or (not done and is_hedged)):
                     ask_next()
-            raise deciding(failures)
+            raise decisive_error(failures)
         finally:
-            if is_doubled:
-                choice.end_doubling()
+            if is_hedged:
+                choice.end_hedging()
             for task, index in pending.items():
-                choice.leave(index)
+                choice.mark_absent(index)
                 task.cancel()
 
-    async def _read_once(self, method: str, params: Optional[Mapping[str, Any]], deadline: float) -> Reply:
+    async def _single_read(self, method: str, params: Optional[Mapping[str, Any]], deadline: float) -> Reply:
         failures: List[SafelightError] = []
         end = time.monotonic() + deadline
         for index in self._choice.order(self._choice.reader):
             try:
-                reply = await self._watched(index, method, params, (), max(0.1, end - time.monotonic()))
+                reply = await self._request_while_healthy(index, method, params, (), max(0.1, end - time.monotonic()))
             except SafelightError as error:
-                self._choice.missed(index, error)
+                self._choice.note_error(index, error)
                 if not may_be_different_elsewhere(error):
                     raise
                 failures.append(error)
             else:
-                self._choice.reached(index)
+                self._choice.mark_present(index)
                 self._choice.reader = index
                 return reply
-        raise deciding(failures)
+        raise decisive_error(failures)
 
     async def _change(
         self, method: str, params: Optional[Mapping[str, Any]], attachments: Attachments, deadline: float
@@ -354,35 +354,37 @@ class AsyncCatalogs(AsyncService):
             for index in choice.writers():
                 left = max(0.1, end - time.monotonic())
                 try:
-                    reply = await self._watched(index, method, params, attachments, left)
+                    reply = await self._request_while_healthy(index, method, params, attachments, left)
                 except SafelightError as error:
-                    if not choice.refused(index, error):
+                    if not choice.note_change_error(index, error):
                         raise
                     failures.append(error)
                 else:
-                    choice.reached(index)
+                    choice.mark_present(index)
                     choice.writer = index
                     return reply
-            # All have refused: a takeover may be under way.
-            if all(isinstance(error, NotRunningError) for error in failures) or time.monotonic() + WRITER_PAUSE >= end:
-                raise next((error for error in failures if is_of_standby(error)), failures[0])
-            await asyncio.sleep(WRITER_PAUSE)
+            # All have refused: another catalog may be about to become the writer.
+            is_over = time.monotonic() + WRITER_RETRY_DELAY >= end
+            if is_over or all(isinstance(error, NotRunningError) for error in failures):
+                raise next((error for error in failures if is_standby_error(error)), failures[0])
+            await asyncio.sleep(WRITER_RETRY_DELAY)
 
-    async def _watched(
+    async def _request_while_healthy(
         self, index: int, method: str, params: Optional[Mapping[str, Any]], attachments: Attachments, deadline: float
     ) -> Reply:
-        """Returns the reply of a catalog. One that does not even answer for its health counts as lost."""
+        """Returns the reply of a catalog. Raises ConnectionLostError if it does not respond to `health` meanwhile."""
         member = self._choice.members[index]
         task: "asyncio.Future[Reply]" = asyncio.ensure_future(member.request(method, params, attachments, deadline))
         try:
-            while not (await asyncio.wait([task], timeout=WATCH))[0]:
+            while not (await asyncio.wait([task], timeout=HEALTH_CHECK_DELAY))[0]:
                 try:
-                    await asyncio.wait_for(member.request("health", deadline=WATCH_ANSWER), WATCH_ANSWER)
+                    health = member.request("health", deadline=HEALTH_CHECK_TIMEOUT)
+                    await asyncio.wait_for(health, HEALTH_CHECK_TIMEOUT)
                 except (asyncio.TimeoutError, DeadlineExceededError):
                     member.close()
                     raise ConnectionLostError(message=f"{member.address} did not answer during {method}") from None
                 except SafelightError:
-                    pass  # the request has the same error, or an answer
+                    pass  # the request itself gets an error or a response
             return task.result()
         finally:
             task.cancel()
@@ -395,7 +397,7 @@ class AsyncCatalogs(AsyncService):
 class AsyncFetchResult:
     """The result of a fetch: `async for asset in result`, `await result.count()`, `await result.get(index)`.
 
-    All pages are of the same moment, which is `token` once the first was fetched. Only the last page is kept.
+    All pages are read at the same token, `token`, which the first page sets. Only the last page is kept.
     """
 
     def __init__(self, library: "AsyncLibrary", fetch: JSON, token: Optional[str] = None) -> None:
@@ -403,7 +405,7 @@ class AsyncFetchResult:
         self.fetch = fetch
         self.token = token
         self._count: Optional[int] = None
-        # Held while the first page is read, whose token is that of all the others.
+        # Held while the first page is read, because all others are read at its token.
         self._first: Optional[asyncio.Lock] = None
         self._page: Tuple[int, List[Asset]] = (-1, [])
 
@@ -478,7 +480,7 @@ class AsyncLibrary:
         self.thumbnailer = self._instances("thumbnailer", self.endpoints.thumbnailer, wait)
         self.editor = self._instances("editor", self.endpoints.editor, wait)
         self.broker = AsyncService(self.context, self.endpoints.broker, self.keys, "change-broker", wait)
-        # The library of the objects, whose methods are for threads. It connects when it is used.
+        # The library of the objects, whose methods block. It connects on first use.
         self.blocking = Library(self.endpoints, client, self.keys, wait=wait)
 
     def _instances(self, name: str, address: str, wait: float) -> AsyncService:
@@ -490,7 +492,7 @@ class AsyncLibrary:
 
     @property
     def context(self) -> zmq.asyncio.Context:
-        """The context of the sockets. A process that was forked has one of its own."""
+        """The context of the sockets. A forked process has its own."""
         self._context = context_of_process(self._context, self._process)
         self._process = os.getpid()
         return self._context
@@ -507,7 +509,7 @@ class AsyncLibrary:
         self, service: AsyncService, method: str, params: Optional[Mapping[str, Any]] = None,
         attachments: Attachments = (), deadline: float = 30.0,
     ) -> Reply:
-        """Returns the reply of a service. The request is repeated after temporary errors, so it must be safe to."""
+        """Returns the reply of a service. The request must be safe to repeat: it is repeated after temporary errors."""
         return await self.with_retries(lambda left: service.request(method, params, attachments, left), deadline)
 
     async def with_retries(self, function: Callable[[float], Awaitable[Reply]], deadline: float = 30.0) -> Reply:
@@ -570,7 +572,7 @@ class AsyncLibrary:
     ) -> AsyncIterator[bytes]:
         """Yields the bytes of a resource in parts of at most 8 MiB.
 
-        With `network_access_allowed`, a part that has to be downloaded before may take ten minutes.
+        With `network_access_allowed`, a part that must be downloaded first may take ten minutes.
         """
         resource = asset.resource(type)
         offset, size = 0, resource.size
@@ -598,8 +600,8 @@ class AsyncLibrary:
     async def changes(
         self, since: Optional[str] = None, topics: Iterable[str] = (), events: bool = False
     ) -> AsyncIterator[Any]:
-        """Yields every change after a token, like `Library.changes`. Without one it starts with the next change after
-        the first step of the iteration."""
+        """Yields every change after a token, like `Library.changes`. Without one it starts with the first change after
+        the iteration began."""
         if since == "start":
             since = str((await self.request(self.catalog, "changes.token")).result["oldest"])
         state = Feed(since, topics)
@@ -643,22 +645,22 @@ class AsyncLibrary:
         action = state.next_action
         try:
             if action[0] == "list":
-                state.listed(*await self.ids(state.fetch))
+                state.set_list(*await self.ids(state.fetch))
             elif action[0] == "observe":
                 params: JSON = {"fetch": state.fetch, "token": action[1]}
                 reply = await self.broker.request("fetch.observe", params, deadline=FOLLOW_DEADLINE)
-                state.observed(reply.result)
+                state.handle_observation(reply.result)
             elif action[0] == "subscribe":
                 subscription.subscribe(action[1])
                 state.subscribed(action[1])
             elif action[0] == "details":
                 params = {"observation": state.observation, "token": action[1]}
                 reply = await self.broker.request("fetch.details", params, deadline=FOLLOW_DEADLINE)
-                state.detailed(reply.result)
+                state.handle_details(reply.result)
             else:
                 handle_message(state, await subscription.receive(RECEIVE_TIMEOUT))
         except SafelightError as error:
-            if state.failed(error):
+            if state.recover_from(error):
                 return
             if not error.is_temporary:
                 raise
@@ -672,7 +674,7 @@ class AsyncSubscription(BaseSubscription):
         return self
 
     async def receive(self, seconds: float) -> Optional[Message]:
-        """Returns the next message, or None after the time."""
+        """Returns the next message, or None after the timeout."""
         end = time.monotonic() + seconds
         while await self._socket.poll(max(0.0, end - time.monotonic()) * 1000):
             message = parse_message(await self._socket.recv_multipart(), self._topics)

@@ -1,4 +1,4 @@
-"""Change records: one transaction each, with everything that it touched, before and after."""
+"""Change records: each describes one transaction, with all objects that it changed, before and after."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, List, Mapping, Optional, Type, TypeVar
@@ -14,7 +14,7 @@ Item = TypeVar("Item", bound=LibraryObject)
 
 
 class ObjectChange(Generic[Item]):
-    """What a transaction did to one object: PHObjectChangeDetails.
+    """The change of one object by a transaction: PHObjectChangeDetails.
 
     `before` is None if the object was inserted, `after` is None if it was deleted.
     """
@@ -40,12 +40,12 @@ class ObjectChange(Generic[Item]):
 
     @property
     def object_was_deleted(self) -> bool:
-        """Whether the object was deleted from the library."""
+        """True if the object was deleted from the library."""
         return self.after is None
 
     @property
     def asset_content_changed(self) -> bool:
-        """Whether the pixels of an asset changed."""
+        """True if the pixels of an asset changed."""
         before, after = self.before, self.after
         return (
             isinstance(before, Asset) and isinstance(after, Asset)
@@ -85,7 +85,7 @@ class EditChange(Record):
 
 
 class Change(JSON):
-    """A change record: one transaction, with everything it touched.
+    """A change record: one transaction, with all objects that it changed.
 
     It is the record as it was received (a dict), with an attribute for each member. With topics it contains only the
     entries of these topics.
@@ -95,7 +95,7 @@ class Change(JSON):
 
     @property
     def sequence(self) -> int:
-        """Increases by one with each transaction."""
+        """The number of the transaction, which increases by one with each."""
         return int(self["sequence"])
 
     @property
@@ -110,27 +110,27 @@ class Change(JSON):
 
     @property
     def date(self) -> datetime:
-        """When it was committed."""
+        """The date of the commit."""
         return date_from_json(self["date"])
 
     @property
     def origin(self) -> Origin:
-        """The author."""
+        """The author of the change."""
         return Origin(self.get("origin") or {})
 
     @property
     def assets(self) -> List[ObjectChange[Asset]]:
-        """The touched assets."""
+        """The changed assets."""
         return [ObjectChange(one, Asset, self.client_library) for one in self.get("assets", [])]
 
     @property
     def collections(self) -> List[ObjectChange[AssetCollection]]:
-        """The touched albums and moments."""
+        """The changed albums and moments."""
         return [ObjectChange(one, AssetCollection, self.client_library) for one in self.get("collections", [])]
 
     @property
     def lists(self) -> List[ObjectChange[CollectionList]]:
-        """The touched folders."""
+        """The changed folders."""
         return [ObjectChange(one, CollectionList, self.client_library) for one in self.get("lists", [])]
 
     @property
@@ -140,7 +140,7 @@ class Change(JSON):
 
     @property
     def grants(self) -> List[JSON]:
-        """The grants that were asked for or decided, as JSON."""
+        """The grants that were requested or decided, as JSON."""
         return list(self.get("grants", []))
 
     @property

@@ -26,7 +26,7 @@ Source = Union[Path, bytes]
 
 
 class Placeholder:
-    """An object that a transaction creates. It has an identifier when the transaction is committed."""
+    """An object that a transaction creates. It has an identifier after the commit."""
 
     def __init__(self, changes: "Changes", ref: str, is_folder: bool = False) -> None:
         self._changes = changes
@@ -34,8 +34,8 @@ class Placeholder:
         self.is_folder = is_folder
 
     def target(self, changes: "Changes") -> Any:
-        """Returns the object as a request of `changes` names it. Raises ValueError if it is that of another block, and
-        not created yet: the references of each block are its own."""
+        """Returns a reference to the object for a request of `changes`. Raises ValueError if the object belongs to
+        another block and does not exist yet: references are valid in their own block only."""
         return {"ref": self.ref} if self._changes is changes else self.id
 
     @property
@@ -48,20 +48,20 @@ class Placeholder:
 
     @property
     def is_duplicate(self) -> bool:
-        """Whether the library already had the bytes of the asset."""
+        """True if the library already had the bytes of the asset."""
         outcome = self._changes.outcome
         return outcome is not None and self.ref in outcome.duplicates
 
     @property
     def same_image(self) -> List[str]:
-        """The identifiers of assets with the same picture, in files with other bytes."""
+        """The identifiers of assets with the same image data, in files with other bytes."""
         outcome = self._changes.outcome
         named = outcome.same_image if outcome else ()
         return [id for one in named if one.ref == self.ref for id in one.assets]
 
     @property
     def ignored(self) -> List[str]:
-        """The members of its request without effect, such as `sidecar`, because the library had the asset already."""
+        """Members of its request without effect, such as `sidecar`, because the library already had the asset."""
         outcome = self._changes.outcome
         found = (outcome.ignored if outcome else None) or []
         return [member for one in found if one.get("ref") == self.ref for member in one["members"]]
@@ -74,11 +74,11 @@ Target = Union[Object, Placeholder]
 
 
 class SameImage(Record):
-    """A new asset whose picture the library had already, in a file with other bytes."""
+    """A new asset whose image data the library already had, in a file with other bytes."""
 
     request = integer("request", "Index of the request.")
     ref = optional_text("ref", "The name of its placeholder.")
-    assets = strings("assets", "Assets with the same picture, the one imported first at the front.")
+    assets = strings("assets", "Assets with the same image data, in the order of their import.")
     _shown = ("ref", "assets")
 
 
@@ -87,10 +87,10 @@ class Outcome(Record):
 
     token = text("token", "Token of the transaction.")
     sequence = integer("sequence", "Sequence of the transaction.")
-    is_changed = boolean("isChanged", "Whether anything changed.")
+    is_changed = boolean("isChanged", "True if anything changed.")
     placeholders = anything("placeholders", "Identifiers by the names of the placeholders.")
     duplicates = strings("duplicates", "The names of placeholders whose bytes were already in the library.")
-    same_image = records("sameImage", SameImage, "New assets whose picture the library had in another file.")
+    same_image = records("sameImage", SameImage, "New assets whose image data the library had in another file.")
     restored = strings("restored", "Assets taken out of the trash because their bytes were imported again.")
     ignored = anything("ignored", "Members of requests without effect, because the library already had the bytes.")
     healed = strings("healed", "Digests of damaged stored files that these bytes replaced.")
@@ -107,7 +107,7 @@ class Changes:
         self._library = library
         self._transaction = transaction or new_transaction_id()
         self._deadline = deadline
-        # Each returns a request; those with files upload them first.
+        # Functions that return the requests; those with files upload the files first.
         self._requests: List[Callable[[], JSON]] = []
         self.outcome: Optional[Outcome] = None
         # The digest of the bytes of each upload.
@@ -169,21 +169,21 @@ class Changes:
         ]
 
         def request() -> JSON:
-            made: JSON = {
+            members: JSON = {
                 "type": "asset.create",
                 "ref": placeholder.ref,
                 "resources": [self._resource(kind, source, filename, progress) for kind, source in files],
                 "ifDuplicate": if_duplicate,
             }
             if sidecar is not None:
-                made["sidecar"] = self._sidecar(sidecar)
+                members["sidecar"] = self._sidecar(sidecar)
             if properties:
-                made["set"] = _properties(properties)
+                members["set"] = _properties(properties)
             if add_keywords:
-                made["addKeywords"] = list(add_keywords)
+                members["addKeywords"] = list(add_keywords)
             if remove_keywords:
-                made["removeKeywords"] = list(remove_keywords)
-            return made
+                members["removeKeywords"] = list(remove_keywords)
+            return members
 
         self._requests.append(request)
         return placeholder
@@ -214,7 +214,7 @@ class Changes:
         self.request("asset.restore", ids=[identifier(asset) for asset in assets])
 
     def delete(self, *objects: Object) -> None:
-        """Deletes assets for good; albums without their assets; folders with the albums in them."""
+        """Deletes assets permanently, albums without their assets, and folders with the albums in them."""
         by_kind: Dict[str, List[str]] = {}
         for one in objects:
             by_kind.setdefault(identifier(one)[:1], []).append(identifier(one))
@@ -247,7 +247,7 @@ class Changes:
         return placeholder
 
     def rename(self, target: Target, title: str) -> None:
-        """Renames an album or a folder that exists."""
+        """Renames an album or a folder."""
         kind = "list.update" if _is_folder(target) else "collection.update"
         self.request(kind, id=self._target(target), title=title)
 
@@ -262,7 +262,7 @@ class Changes:
             self.request("collection.update", id=self._target(album), add=members)
 
     def remove(self, album: Target, assets: Iterable[Target]) -> None:
-        """Removes assets from an album; they stay in the library. What is removed from a folder moves to the root."""
+        """Removes assets from an album; they stay in the library. Albums removed from a folder move to the root."""
         members = [self._target(asset) for asset in assets]
         if _is_folder(album):
             self._rearrange(album, {"op": "remove", "members": members})
@@ -270,7 +270,7 @@ class Changes:
             self.request("collection.update", id=self._target(album), remove=members)
 
     def move(self, album: Target, at: Sequence[int], to: int, token: str) -> None:
-        """Moves members of an album: from the indexes `at` of the fetch result of `token`, to an index of the rest."""
+        """Moves members of an album from the indexes `at`, in its result at `token`, to index `to` of the others."""
         kind = "list.update" if _is_folder(album) else "collection.update"
         self.request(kind, id=self._target(album), snapshot=token, edits=[{"op": "move", "at": list(at), "to": to}])
 
@@ -286,10 +286,10 @@ class Changes:
         input_token: Optional[str] = None, if_content_revision: Optional[str] = None,
         render_type: str = "fullSizePhoto",
     ) -> None:
-        """Commits what this program rendered, with its own description of the edit: PHContentEditingOutput."""
+        """Commits an edit that this program rendered, with its own adjustment data: PHContentEditingOutput."""
 
         def request() -> JSON:
-            made: JSON = {
+            members: JSON = {
                 "type": "asset.edit",
                 "id": identifier(asset),
                 "render": self._resource(render_type, render, None, None),
@@ -298,12 +298,12 @@ class Changes:
                     "attachment": self._attach(data),
                 },
             }
-            made.update(
+            members.update(
                 (name, value)
                 for name, value in (("inputToken", input_token), ("ifContentRevision", if_content_revision))
                 if value is not None
             )
-            return made
+            return members
 
         self._requests.append(request)
 
@@ -311,7 +311,7 @@ class Changes:
         """Discards all edits of an asset."""
         self.request("asset.revert", id=identifier(asset), ifContentRevision=if_content_revision)
 
-    # Requests as they are
+    # Requests of the protocol
 
     def request(self, type: str, **members: Any) -> None:
         """Adds a request of the protocol. Members that are None are left out."""
@@ -338,39 +338,39 @@ class Changes:
     ) -> JSON:
         upload, digest = upload_with_digest(self._library, source, progress)
         self._digests[upload] = digest
-        made: JSON = {"type": kind, "upload": upload}
+        resource: JSON = {"type": kind, "upload": upload}
         name = filename or (os.path.basename(os.fspath(source)) if not isinstance(source, bytes) else None)
         if name:
-            made["originalFilename"] = name
-        return made
+            resource["originalFilename"] = name
+        return resource
 
     def _sidecar(self, source: Source) -> JSON:
-        """Attaches a sidecar: the catalog takes them with the request, not as uploads."""
-        made: JSON = {"type": "photo"}
+        """Attaches a sidecar to the request: the catalog does not accept sidecars as uploads."""
+        resource: JSON = {"type": "photo"}
         if isinstance(source, bytes):
-            return {**made, "attachment": self._attach(source)}
+            return {**resource, "attachment": self._attach(source)}
         with open(source, "rb") as file:
-            made["attachment"] = self._attach(file.read(LARGEST_SIDECAR + 1))
-        return {**made, "originalFilename": os.path.basename(os.fspath(source))}
+            resource["attachment"] = self._attach(file.read(MAX_SIDECAR_BYTES + 1))
+        return {**resource, "originalFilename": os.path.basename(os.fspath(source))}
 
     def _perform(self) -> Outcome:
-        """Performs the transaction. An upload that the catalog has forgotten was not committed: it is repeated."""
+        """Performs the transaction. Repeats it with new uploads if the catalog no longer has one of them."""
         for attempt in range(UPLOAD_ATTEMPTS):
             self._attachments: List[bytes] = []
             self._digests = {}
             try:
                 requests = [request() for request in self._requests]
             except BaseException:
-                # A file is missing, or the program gives up: the uploads of the files before it are of no use.
+                # A file is missing, or the program was interrupted: the uploads before it are not needed.
                 self._cancel_uploads()
                 raise
             try:
-                # The uploads take as long as they take; the deadline is that of the transaction.
+                # The deadline is for the transaction only, not for the uploads.
                 return Outcome(self._library.perform(
                     requests, self._transaction, self._deadline, self._attachments, self._digest(requests)
                 ))
             except HandleExpiredError:
-                # The uploads that were not forgotten would count against the limit of this client.
+                # The remaining uploads would count against the limit of this client.
                 is_last = not self._digests or attempt == UPLOAD_ATTEMPTS - 1
                 self._cancel_uploads()
                 if is_last:
@@ -382,13 +382,13 @@ class Changes:
         raise AssertionError("unreachable")
 
     def _cancel_uploads(self) -> None:
-        """Gives up the uploads of a transaction that was refused, which would count against the limit of this client."""
+        """Cancels the uploads of a refused transaction, which would count against the limit of this client."""
         cancel_uploads(self._library, self._digests)
         self._digests = {}
 
     def _digest(self, requests: List[JSON]) -> Optional[str]:
-        """Returns a digest of requests with uploads, which names their bytes: a program that repeats the transaction
-        uploads the same files again. None without uploads."""
+        """Returns a digest of the requests, with the SHA-256 of each upload instead of its id: a program that repeats
+        the transaction has other upload ids. Returns None without uploads."""
         if not self._digests:
             return None
 
@@ -410,7 +410,7 @@ def _is_folder(target: Target) -> bool:
 
 
 def _check_words(name: str, words: Sequence[str]) -> None:
-    """Raises InvalidParametersError for one text, whose letters would be taken for words."""
+    """Raises InvalidParametersError for a string, whose letters would be taken for words."""
     if isinstance(words, str):
         raise InvalidParametersError(
             message=f"{name}: expected a list of texts, not {words!r}: write [{words!r}]", data={"parameter": name}
@@ -418,21 +418,20 @@ def _check_words(name: str, words: Sequence[str]) -> None:
 
 
 def _properties(properties: JSON) -> JSON:
-    made: JSON = {}
+    members: JSON = {}
     for name, value in properties.items():
         if name == "location" and isinstance(value, (list, tuple)):
             value = dict(zip(("latitude", "longitude", "altitude"), value))
         elif isinstance(value, Record):
             value = value.json
-        made[camel_case(name)] = plain(value)
-    return made
+        members[camel_case(name)] = plain(value)
+    return members
 
 
 # Uploads
 
 UPLOAD_ATTEMPTS = 20
-# The catalog refuses a larger sidecar by name.
-LARGEST_SIDECAR = 4 << 20
+MAX_SIDECAR_BYTES = 4 << 20
 
 
 def upload_with_digest(
@@ -440,13 +439,13 @@ def upload_with_digest(
 ) -> Tuple[str, str]:
     """Uploads a file and returns the id of the upload, and the SHA-256 of the bytes.
 
-    It begins again if the catalog restarts meanwhile.
+    Begins again if the catalog restarts meanwhile.
     """
     for attempt in range(UPLOAD_ATTEMPTS):
         opened: BinaryIO = io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb")
         with opened as file:
             size = len(source) if isinstance(source, bytes) else os.fstat(file.fileno()).st_size
-            # Repeated while the catalog restarts; the requests after it belong to this upload.
+            # Repeated while the catalog restarts; the requests after it are not, because they need this upload.
             begun = library.request(library.catalog, "upload.begin", {"size": size}).result
             path = None if isinstance(source, bytes) else os.fspath(source)
             try:
@@ -456,14 +455,14 @@ def upload_with_digest(
                     error.is_temporary or isinstance(error, HandleExpiredError)
                 )
                 if not is_lost or attempt == UPLOAD_ATTEMPTS - 1:
-                    # Also if the program gives it up, in the handler of its progress or by Ctrl-C.
+                    # Also if the progress handler raises, or after Ctrl-C.
                     cancel_uploads(library, [begun["upload"]])
                     raise
     raise AssertionError("unreachable")
 
 
 def cancel_uploads(library: "Library", uploads: Iterable[str]) -> None:
-    """Gives up uploads, which stay open else and count against the limit of all programs of this identity."""
+    """Cancels uploads, which would stay open and count against the limit of all programs of this identity."""
     for upload in uploads:
         try:
             library.catalog.request("upload.cancel", {"upload": upload}, deadline=1)
@@ -478,7 +477,7 @@ def _upload(
 ) -> Tuple[str, str]:
     digest, offset = hashlib.sha256(), 0
     while chunk := file.read(begun["chunkBytes"]):
-        # Not repeated: the catalog may have appended bytes whose reply was lost.
+        # Not repeated: the catalog may have appended bytes although its response was lost.
         library.catalog.request("upload.append", {"upload": begun["upload"], "offset": offset}, [chunk])
         digest.update(chunk)
         offset += len(chunk)

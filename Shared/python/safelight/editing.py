@@ -22,8 +22,8 @@ from .transport import Keys, connect, encode_json, new_socket
 if TYPE_CHECKING:
     from .library import Library
 
-STATUS_DELAYS = (0.02, 0.05, 0.1, 0.2, 0.4)  # seconds between questions about published edits; the last is repeated
-SEND_AGAIN_AFTER = 1.0  # seconds until an edit is published again that the catalog does not know yet
+STATUS_DELAYS = (0.02, 0.05, 0.1, 0.2, 0.4)  # seconds between requests for the states of edits; the last is repeated
+SEND_AGAIN_AFTER = 1.0  # seconds after which an edit that the catalog does not know is published again
 EDITS_PER_REQUEST = 1000
 
 Adjustments = Mapping[str, Any]
@@ -33,8 +33,8 @@ def adjustments(*operations: Union[Mapping[str, Any], str], preset: Optional[str
     """Returns an adjustment list.
 
     Each keyword is an operation: `exposure=0.5`, `crop=(x, y, width, height)`, `sharpen={"amount": 1, "radius": 2}`,
-    `despeckle=True`. Names are those of `safelight describe adjustments`, in snake_case or as they are. Positional
-    arguments are operations as JSON, whole lists, or names of presets. The order counts within a stage.
+    `despeckle=True`. Names are those of `safelight describe adjustments`, in snake_case or camelCase. Positional
+    arguments are operations as JSON, whole lists, or names of presets. The order matters within a stage.
     """
     found: List[JSON] = []
     engine: Any = None
@@ -77,7 +77,7 @@ def presets() -> List[str]:
 
 
 def load_preset(name: str) -> JSON:
-    """Returns the adjustments of a preset. Raises IdentifierNotFoundError, which names the presets."""
+    """Returns the adjustments of a preset. Raises IdentifierNotFoundError, whose message lists the presets."""
     path = _preset_path(name)
     try:
         with open(path, encoding="utf-8") as file:
@@ -110,13 +110,13 @@ def _preset_path(name: str) -> str:
 class EditOutcome(Record):
     """The transaction that committed an edit."""
 
-    asset = optional_text("asset", "The identifier of the asset, if it is one.")
+    asset = optional_text("asset", "The identifier of the asset; None for several assets.")
     token = optional_text("token", "Token of the transaction; a fetch with `at_least` sees it.")
     sequence = integer("sequence", "Sequence of the transaction.")
-    is_changed = boolean("isChanged", "Whether anything changed.")
+    is_changed = boolean("isChanged", "True if anything changed.")
     done = integer("done", "Of several assets: the number of edited ones.")
     failed = integer("failed", "Of several assets: the number that failed.")
-    dry_run = boolean("dryRun", "Whether nothing was committed.")
+    dry_run = boolean("dryRun", "True for a dry run: nothing was committed.")
     _shown = ("asset", "sequence", "is_changed", "done", "failed")
 
     @property
@@ -160,7 +160,7 @@ class EditStatus(Record):
 
 
 class PushSockets:
-    """The sockets for edits, one for each editor. The edits of an asset go to the same editor while it takes them."""
+    """The sockets for edits, one for each editor. The edits of an asset go to the same editor while it accepts them."""
 
     def __init__(self, context: "zmq.Context[Any]", listed: str, keys: Optional[Keys]) -> None:
         self._sockets: Dict[str, "zmq.Socket[bytes]"] = {}
@@ -172,7 +172,7 @@ class PushSockets:
             self._sockets[address] = socket
 
     def push(self, edit: JSON) -> bool:
-        """Sends an edit. Returns whether an editor took it."""
+        """Sends an edit. Returns whether an editor accepted it."""
         listed = list(self._sockets)
         message = {"jsonrpc": "2.0", "method": "edits.publish", "params": edit}
         for index in order(listed, edit["asset"]):
@@ -184,7 +184,7 @@ class PushSockets:
                     socket.send(encode_json(message), zmq.NOBLOCK)
                     return True
                 except zmq.Again:
-                    pass  # the editor has gone meanwhile
+                    pass  # the connection was lost meanwhile
             if not is_blocked:
                 self._blocked_until[address] = time.monotonic() + ABSENCE
         return False
@@ -195,37 +195,37 @@ class PushSockets:
 
 
 def derived_id(transaction: str, content: str, occurrence: int) -> str:
-    """Returns the id of a published edit by its content, and by how many equal ones there are up to it: 32 hexadecimal
-    digits."""
+    """Returns the id of a published edit, 32 hexadecimal digits, from its content and the number of equal edits in the
+    list up to it."""
     return hashlib.sha256(f"{transaction}\n{occurrence}\n{content}".encode()).hexdigest()[:32]
 
 
 class Publisher:
-    """Publishes edits until the catalog knows each of them, and reports what becomes of them.
+    """Publishes edits until the catalog knows each of them, and reports the final state of each.
 
-    A push has no reply, so an edit is published again until the catalog knows its id; the editor recognizes repeated
+    A push has no response, so an edit is published again until the catalog knows its id; the editor recognizes repeated
     edits, and each is applied exactly once, even if a service is killed.
     """
 
     def __init__(
         self, library: "Library", edits: Iterable[Tuple[Object, Adjustments]], options: JSON, transaction: str,
-        is_own: bool = False,
+        has_chosen_id: bool = False,
     ) -> None:
-        """With an id of the program's own, each edit has an id by its content, because the same edit may have another
-        place in the list when the program is run again."""
+        """If the program chose the transaction id, the id of each edit is derived from its content, because the edit
+        may have another position in the list when the program is run again."""
         self._library = library
         self._unfinished: Dict[str, JSON] = {}
         last_of_asset: Dict[str, str] = {}
         equal: "Counter[str]" = Counter()
         for number, (asset, listed) in enumerate(edits):
             if not is_identifier(identifier(asset), "a"):
-                # The editor could record the failure of such an edit for no asset.
+                # The editor cannot record the failure of an edit that names no asset.
                 raise InvalidParametersError(
                     message=f"edit {number} of the list: {identifier(asset)!r} is not the identifier of an asset",
                     data={"parameter": "asset", "index": number},
                 )
             message: JSON = {**options, "asset": identifier(asset), "adjustments": dict(listed)}
-            if is_own:
+            if has_chosen_id:
                 content = json.dumps(message, sort_keys=True)
                 equal[content] += 1
                 message["id"] = derived_id(transaction, content, equal[content])
@@ -237,7 +237,7 @@ class Publisher:
             self._unfinished[message["id"]] = message
 
     def run(self, deadline: float) -> Iterator[EditStatus]:
-        """Yields the final state of each edit as it is finished: applied or failed. The first step sends the edits."""
+        """Yields the final state of each edit as it is finished: applied or failed. The iteration sends them."""
         sockets = PushSockets(self._library.context, self._library.endpoints.edits, self._library.keys)
         sent: Dict[str, float] = {}
         delays = iter(STATUS_DELAYS)
@@ -267,7 +267,7 @@ class Publisher:
             sockets.close()
 
     def _status(self, ids: List[str], deadline: float) -> JSON:
-        """Returns the states of edits. The catalog is asked until the deadline, each time for 30 seconds at most."""
+        """Returns the states of edits. Repeats the request until the deadline, each time for at most 30 seconds."""
         catalog = self._library.catalog
         status: JSON = self._library.with_retries(
             lambda seconds_left: catalog.request("edits.status", {"ids": ids}, deadline=min(30.0, seconds_left)),

@@ -17,10 +17,10 @@ class Endpoints:
     """The addresses of the services: arguments, environment variables, or the sockets in the run folder.
 
     `host`, or `SAFELIGHT_HOST`, is the host of services on another machine, with the first of their six ports if it is
-    not 5571: `photos.example:5571`. The run folder is `folder`, `SAFELIGHT_RUN`, `$XDG_RUNTIME_DIR/safelight` or `/tmp/safelight-UID`, in this order.
-    Each address may be given as an argument, or as `SAFELIGHT_CATALOG`, `SAFELIGHT_THUMBNAILER`, `SAFELIGHT_EDITOR`,
-    `SAFELIGHT_BROKER`, `SAFELIGHT_FEED` and `SAFELIGHT_EDITS`. Those of the catalog, the thumbnailer, the editor and
-    the edits may be lists of several instances, with commas between the addresses.
+    not 5571: `photos.example:5571`. The run folder is `folder`, `SAFELIGHT_RUN`, `$XDG_RUNTIME_DIR/safelight` or
+    `/tmp/safelight-UID`, in this order. Each address may be given as an argument, or as `SAFELIGHT_CATALOG`,
+    `SAFELIGHT_THUMBNAILER`, `SAFELIGHT_EDITOR`, `SAFELIGHT_BROKER`, `SAFELIGHT_FEED` and `SAFELIGHT_EDITS`. Those of
+    the catalog, the thumbnailer, the editor and the edits may be comma-separated lists of several instances.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Endpoints:
 
 
 def addresses(text: str) -> List[str]:
-    """Returns the addresses of a list with commas. A comma that no address follows belongs to the path before it."""
+    """Returns the addresses of a comma-separated list. A comma without a scheme after it belongs to a path."""
     return re.split(r",(?=[a-z]+://)", text)
 
 

@@ -1,7 +1,7 @@
 """The errors of the services, and the event for an expired token.
 
-Each name of the error table is a class, so that a program catches what it can handle. The errors that PhotoKit has
-carry the names of `PHPhotosError`.
+Each name of the error table has a class, so that a program can catch the errors that it handles. The errors that
+PhotoKit has are named as in `PHPhotosError`.
 """
 
 from typing import Any, ClassVar, Dict, Mapping, Optional, Type
@@ -12,10 +12,10 @@ JSON = Dict[str, Any]
 
 
 class SafelightError(Exception):
-    """An error reply of a service.
+    """An error response of a service.
 
-    `name` and `code` are those of the error table; `message` says what failed and what to do; `data` says what was
-    offered instead. Every name has a subclass of its own.
+    `name` and `code` are those of the error table; `message` says what failed and what to do; `data` has details, such
+    as the allowed values. Every name has a subclass of its own.
     """
 
     error_name: ClassVar[str] = ""
@@ -37,8 +37,8 @@ class SafelightError(Exception):
     def is_temporary(self) -> bool:
         """True if the same request may succeed a little later."""
         return self.name in TEMPORARY_ERRORS or (
-            # Ended by a service of an earlier version that stops; now it is interrupted. Without this member somebody
-            # has decided it: the owner has declined, or a later edit has replaced this one.
+            # The error of a stopping service of an earlier version; newer ones send `interrupted`. Without this member,
+            # the owner has declined the request, or a later edit has replaced it.
             self.name == "user_cancelled" and self.data.get("isStopping") is True
         )
 
@@ -349,8 +349,8 @@ class UnavailableError(SafelightError, ConnectionError):
 class NotRunningError(UnavailableError):
     """A service was not reached even once: it does not run, or its address is wrong.
 
-    It is not temporary: nothing waits for a service that may never have existed, unless the library was opened with
-    `wait`.
+    It is not temporary: requests do not wait for a service that may never have run, unless the library was opened
+    with `wait`.
     """
 
     @property

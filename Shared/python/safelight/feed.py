@@ -1,6 +1,6 @@
 """The change feed as a state machine without sockets or a clock: it receives messages and returns the next action.
 
-Live messages may be lost, the history is complete. A live message that continues the position is delivered; any other
+Live messages may be lost; the history is complete. A live message that follows the position is delivered; any other
 message, and a head beyond the position, makes the feed read the history. Every change is therefore delivered exactly
 once and in order.
 """
@@ -57,7 +57,7 @@ def split_token(token: str) -> Tuple[str, int]:
     history, _, sequence = token.rpartition(".")
     if not history or not sequence.isdigit():
         raise InvalidParametersError(
-            message=f'since: "{token[:80]}" is no token; use the `token` of a change, or "start" for the oldest one',
+            message=f'since: "{token[:80]}" is not a token; use the `token` of a change, or "start" for the oldest one',
             data={"parameter": "since"},
         )
     return history, int(sequence)
@@ -125,13 +125,13 @@ class Feed:
         elif now - self._behind_since >= CONFIRM_AFTER:
             self._needs_history = True
 
-    def unreadable(self) -> None:
+    def handle_undecodable(self) -> None:
         """Handles a live message that cannot be parsed."""
         self._record_gap()
 
-    def unheard(self) -> None:
-        """Handles some seconds without a message, though a head is published every second: the live feed does not reach this
-        client, which it does not with limited access."""
+    def handle_silence(self) -> None:
+        """Handles several seconds without a message. A head is published every second, so the live feed does not reach
+        this client, as with limited access."""
         self._needs_history = True
 
     def _is_current_history(self, history: str) -> bool:

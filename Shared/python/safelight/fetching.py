@@ -22,7 +22,7 @@ PAGE_SIZE = 200
 PAGES_IN_MEMORY = 50
 IDS_PER_PAGE = 100_000
 
-# A condition: NSPredicate's text, a tree, or True and False.
+# A condition: NSPredicate's format, a tree as JSON, or a Boolean.
 Predicate = Union[str, bool, Mapping[str, Any]]
 # "-creationDate" is descending; snake_case names are accepted, too.
 Sort = Union[str, Mapping[str, Any], Sequence[Union[str, Mapping[str, Any]]]]
@@ -46,7 +46,7 @@ def plain(value: Any) -> Any:
 
 
 def sort_descriptors(sort: Sort) -> List[JSON]:
-    """Returns sort descriptors of keys such as `-creationDate`."""
+    """Returns sort descriptors for keys such as `-creationDate`."""
     keys = [sort] if isinstance(sort, (str, Mapping)) else sort
     descriptors: List[JSON] = []
     for key in keys:
@@ -71,7 +71,7 @@ def description(
 ) -> JSON:
     """Returns the description of a fetch.
 
-    - `where`: NSPredicate's text; each `%@` in it stands for one of the `arguments`
+    - `where`: a condition in NSPredicate's format; each `%@` in it stands for one of the `arguments`
     - `sort`: one key or several; `-creationDate` is descending; ties are broken by the identifiers
     - `limit`: the maximum count, 0 for all; `offset`: the number of results to skip
     - `album`: the collection that contains the assets, or the folder below which they are
@@ -101,7 +101,7 @@ def description(
 class FetchResult(Sequence[Item]):
     """The result of a fetch, as it was at `token`: a sequence whose pages are fetched when they are needed.
 
-    All pages are of the same moment, whatever has changed since. At most 50 pages are kept in memory.
+    All pages are read at the same token, whatever has changed since. At most 50 pages are kept in memory.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class FetchResult(Sequence[Item]):
         self._page_size = page_size
         self._count: Optional[int] = None
         self._pages: "OrderedDict[int, List[Item]]" = OrderedDict()
-        # Held while the first page is read, whose token is that of all the others, and while the pages are looked up.
+        # Held while the first page is read, because all others are read at its token, and while `_pages` is used.
         self._lock = threading.Lock()
 
     def __reduce__(self) -> Any:
@@ -131,7 +131,7 @@ class FetchResult(Sequence[Item]):
 
     @property
     def token(self) -> str:
-        """The moment of the result. `Library.changes(since=result.token)` continues from there."""
+        """The token at which the result was read. `Library.changes(since=result.token)` continues from there."""
         if self._token is None:
             self._page(0)
         return str(self._token)
@@ -278,15 +278,15 @@ class ChangeDetails:
 
     @staticmethod
     def from_json(details: JSON, token: str, object_was_deleted: bool = False) -> "ChangeDetails":
-        def places(name: str) -> Tuple[Tuple[str, int], ...]:
+        def positions(name: str) -> Tuple[Tuple[str, int], ...]:
             return tuple((one["id"], one["index"]) for one in details.get(name, []))
 
         def pairs(name: str) -> Tuple[Tuple[str, int, int], ...]:
             return tuple((one["id"], one["before"], one["after"]) for one in details.get(name, []))
 
         return ChangeDetails(
-            token, details["hasIncrementalChanges"], details["countBefore"], details["countAfter"], places("removed"),
-            places("inserted"), pairs("moved"), pairs("changed"), object_was_deleted, details,
+            token, details["hasIncrementalChanges"], details["countBefore"], details["countAfter"],
+            positions("removed"), positions("inserted"), pairs("moved"), pairs("changed"), object_was_deleted, details,
         )
 
     def apply(self, ids: Sequence[str]) -> List[str]:

@@ -11,14 +11,13 @@ from .errors import JSON, Expired, PersistentChangeTokenExpiredError, SafelightE
 from .change import Change
 from .feed import Event, Feed
 from .live import LiveList
-from .transport import LONGEST_POLL, connect, leave_to_parent, new_socket
+from .transport import MAX_POLL_SECONDS, connect, leave_to_parent, new_socket
 
 if TYPE_CHECKING:
     from .aio import AsyncLibrary
     from .library import Library
 
-# Seconds until a request of a feed or a live list is repeated that was not answered.
-FOLLOW_DEADLINE = 10.0
+FOLLOW_DEADLINE = 10.0  # seconds after which an unanswered request of a feed or a live list is repeated
 FOLLOW_RETRY_DELAY = 0.2  # seconds before a failed request of a feed or a live list is repeated
 RECEIVE_TIMEOUT = 5.0  # seconds without a message after which a feed or a live list asks the broker
 
@@ -32,7 +31,7 @@ class BaseSubscription:
     def __init__(self, library: "Union[Library, AsyncLibrary]", topics: Iterable[str]) -> None:
         self._library = library
         self._topics: Set[str] = {"head", *topics}
-        # True if the library was closed, also by another thread: the iteration ends then.
+        # True after the library was closed, maybe by another thread: then the iteration ends.
         self.is_closed = False
         self._open()
 
@@ -45,7 +44,7 @@ class BaseSubscription:
         connect(self._socket, address)
 
     def renew(self) -> None:
-        """Opens a socket of its own in a process that was forked."""
+        """Opens another socket in a forked process."""
         if self._process != os.getpid():
             leave_to_parent(self._socket)
             self._open()
@@ -69,16 +68,16 @@ class Subscription(BaseSubscription):
         return self
 
     def receive(self, seconds: float) -> Optional[Message]:
-        """Returns the next message, or None after the time, or if the library is closed meanwhile."""
+        """Returns the next message, or None after the timeout, or if the library is closed meanwhile."""
         self.renew()
         end = time.monotonic() + seconds
         while not self.is_closed:
             left = max(0.0, end - time.monotonic())
-            if self._socket.poll(min(left, LONGEST_POLL) * 1000):
+            if self._socket.poll(min(left, MAX_POLL_SECONDS) * 1000):
                 message = parse_message(self._socket.recv_multipart(), self._topics)
                 if message:
                     return message
-            elif left <= LONGEST_POLL:
+            elif left <= MAX_POLL_SECONDS:
                 return None
         return None
 
@@ -95,7 +94,7 @@ def parse_message(frames: List[bytes], topics: Set[str]) -> Optional[Message]:
 
 
 def should_deliver(event: Event, events: bool) -> bool:
-    """Returns whether `changes` yields the event. Raises `token_expired` for Expired if `events` is false."""
+    """Returns whether `changes` yields the event. Raises an error for Expired if `events` is false."""
     if isinstance(event, Expired) and not events:
         raise PersistentChangeTokenExpiredError(
             message="the history does not reach back to the token; fetch again", data=dict(event)
@@ -125,11 +124,11 @@ def advance_feed(library: "Library", state: Feed, subscription: Subscription) ->
 def handle_message(state: Union[Feed, LiveList], message: Optional[Message]) -> List[Event]:
     """Passes a live message to the state. Returns the events to deliver."""
     if message is None:
-        state.unheard()
+        state.handle_silence()
         return []
     topic, content = message
     if content is None:
-        state.unreadable()
+        state.handle_undecodable()
     elif topic == "head":
         state.head(content, time.monotonic())
     else:
@@ -142,20 +141,20 @@ def advance_live_list(library: "Library", state: LiveList, subscription: Subscri
     action = state.next_action
     try:
         if action[0] == "list":
-            state.listed(*library.ids(state.fetch))
+            state.set_list(*library.ids(state.fetch))
         elif action[0] == "observe":
             params: JSON = {"fetch": state.fetch, "token": action[1]}
-            state.observed(library.broker.request("fetch.observe", params, deadline=FOLLOW_DEADLINE).result)
+            state.handle_observation(library.broker.request("fetch.observe", params, deadline=FOLLOW_DEADLINE).result)
         elif action[0] == "subscribe":
             subscription.subscribe(action[1])
             state.subscribed(action[1])
         elif action[0] == "details":
             params = {"observation": state.observation or "", "token": action[1]}
-            state.detailed(library.broker.request("fetch.details", params, deadline=FOLLOW_DEADLINE).result)
+            state.handle_details(library.broker.request("fetch.details", params, deadline=FOLLOW_DEADLINE).result)
         else:
             handle_message(state, subscription.receive(RECEIVE_TIMEOUT))
     except SafelightError as error:
-        if state.failed(error):
+        if state.recover_from(error):
             return
         if not error.is_temporary:
             raise

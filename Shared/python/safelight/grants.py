@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Session(Record):
-    """What this program may do: the answer of `Library.request_authorization`."""
+    """The access that this program has: the result of `Library.request_authorization`."""
 
     identity = text("identity", "The identity of the connection.")
     status = text("status", "notDetermined, restricted, denied, authorized or limited.")
@@ -19,7 +19,7 @@ class Session(Record):
     access = text("access", "addOnly or readWrite.")
     scope = text("scope", "all or limited.")
     consent = text("consent", "The changes that the owner is asked about: never, destructive or always.")
-    is_owner = boolean("isOwner", "Whether the identity is the owner of the library.")
+    is_owner = boolean("isOwner", "True if the identity is the owner of the library.")
     _shown = ("identity", "status", "access", "scope", "consent", "is_owner")
 
 
@@ -33,7 +33,7 @@ class Grant(Record):
     consent = text("consent", "The transactions that the owner is asked about: never, destructive or always.")
     purpose = text("purpose", "Why the client wants access.")
     client = text("client", "The name that the client gave itself.")
-    date = date("date", "When it was asked or decided.")
+    date = date("date", "The date of the request or the decision.")
     decided_by = optional_text("decidedBy", "The identity that decided.")
     asset_count = integer("assetCount", "The number of assets on the list of a limited grant.")
     _shown = ("id", "status", "access", "scope", "purpose")
@@ -42,7 +42,7 @@ class Grant(Record):
 class ConsentQuestion(Record):
     """A transaction that waits for the owner's consent."""
 
-    id = text("id", "The question, for approve and deny.")
+    id = text("id", "The identifier of the question, for approve and deny.")
     identity = text("identity", "The identity whose transaction waits.")
     state = text("state", "asked, approved, declined or expired.")
     summary = text("summary", "What the transaction would do.")
@@ -51,14 +51,14 @@ class ConsentQuestion(Record):
 
 
 class Pending(NamedTuple):
-    """What waits for the owner of the library."""
+    """The requests for access and the transactions that wait for the owner of the library."""
 
     grants: List[Grant]
     questions: List[ConsentQuestion]
 
 
 class Grants:
-    """The owner's decisions. All methods are for the owner of the library."""
+    """Grants and questions about consent. Only the owner of the library may call the methods."""
 
     def __init__(self, library: "Library") -> None:
         self._library = library
@@ -92,11 +92,11 @@ class Grants:
         return self._decide("deny", identity=identity, question=question)
 
     def revoke(self, identity: str) -> Any:
-        """Takes the access of an identity away, within a second."""
+        """Revokes the access of an identity, within a second."""
         return self._decide("revoke", identity=identity)
 
     def limit(self, identity: str, assets: Iterable[Object], action: str = "set") -> Any:
-        """Limits an identity to a list of assets: `set` makes the list, `add` and `remove` change it."""
+        """Limits an identity to a list of assets: `set` replaces the list, `add` and `remove` change it."""
         return self._decide("limit", identity=identity, assets=[identifier(one) for one in assets], action=action)
 
     def history(self, identity: Optional[str] = None, count: int = 100) -> "List[JSON]":

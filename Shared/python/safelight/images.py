@@ -17,7 +17,7 @@ Size = Union[int, Tuple[int, int], None]
 
 
 def target_size(size: Size) -> Union[str, Dict[str, int]]:
-    """Returns a size as the services take it."""
+    """Returns a size in the form that the services expect."""
     if size is None:
         return "max"
     width, height = (size, size) if isinstance(size, int) else size
@@ -43,15 +43,15 @@ def request(
 
     - `size`: width and height of a box in pixels, or one number for a square box; None for all pixels
     - `mode`: `aspectFit` fits the image into the box, `aspectFill` fills the box
-    - `resize`: `exact` is the size, enlarged if necessary; `fast` is the size, but never enlarged, and `aspectFill` cuts
-      nothing off; `none` is all pixels
+    - `resize`: `exact` has the size, enlarged if necessary; `fast` has the size, but is never enlarged, and
+      `aspectFill` crops nothing; `none` has all pixels
     - `delivery`: `highQualityFormat`, `fastFormat` (one image, degraded if that is ready sooner), `opportunistic`
     - `crop`: x, y, width and height of a part, as fractions of the sides
     - `version`: `current`, `unadjusted` or `original`
     - `format`: `jpeg`, `webp`, `png` or `avif`; `quality`: 1 to 100
     - `time`: seconds into a video
     - `network_access_allowed`: whether an original that is only in remote storage may be downloaded
-    - `prefer_hdr`: high dynamic range where the asset has it: with `avif` 10 bits in BT.2020 and PQ, with `jpeg` a gain
+    - `prefer_hdr`: high dynamic range if the asset has it: with `avif` 10 bits in BT.2020 and PQ, with `jpeg` a gain
       map beside the image; `target_hdr_headroom`: the brightest white of the display over that of standard range, 0 if
       it is unknown
     """
@@ -71,18 +71,20 @@ def request(
 
 
 class ImageData(Record):
-    """The bytes of an image, and what they are."""
+    """The bytes of an image and their description."""
 
     asset = text("asset", "The identifier of the asset.")
     content_revision = text("contentRevision", "Content revision of the image.")
     mime_type = text("mimeType", "Media type of the bytes.")
     pixel_width = integer("pixelWidth", "Width of this image in pixels.")
     pixel_height = integer("pixelHeight", "Height of this image in pixels.")
-    is_degraded = boolean("isDegraded", "Whether the quality is lower than requested.")
-    is_upscaled = boolean("isUpscaled", "Whether it is larger than the source.")
-    is_cache_hit = boolean("isCacheHit", "Whether it was cached.")
+    is_degraded = boolean("isDegraded", "True if the quality is lower than requested.")
+    is_upscaled = boolean("isUpscaled", "True if it is larger than the source.")
+    is_cache_hit = boolean("isCacheHit", "True if it was cached.")
     frame_time = seconds("frameTime", "Of a video: the time of the frame in seconds.")
-    hdr_headroom = optional_number("hdrHeadroom", "The brightest white over that of standard range; None in standard range.")
+    hdr_headroom = optional_number(
+        "hdrHeadroom", "The brightest white over that of standard range; None in standard range."
+    )
     orientation = integer("orientation", "EXIF orientation of the file, for image_data.")
     _shown = ("mime_type", "pixel_width", "pixel_height", "is_degraded")
 
@@ -123,7 +125,7 @@ class ImageData(Record):
 
 
 class Frame(NamedTuple):
-    """A frame of a video: the requested time, and the image or the reason why there is none."""
+    """A frame of a video: the requested time, and the image or the error."""
 
     time: float
     image: Optional[ImageData]
@@ -136,29 +138,29 @@ class VideoTrack(Record):
     kind = text("kind", "video, audio, text or other.")
     codec = text("codec", "FFmpeg's name, for example h264 or aac.")
     bit_rate = integer("bitRate", "Bits per second.")
-    pixel_width = integer("pixelWidth", "Pixels as stored.")
-    pixel_height = integer("pixelHeight", "Pixels as stored.")
+    pixel_width = integer("pixelWidth", "Width in pixels, as stored.")
+    pixel_height = integer("pixelHeight", "Height in pixels, as stored.")
     frame_rate = number("frameRate", "Frames per second.")
     sample_rate = integer("sampleRate", "Samples per second.")
-    channels = integer("channels", "Channels of sound.")
+    channels = integer("channels", "Number of audio channels.")
     language = optional_text("language", "ISO 639 code.")
     _shown = ("kind", "codec", "language")
 
 
 class VideoPlayback(Record):
-    """What is needed to play a video."""
+    """The data that a player of a video needs."""
 
     asset = text("asset", "The identifier of the asset.")
     content_revision = text("contentRevision", "Content revision of the video.")
     stream = text("stream", "Name of the stream for video.read.")
     size = integer("size", "Size of the stream in bytes.")
-    mime_type = text("mimeType", "Media type.")
-    duration = seconds("duration", "Seconds.")
-    pixel_width = integer("pixelWidth", "Pixels as displayed.")
-    pixel_height = integer("pixelHeight", "Pixels as displayed.")
+    mime_type = text("mimeType", "Media type of the stream.")
+    duration = seconds("duration", "Duration in seconds.")
+    pixel_width = integer("pixelWidth", "Width in pixels, as displayed.")
+    pixel_height = integer("pixelHeight", "Height in pixels, as displayed.")
     rotation = number("rotation", "Degrees clockwise by which players turn frames.")
     frame_rate = number("frameRate", "Frames per second; 0 if unknown.")
-    is_fast_start = boolean("isFastStart", "Whether a player can begin before it has all bytes.")
+    is_fast_start = boolean("isFastStart", "True if a player can begin before it has all bytes.")
     is_hdr = boolean("isHDR", "High dynamic range: PQ or HLG.")
     tracks = records("tracks", VideoTrack, "The tracks.")
     _shown = ("asset", "mime_type", "duration", "pixel_width", "pixel_height", "size")

@@ -5,7 +5,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple, Union
 
-from .changing import LARGEST_SIDECAR, Path, Target
+from .changing import MAX_SIDECAR_BYTES, Path, Target
 from .errors import InvalidResourceError, LimitExceededError, NotRunningError, ResourcesDisagreeError, SafelightError
 from .progress import Progress, ProgressHandler
 
@@ -19,26 +19,26 @@ VIDEO_ENDINGS = {
     ".mov", ".mp4", ".m4v", ".avi", ".mkv", ".webm", ".mts", ".m2ts", ".3gp", ".3g2", ".qt", ".mpg", ".mpeg",
 }
 RAW_ENDINGS = {
-    ".dng", ".cr2", ".cr3", ".nef", ".arw", ".raf", ".orf", ".rw2", ".pef", ".srw", ".nrw", ".sr2", ".srf", ".3fr", ".iiq",
-    ".erf",
+    ".dng", ".cr2", ".cr3", ".nef", ".arw", ".raf", ".orf", ".rw2", ".pef", ".srw", ".nrw", ".sr2", ".srf", ".3fr",
+    ".iiq", ".erf",
 }
 PHOTO_ENDINGS = {
-    ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".heic", ".heif", ".hif", ".avif", ".webp", ".tif", ".tiff", ".gif", ".jxl",
-    ".bmp", ".jp2", ".psd", ".psb", ".tga", ".ico", ".pnm", ".pbm", ".pgm", ".ppm", ".pam",
+    ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".heic", ".heif", ".hif", ".avif", ".webp", ".tif", ".tiff", ".gif",
+    ".jxl", ".bmp", ".jp2", ".psd", ".psb", ".tga", ".ico", ".pnm", ".pbm", ".pgm", ".ppm", ".pam",
 } | RAW_ENDINGS
 
 
 class ImportedFile(NamedTuple):
-    """What became of a file, or of files that belong together."""
+    """The result of the import of a file, or of files that belong together."""
 
     paths: List[str]
     # The identifier of the asset; None if the import failed.
     asset: Optional[str]
     is_duplicate: bool
     error: Optional[SafelightError]
-    # Assets that have its picture in a file with other bytes.
+    # Assets with the same image data in a file with other bytes.
     same_image: Tuple[str, ...] = ()
-    # Files that had no effect, because the library had the photo already: its sidecar.
+    # Files that had no effect, because the library already had the photo: its sidecar.
     ignored: Tuple[str, ...] = ()
 
 
@@ -101,7 +101,7 @@ def files_beside(path: str) -> List[str]:
 
 
 def groups(paths: Iterable[str]) -> List[List[str]]:
-    """Returns files that may belong together: a photo, its raw file, the video of a Live Photo, sidecars.
+    """Groups files that may belong together: a photo, its raw file, the video of a Live Photo, sidecars.
 
     Several sidecars are in the order in which they are preferred. One that belongs to no file is in no group.
     """
@@ -123,7 +123,7 @@ def groups(paths: Iterable[str]) -> List[List[str]]:
             group = [one for one in files if one == path or path == still and one in parts]
             others = [one for one in group if one != path]
             found = [sidecars[name] for name in [path, stem, *others] if name in sidecars]
-            # That of the name is the sidecar of each file of the name that has none of its own.
+            # NAME.xmp is the sidecar of each file NAME.EXT without NAME.EXT.xmp.
             together.append(group + (found if len(group) == len(files) else found[:1]))
     return together
 
@@ -134,8 +134,8 @@ def only(files: Iterable[str], endings: Set[str]) -> Optional[str]:
     return found[0] if len(found) == 1 else None
 
 
-def apart(files: List[str]) -> List[List[str]]:
-    """Returns the files of a group one by one, each with its sidecar: NAME.EXT.xmp, or else NAME.xmp."""
+def split_group(files: List[str]) -> List[List[str]]:
+    """Splits a group into single files, each with its sidecar: NAME.EXT.xmp, or else NAME.xmp."""
     sidecars = {os.path.splitext(path)[0]: path for path in files if kind_of(path) == "xmp"}
     parts: List[List[str]] = []
     for path in files:
@@ -166,19 +166,19 @@ def without_refused_sidecar(files: List[str], error: SafelightError) -> Optional
         return None
     is_refused = error.data.get("sidecar") or (
         isinstance(error, LimitExceededError) and os.path.exists(sidecar)
-        and os.path.getsize(sidecar) > LARGEST_SIDECAR
+        and os.path.getsize(sidecar) > MAX_SIDECAR_BYTES
     )
     return (originals, sidecar) if is_refused else None
 
 
 def problem_of(path: str) -> Optional[str]:
-    """Returns why a file cannot be imported, whatever is in it; None if it can."""
+    """Returns the reason for which a file cannot be imported, whatever its content; None if it can be read."""
     try:
         os.path.basename(path).encode()
     except UnicodeEncodeError:
         return "the name is not UTF-8; rename the file"
     try:
-        # A pipe would wait for a writer.
+        # Opening a pipe would wait for a writer.
         if not stat.S_ISREG(os.stat(path).st_mode):
             return "it is not a regular file"
         with open(path, "rb"):
@@ -206,7 +206,7 @@ def import_files(
         else:
             readable.append(path)
     pending = groups(readable)
-    # A sidecar may be that of several assets.
+    # Without sidecars: one may belong to several assets.
     originals = [path for path in readable if kind_of(path) != "xmp"]
     sizes = {path: os.path.getsize(path) for path in originals if os.path.exists(path)}
     total = sum(sizes.values())
@@ -226,13 +226,13 @@ def import_files(
         try:
             one, others = _import(library, files, album, advance)
             imported.append(one)
-            # The asset of before has another raw file or video: these are assets of their own.
-            pending = [part for part in apart(files) if part[0] in others] + pending
+            # The existing asset has another raw file or video, so these files become separate assets.
+            pending = [part for part in split_group(files) if part[0] in others] + pending
         except ResourcesDisagreeError:
-            pending = apart(files) + pending
+            pending = split_group(files) + pending
             continue
         except SafelightError as error:
-            # Too many open uploads of this identity concern all files that follow.
+            # The limit of open uploads would refuse all following files too.
             if error.is_temporary or isinstance(error, NotRunningError) or "open" in error.data:
                 raise
             parts = without_refused_sidecar(files, error)
@@ -251,7 +251,7 @@ def import_files(
 def _import(
     library: "Library", files: List[str], album: Optional[Target], advance: ProgressHandler
 ) -> Tuple[ImportedFile, List[str]]:
-    """Imports an asset. Returns what became of it, and the files that an asset of before was not given."""
+    """Imports an asset. Returns the result, and the files that were not added to an existing asset."""
     kinds = by_kind(files)
     photo, raw, video = kinds.get("photo"), kinds.get("raw"), kinds.get("video")
     has_still = photo is not None or raw is not None

@@ -1,4 +1,4 @@
-"""Several instances of one service, of which each request goes to one."""
+"""The choice of an instance for each request to a service with several instances."""
 
 import hashlib
 import threading
@@ -9,14 +9,14 @@ from .errors import (
     BusyError, ConnectionLostError, DeadlineExceededError, NotRunningError, SafelightError, UnavailableError,
 )
 
-# The methods that change nothing, so that a request may be sent again although an earlier one may have been carried out.
+# The methods that change nothing, so that a request may be sent again even if it may have been carried out already.
 REPEATABLE = frozenset((
     "image.request", "image.data", "image.frames", "image.sheet", "livePhoto.request",
     "video.playback", "video.asset", "video.read",
     "edits.preview", "edits.compare", "edits.suggest", "edits.history", "edits.describe", "editing.begin",
     "health", "figures",
 ))
-# Seconds for which an instance that did not answer is asked after the others.
+# Seconds for which an instance that did not respond is asked after the others.
 ABSENCE = 2.0
 
 # The requests to the catalog that change nothing, so that every catalog of a library can answer them. All others are
@@ -27,13 +27,13 @@ CATALOG_READS = frozenset((
     "changes.since", "changes.token", "resource.supports", "quarantine.list", "grants.list", "grants.history",
     "grants.status", "rpc.discover", "health",
 ))
-# Those that wait, that cost much, or that are about something in the memory or on the disk of one catalog: they are not
-# asked of a second one while the first one has not answered.
+# Reads that wait, that are expensive, or that concern the memory or the disk of one catalog: they are sent to a second
+# catalog only after the first one has failed.
 CATALOG_SINGLE_READS = frozenset((
     "fetch.keys", "changes.follow", "transient.create", "transient.release", "edits.status", "jobs.list",
     "library.status", "resource.read", "resource.download", "resource.export", "storage.status", "figures",
 ))
-# The methods of all services that `Library.call` may repeat: those that change nothing. Of the reads, these three leave
+# The methods of all services that `Library.call` may repeat: those that change nothing. The three excluded reads leave
 # something behind each time that they are carried out.
 READS = (REPEATABLE | CATALOG_READS | CATALOG_SINGLE_READS | frozenset((
     "feed.head", "feed.since", "fetch.details", "edits.pending", "grants.pending", "cache.status", "video.exportStatus",
@@ -42,24 +42,24 @@ READS = (REPEATABLE | CATALOG_READS | CATALOG_SINGLE_READS | frozenset((
 TRANSACTIONS = frozenset((
     "changes.perform", "edits.apply", "edits.copy", "edits.livePhoto", "edits.revert", "edits.undo",
 ))
-# Seconds after which a read is asked of another catalog too.
+# Seconds after which a read is sent to another catalog too.
 HEDGING_DELAY = 0.3
-# The most reads of a client that are asked of another catalog too at a time, so that a slow catalog does not make the
-# others slow.
-MOST_DOUBLED = 16
+# The maximum number of reads of a client that are sent to another catalog too at the same time, so that one slow
+# catalog does not double the load of the others.
+MAX_HEDGED_READS = 16
 # Seconds between two attempts to find the catalog that writes.
-WRITER_PAUSE = 0.1
-# Seconds without an answer after which a catalog is asked for its health, and then for the answer to that.
-WATCH = 1.0
-WATCH_ANSWER = 2.0
+WRITER_RETRY_DELAY = 0.1
+# Seconds without a response after which a catalog is asked for its health, and seconds for the response to that.
+HEALTH_CHECK_DELAY = 1.0
+HEALTH_CHECK_TIMEOUT = 2.0
 # The errors of a catalog that another one may not have.
 ELSEWHERE = frozenset((
     "library_offline", "behind", "missing_resource", "network_access_required", "network_error",
-    "handle_expired",  # a transient collection is in the memory of the catalog that made it
+    "handle_expired",  # a transient collection is in the memory of the catalog that created it
 ))
 
 
-def is_of_standby(error: SafelightError) -> bool:
+def is_standby_error(error: SafelightError) -> bool:
     """Returns whether a catalog refused a change because another one writes the library."""
     return error.data.get("standby") is True
 
@@ -68,11 +68,11 @@ def may_be_different_elsewhere(error: SafelightError) -> bool:
     """Returns whether another catalog may answer: this one was lost, does not reach the database, or lacks a file."""
     return (
         isinstance(error, (ConnectionLostError, UnavailableError)) or error.data.get("isStopping") is True
-        or is_of_standby(error) or error.name in ELSEWHERE
+        or is_standby_error(error) or error.name in ELSEWHERE
     )
 
 
-def deciding(failures: Sequence[SafelightError]) -> SafelightError:
+def decisive_error(failures: Sequence[SafelightError]) -> SafelightError:
     """Returns the error of a request that no instance answered: the first one, but not that of an instance that was
     never there if another one was, which may be restarting."""
     return next((error for error in failures if not isinstance(error, NotRunningError)), failures[0])
@@ -108,7 +108,7 @@ def routing_asset(params: Optional[Mapping[str, Any]]) -> Optional[str]:
 
 
 class Instances(Generic[Instance]):
-    """Chooses the instance for a request, and remembers those that did not answer."""
+    """Chooses the instance for a request, and remembers those that did not respond."""
 
     def __init__(self, members: Sequence[Instance]) -> None:
         self.members = list(members)
@@ -123,7 +123,7 @@ class Instances(Generic[Instance]):
         now = time.monotonic()
         return sorted(chosen, key=lambda one: self._absent_until.get(one.address, 0.0) > now)
 
-    def missed(self, instance: Instance, error: SafelightError, method: Optional[str]) -> bool:
+    def note_error(self, instance: Instance, error: SafelightError, method: Optional[str]) -> bool:
         """Notes an error of an instance.
 
         Returns whether the request may go to the next one: the instance is lost, and the request was not carried out or
@@ -136,12 +136,12 @@ class Instances(Generic[Instance]):
         is_unsent = isinstance(error, (BusyError, UnavailableError))
         return is_unsent or method in REPEATABLE
 
-    def reached(self, instance: Instance) -> None:
+    def mark_present(self, instance: Instance) -> None:
         self._absent_until.pop(instance.address, None)
 
 
 class CatalogChoice(Generic[Instance]):
-    """The catalogs of a library, of which one writes: which one is asked first."""
+    """Chooses the order in which the catalogs of a library are asked; one of them writes."""
 
     def __init__(self, members: Sequence[Instance]) -> None:
         self.members = list(members)
@@ -149,53 +149,54 @@ class CatalogChoice(Generic[Instance]):
         self.reader = 0
         self.writer = 0
         self._absent_until: Dict[str, float] = {}
-        # The reads that are asked of another catalog too now, of all threads.
-        self._doubled = 0
-        self._doubling = threading.Lock()
+        # The number of current reads, of all threads, that were sent to another catalog too.
+        self._hedged_reads = 0
+        self._hedging_lock = threading.Lock()
 
     def order(self, start: int) -> List[int]:
-        """Returns the indexes from one on; those that did not answer a moment ago come last."""
-        places = [(start + index) % len(self.members) for index in range(len(self.members))]
-        return sorted(places, key=self.is_absent)
+        """Returns the indexes, beginning with `start`; catalogs that recently did not respond come last."""
+        indexes = [(start + index) % len(self.members) for index in range(len(self.members))]
+        return sorted(indexes, key=self.is_absent)
 
     def writers(self) -> List[int]:
-        """Returns the indexes of the catalogs to ask for a change, without those that did not answer a moment ago."""
-        places = self.order(self.writer)
-        return [index for index in places if not self.is_absent(index)] or places
+        """Returns the indexes of the catalogs to ask for a change: those that responded recently, else all."""
+        indexes = self.order(self.writer)
+        return [index for index in indexes if not self.is_absent(index)] or indexes
 
     def is_absent(self, index: int) -> bool:
         return self._absent_until.get(self.members[index].address, 0.0) > time.monotonic()
 
-    def leave(self, index: int) -> None:
-        """Notes that a catalog does not answer."""
+    def mark_absent(self, index: int) -> None:
+        """Notes that a catalog does not respond: for a short time, reads ask it last, and changes ask it only if all
+        are absent."""
         self._absent_until[self.members[index].address] = time.monotonic() + ABSENCE
 
-    def begin_doubling(self) -> bool:
-        """Returns whether a read that waits may be asked of another catalog too; `end_doubling` follows then."""
-        with self._doubling:
-            if self._doubled >= MOST_DOUBLED:
+    def begin_hedging(self) -> bool:
+        """Returns True if a waiting read may be sent to another catalog too; `end_hedging` must then follow."""
+        with self._hedging_lock:
+            if self._hedged_reads >= MAX_HEDGED_READS:
                 return False
-            self._doubled += 1
+            self._hedged_reads += 1
             return True
 
-    def end_doubling(self) -> None:
-        with self._doubling:
-            self._doubled -= 1
+    def end_hedging(self) -> None:
+        with self._hedging_lock:
+            self._hedged_reads -= 1
 
-    def missed(self, index: int, error: SafelightError) -> None:
+    def note_error(self, index: int, error: SafelightError) -> None:
         """Notes an error of a catalog."""
         if isinstance(error, (ConnectionLostError, UnavailableError)):
-            self.leave(index)
+            self.mark_absent(index)
 
-    def reached(self, index: int) -> None:
+    def mark_present(self, index: int) -> None:
         self._absent_until.pop(self.members[index].address, None)
 
-    def refused(self, index: int, error: SafelightError) -> bool:
-        """Notes an error upon a change. Returns whether it is certain that nothing was changed, so that the next catalog
-        may be asked."""
-        self.missed(index, error)
+    def note_change_error(self, index: int, error: SafelightError) -> bool:
+        """Notes the error of a change. Returns whether it is certain that nothing was changed, so that the next
+        catalog may be asked."""
+        self.note_error(index, error)
         if isinstance(error, (ConnectionLostError, DeadlineExceededError)) or error.name == "library_offline":
-            # The caller decides about repeating it: then the next one is asked, which may write by then.
+            # If the caller repeats the change, the next catalog is asked first: it may be the writer by then.
             self.writer = (index + 1) % len(self.members)
         is_stopping = isinstance(error, BusyError) and error.data.get("isStopping") is True
-        return is_stopping or is_of_standby(error) or isinstance(error, UnavailableError)
+        return is_stopping or is_standby_error(error) or isinstance(error, UnavailableError)

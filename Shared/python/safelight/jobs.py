@@ -1,4 +1,4 @@
-"""Jobs that bring single files to the object store, or from there."""
+"""Jobs that upload single files to the object store, or download them."""
 
 import time
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Union
@@ -20,8 +20,8 @@ class UploadJob(Record):
     digest = text("digest", "SHA-256 of the file.")
     type = text("type", "upload or downloadOnly.")
     state = text("state", "registered, pending, failed, succeeded or cancelled.")
-    is_retried = boolean("isRetried", "Whether it was retried, which is possible once.")
-    date = date("date", "When it came into its state.")
+    is_retried = boolean("isRetried", "True if it was retried, which is possible once.")
+    date = date("date", "The date of the last change of its state.")
     identity = optional_text("identity", "Who created it.")
     progress = optional_number("progress", "The part that was transferred, 0 to 1, while a transfer runs.")
     problem = optional_text("problem", "The name of the failure.")
@@ -30,12 +30,12 @@ class UploadJob(Record):
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has failed, succeeded or was cancelled."""
+        """True if it has failed, succeeded or was cancelled."""
         return self.state in ("failed", "succeeded", "cancelled")
 
 
 class UploadJobs:
-    """The jobs of a library with an object store; every new file is uploaded without one."""
+    """The jobs of a library with an object store; new files are uploaded without a job."""
 
     def __init__(self, library: "Library") -> None:
         self._library = library
@@ -52,12 +52,12 @@ class UploadJobs:
             params["after"] = page["next"]
 
     def follow(self, jobs: Iterable[UploadJob]) -> Iterator[UploadJob]:
-        """Yields each of some jobs when its state changes or its transfer proceeds, until all have ended."""
+        """Yields each of the jobs when its state changes or its transfer proceeds, until all have ended."""
         known = {one.id: one for one in jobs}
         page: Dict[str, Any] = {"jobs": []}
         while True:
             if not page["jobs"]:
-                # All states, at first and after a while without changes: a job may have been acknowledged elsewhere.
+                # Reads all states, first and after each wait without changes: another client may acknowledge a job.
                 page = self._library.request(self._library.catalog, "jobs.list", {"jobs": list(known)}).result
                 listed = {one["id"] for one in page["jobs"]}
                 known = {number: one for number, one in known.items() if number in listed}
@@ -73,7 +73,7 @@ class UploadJobs:
             except SafelightError as error:
                 if not error.is_temporary:
                     raise
-                # The catalog restarts, or is busy: all states are read, which is repeated for 30 seconds.
+                # The catalog restarts, or is busy: all states are read again, with retries for 30 seconds.
                 time.sleep(1)
                 page = {"jobs": []}
 
@@ -94,7 +94,7 @@ class UploadJobs:
         return self._update(jobs, "retry")
 
     def cancel(self, *jobs: Union[UploadJob, int]) -> List[UploadJob]:
-        """Ends jobs that have not ended."""
+        """Cancels jobs that have not ended."""
         return self._update(jobs, "cancel")
 
     def _create(self, assets: Iterable[Object], kind: str, resource_type: str) -> List[UploadJob]:

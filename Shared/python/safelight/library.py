@@ -40,7 +40,7 @@ from .transport import (
 
 RETRY_DELAYS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)  # seconds; the last one is repeated
 PART_SIZE = 8 << 20  # bytes of a part of a file
-DOWNLOAD_DEADLINE = 600.0  # seconds for a part of a file that has to be downloaded before
+DOWNLOAD_DEADLINE = 600.0  # seconds for a part of a file that must be downloaded first
 ROOT_FOLDER = "l" + 26 * "0"
 
 Result = TypeVar("Result")
@@ -61,15 +61,15 @@ class Assets:
 
     def get(self, id: str, default: Optional[Asset] = None) -> Optional[Asset]:
         """Returns an asset, or the default if there is none."""
-        # A text that cannot be an identifier, such as one with a typing error, is that of no asset.
+        # A string that cannot be an identifier, such as a mistyped one, names no asset.
         found = self._library.fetch(ids=[id]).first() if is_identifier(identifier(id), "a") else None
         return default if found is None else found
 
     def many(self, ids: Iterable[Object]) -> List[Asset]:
         """Returns assets in the order of their identifiers, without those that do not exist."""
-        wanted = [id for id in map(identifier, ids) if is_identifier(id, "a")]
-        return [asset for start in range(0, len(wanted), 1000)
-                for asset in self._library.fetch(ids=wanted[start:start + 1000])]
+        valid = [id for id in map(identifier, ids) if is_identifier(id, "a")]
+        return [asset for start in range(0, len(valid), 1000)
+                for asset in self._library.fetch(ids=valid[start:start + 1000])]
 
     def __contains__(self, id: object) -> bool:
         return isinstance(id, (str, Asset)) and self.get(identifier(id)) is not None
@@ -131,7 +131,7 @@ class Library:
       `SAFELIGHT_CLIENT_KEY` and `SAFELIGHT_SERVER_KEY`
     - `wait`: seconds to wait for services that are not running yet; without it a request fails at once
 
-    `catalog`, `thumbnailer`, `editor` and `broker` are the services, for requests of the protocol as they are.
+    `catalog`, `thumbnailer`, `editor` and `broker` are clients of the services, for requests of the protocol.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class Library:
 
     @property
     def context(self) -> "zmq.Context[Any]":
-        """The context of the sockets. A process that was forked has one of its own, and connections of its own."""
+        """The context of the sockets. A forked process has its own context and connections."""
         self._context = context_of_process(self._context, self._process)
         self._process = os.getpid()
         return self._context
@@ -176,7 +176,7 @@ class Library:
         return equal_library, (self.endpoints, self.client, self.keys, self._wait)
 
     def __deepcopy__(self, _: Any) -> "Library":
-        return self  # the connections of a copied asset are those of the asset
+        return self  # a copied asset uses the connections of the asset
 
     def __enter__(self) -> "Library":
         return self
@@ -187,7 +187,7 @@ class Library:
     def close(self) -> None:
         """Closes the connections. A later request opens new ones.
 
-        What other threads do ends: a request raises UserCancelledError, and `changes` and `live` end.
+        The requests of other threads raise UserCancelledError, and their `changes` and `live` end.
         """
         self._closings += 1
         for subscription in list(self._subscriptions):
@@ -204,7 +204,7 @@ class Library:
         """Returns the result of a method of the protocol, or `(result, attachments)`, from the service that has it.
 
         Reads are repeated after temporary errors until the deadline, in seconds. So are the methods that take a
-        `transaction`, all times with the same id: the one in the parameters, or a new one. A request of another method
+        `transaction`, always with the same id: the one in the parameters, or a new one. A request of another method
         might be carried out twice, so it is sent again only if it is certain that it was not carried out.
         """
         service = self.service_of(method)
@@ -235,7 +235,7 @@ class Library:
         attachments: Attachments = (), deadline: float = 30.0,
         on_notification: Optional[NotificationHandler] = None,
     ) -> Reply:
-        """Returns the reply of a service. The request is repeated after temporary errors, so it must be safe to."""
+        """Returns the reply of a service. The request must be safe to repeat: it is repeated after temporary errors."""
         return self.with_retries(
             lambda seconds_left: service.request(method, params, attachments, seconds_left, on_notification), deadline
         )
@@ -247,7 +247,7 @@ class Library:
         """Returns the result of `function(seconds_left)`.
 
         Calls it again after a temporary error, with growing delays, until the deadline in seconds. Without a limit the
-        function gets infinity, and may take as long as it takes: the deadline is then for errors in a row.
+        function receives infinity and may take any time: the deadline then limits the time of consecutive errors.
         """
         end = time.monotonic() + deadline if is_limited else math.inf
         delays = iter(RETRY_DELAYS)
@@ -258,10 +258,10 @@ class Library:
                 return function(max(0.1, end - started) if is_limited else math.inf)
             except SafelightError as error:
                 now = time.monotonic()
-                # A service that worked on the request for so long was not away, unless it waited for another service.
-                is_absence = isinstance(error, (UnavailableError, DeadlineExceededError))
-                is_other_row = now - started >= deadline and not is_absence
-                if not is_limited and (end == math.inf or is_other_row):
+                # A service that worked on the request for this long was running, unless it waited for another service.
+                is_unavailable = isinstance(error, (UnavailableError, DeadlineExceededError))
+                is_new_row = now - started >= deadline and not is_unavailable
+                if not is_limited and (end == math.inf or is_new_row):
                     end, delays = now + deadline, iter(RETRY_DELAYS)
                 delay = next(delays, RETRY_DELAYS[-1])
                 if not may_repeat(error) or now + delay >= end:
@@ -283,7 +283,7 @@ class Library:
     def status(self, after: Optional[int] = None, deadline: float = 30.0) -> JSON:
         """Returns whether the library can be read and written, and if not, why: `state`, `isReadable`, `problems`.
 
-        With `after`, the `since` of a known status, it waits for another one, at most until the deadline, in seconds.
+        With `after`, the `since` of a known status, it waits for another status until the deadline, in seconds.
         The topic `availability` of the live feed has the same messages.
         """
         params = {} if after is None else {"after": after}
@@ -291,9 +291,9 @@ class Library:
         return status
 
     def health(self) -> Dict[str, JSON]:
-        """Returns the health of each service, by its name; of further instances, by name and address.
+        """Returns the health of each service by its name, and of further instances by name and address.
 
-        If some do not answer, it raises the error of the first one; `data["health"]` is the health of the others.
+        Raises the error of the first one that does not answer; `data["health"]` is the health of the others.
         """
         found: Dict[str, JSON] = {}
         names: List[str] = []
@@ -317,7 +317,7 @@ class Library:
         self, where: Optional[Predicate] = None, *, sort: Sort = (), limit: int = 0, at: Optional[str] = None,
         **options: Any,
     ) -> FetchResult[Asset]:
-        """Returns assets. Their pages are fetched when they are needed, all of the same moment: `at`, or now.
+        """Returns assets. Their pages are fetched when they are needed, all at one token: `at`, or the newest.
 
         `safelight.fetching.description` has the parameters: `arguments`, `offset`, `album`, `ids`, `media_type`,
         `include_hidden`, `in_trash` and others.
@@ -367,14 +367,14 @@ class Library:
         return self.counts([description(where, **options)])[0]
 
     def counts(self, fetches: Sequence[Mapping[str, Any]]) -> List[int]:
-        """Returns the counts of several fetches at the same moment. `safelight.fetching.description` makes them."""
+        """Returns the counts of several fetches at one token. `safelight.fetching.description` creates fetches."""
         found: List[int] = self.request(self.catalog, "fetch.counts", {"fetches": list(fetches)}).result["counts"]
         return found
 
     def duplicates(self) -> Iterator[List[Asset]]:
-        """Yields the assets of each picture that is there more than once, the one imported first at the front.
+        """Yields groups of at least two assets with the same image data, in the order of their import.
 
-        Their files have the same image data and differ in their metadata at most. Assets in the trash are left out.
+        Their files differ in their metadata at most. Assets in the trash are left out.
         """
         after: JSON = {}
         while True:
@@ -393,7 +393,7 @@ class Library:
         return result.ids(), result.token
 
     def change_details(self, result: FetchResult[Any], to: Optional[str] = None) -> Optional[ChangeDetails]:
-        """Returns how a fetch result has changed since, until now or a later token; None if it has not."""
+        """Returns the changes of a fetch result since its token, up to `to` or now; None if there are none."""
         params = {"from": result.token, "fetch": result.fetch, **({"to": to} if to else {})}
         reply = self.request(self.catalog, "changes.details", params).result
         details = reply.get("details")
@@ -403,7 +403,7 @@ class Library:
 
     @property
     def active_changes(self) -> Optional[Changes]:
-        """The transaction whose block this thread is in."""
+        """The transaction of the `with` block that this thread executes."""
         return getattr(self._local, "changes", None)
 
     @active_changes.setter
@@ -424,7 +424,7 @@ class Library:
     ) -> JSON:
         """Performs change requests of the protocol in one transaction, exactly once.
 
-        A transaction is recognized as the same one by its requests, or by the `digest` of them that the program passes.
+        A repeated transaction is recognized by its requests, or by their `digest` if it is given.
         """
         transaction = transaction or new_transaction_id()
         params = {"requests": list(requests), "client": self.client, "transaction": transaction}
@@ -449,13 +449,12 @@ class Library:
     ) -> Iterator[Any]:
         """Yields every change after a token exactly once, in order and without gaps: `Change` objects.
 
-        Without a token it starts with the next change after this call, with "start" at the oldest change that is
-        retained. `topics` restricts the changes to those of
-        topics such as "asset.<id>"; "changes" means all. Without `follow` it ends with the newest change, and begins
-        without a token at the oldest that is retained.
+        Without a token it starts with the next change after this call, with "start" at the oldest retained change.
+        `topics` restricts the changes to topics such as "asset.<id>"; "changes" means all. Without `follow` it ends
+        with the newest change, and without a token it then begins with the oldest retained one.
 
-        With `events` it also yields `CaughtUp` and `Expired` events. Without, an expired token raises
-        PersistentChangeTokenExpiredError. If another thread closes the library, it ends.
+        With `events` it also yields `CaughtUp` and `Expired` events. Without `events`, an expired token raises
+        PersistentChangeTokenExpiredError. The iteration ends if another thread closes the library.
         """
         if since == "start":
             since = self.oldest_token
@@ -511,8 +510,8 @@ class Library:
         """Yields the list of identifiers of a fetch of assets, now and after each change of it.
 
         The fetch is a description, or the parameters of `fetch`: `library.live(where="rating > 3", limit=20)`. Yields
-        the same `LiveList` each time, with `ids`, `token`, and `details`, which lead from the list of before; None if they
-        are not known. If another thread closes the library, it ends.
+        the same `LiveList` each time, with `ids`, `token` and `details`: the change from the previous list, or None if
+        it is not known. The iteration ends if another thread closes the library.
         """
         return self._live(LiveList(live_description(fetch, options)))
 
@@ -543,14 +542,14 @@ class Library:
         """Imports files and folders. Files of one name become one asset: a photo with its raw file, the video of its
         Live Photo, and its XMP sidecar. Files that the library already has are recognized.
 
-        Returns what became of each; a broken file is in the list with its error.
+        Returns the result for each; a broken file is listed with its error.
         """
         return importing.import_files(self, paths, album, progress)
 
     def read_parts(
         self, service: Service, method: str, params: Mapping[str, Any], offset: int, end: int
     ) -> Iterator[bytes]:
-        """Yields a range of a file in parts. A part that has to be downloaded before may take ten minutes."""
+        """Yields a range of a file in parts. A part that must be downloaded first may take ten minutes."""
         deadline = DOWNLOAD_DEADLINE if params.get("networkAccessAllowed") else 30.0
         while offset < end:
             part = {**params, "offset": offset, "length": min(PART_SIZE, end - offset)}
@@ -567,15 +566,15 @@ class Library:
     ) -> ImageData:
         """Returns an image of an asset as bytes. `safelight.images.request` has the options.
 
-        With `network_access_allowed`, an original that is only in remote storage is downloaded, and `progress` is called
-        meanwhile. Without, NetworkAccessRequiredError is raised.
+        With `network_access_allowed`, an original that is only in remote storage is downloaded, and `progress` is
+        called meanwhile. Otherwise NetworkAccessRequiredError is raised.
         """
         return list(self.thumbnails(asset, size, progress, **{"delivery": "highQualityFormat", **options}))[-1]
 
     def thumbnails(
         self, asset: Object, size: Size = 512, progress: Optional[ProgressHandler] = None, **options: Any
     ) -> Iterator[ImageData]:
-        """Yields images of an asset, all when the last one is ready: degraded ones first, the requested one last."""
+        """Yields images of an asset, after the last one is ready: degraded ones first, the requested one last."""
         params = {"asset": identifier(asset), **images.request(size, **{"delivery": "opportunistic", **options})}
         yield from self._images("image.request", params, progress)
 
@@ -590,7 +589,7 @@ class Library:
     def download(
         self, asset: Object, type: str = "photo", progress: Optional[ProgressHandler] = None
     ) -> bool:
-        """Makes sure that the bytes of a resource are on the catalog's machine. Returns whether they were downloaded."""
+        """Downloads a resource to the catalog's machine if it is not there. Returns whether it was downloaded."""
         params = {"asset": identifier(asset), "type": type, "networkAccessAllowed": True}
         downloaded: bool = self.download_request(self.catalog, "resource.download", params, progress)[0]["isDownloaded"]
         return downloaded
@@ -601,8 +600,8 @@ class Library:
     ) -> Reply:
         """Sends a request that may download originals, and passes on its progress.
 
-        With network access it takes as long as the download; the deadline is then for errors in a row, such as those
-        of a service that is away. An exception of the handler ends the request, and the download with it.
+        With network access it takes as long as the download; the deadline then limits the time of consecutive errors.
+        An exception of the handler cancels the request and its download.
         """
 
         def notified(name: str, values: JSON, attachments: List[bytes]) -> None:
@@ -641,7 +640,7 @@ class Library:
         self, asset: Object, version: str = "current", *, network_access_allowed: bool = False,
         progress: Optional[ProgressHandler] = None,
     ) -> VideoPlayback:
-        """Returns what is needed to play a video."""
+        """Returns the data that a player of the video needs."""
         params = {"asset": identifier(asset), "version": version, "networkAccessAllowed": network_access_allowed}
         reply = self.download_request(self.thumbnailer, "video.playback", params, progress)
         return VideoPlayback(reply.result, self, network_access_allowed)
@@ -664,7 +663,7 @@ class Library:
         self, asset: Object, path: Path, preset: str = "highest", version: str = "current",
         progress: Optional[ProgressHandler] = None, network_access_allowed: bool = False,
     ) -> None:
-        """Makes a video of a preset and writes it to a file. `progress` is called with seconds of the video."""
+        """Exports a video with a preset to a file. `progress` is called with seconds of the video."""
         params = {"asset": identifier(asset), "preset": preset, "version": version,
                   "networkAccessAllowed": network_access_allowed}
         thumbnailer = self.thumbnailer.instance(params)
@@ -682,7 +681,7 @@ class Library:
             parts = self.read_parts(thumbnailer, "video.read", stream, 0, export["size"])
             save_parts(path, parts, export["size"])
         finally:
-            # A client may have few exports at a time, finished ones included.
+            # The number of exports of a client is limited, and finished ones count.
             with contextlib.suppress(SafelightError):
                 thumbnailer.request("video.cancelExport", {"export": export["export"]}, deadline=5.0)
 
@@ -737,7 +736,7 @@ class Library:
         self, source: Object, assets: Iterable[Object], *, mode: str = "replace", geometry: bool = True,
         transaction: Optional[str] = None, deadline: float = 600.0, network_access_allowed: bool = False,
     ) -> EditOutcome:
-        """Applies the operations of one asset to others; without `geometry`, all but crop, rotation and the like."""
+        """Applies the operations of one asset to others; without `geometry`, not crop, rotation and the like."""
         ids = [identifier(one) for one in assets]
         if not ids:
             return EditOutcome({"done": 0, "failed": 0, "isChanged": False, "results": []})
@@ -793,12 +792,12 @@ class Library:
         self, edits: Iterable[Tuple[Object, Adjustments]], *, mode: str = "replace", engine: Optional[str] = None,
         transaction: Optional[str] = None, deadline: float = 600.0, network_access_allowed: bool = False,
     ) -> Iterator[EditStatus]:
-        """Publishes edits, pairs of an asset and its `adjustments`, and yields what becomes of each. They are sent
-        while the result is iterated: `for status in library.publish(edits)`.
+        """Publishes edits, pairs of an asset and its `adjustments`, and yields the final state of each. They are
+        sent while the result is iterated: `for status in library.publish(edits)`.
 
         Edits of one asset are applied in their order. Each is applied exactly once, even if services are killed. With
-        an id of your own, publishing the same edits again applies nothing twice: an edit is the same one if asset,
-        adjustments and options are, whatever its place among the others.
+        an id of your own, publishing the same edits again applies nothing twice: two edits are the same if asset,
+        adjustments and options are equal, at any position in the list.
         """
         options: JSON = {"mode": mode, **({"engine": engine} if engine else {})}
         if network_access_allowed:
@@ -826,7 +825,7 @@ class Library:
     ) -> Session:
         """Asks for access, and waits for the owner's decision until the deadline, at most ten minutes.
 
-        Returns what this program may do; `status` is `notDetermined` if nobody has decided yet.
+        Returns the access of this program; `status` is `notDetermined` if nobody has decided yet.
         """
         params = {"client": self.client, "purpose": purpose, "access": access}
         return Session(self.request(self.catalog, "session.open", params, deadline=deadline).result)
@@ -841,21 +840,21 @@ def _edit_options(
 
 
 def live_description(fetch: Optional[Mapping[str, Any]], options: JSON) -> JSON:
-    """Returns the description of a live list. Raises ValueError if it is given twice."""
+    """Returns the description of a live list. Raises ValueError for both a description and parameters."""
     if fetch is not None and options:
         raise ValueError(f"give the description of a fetch, or its parameters: not both ({', '.join(sorted(options))})")
     return dict(fetch) if fetch is not None else description(**options)
 
 
-# The libraries of objects that other processes have sent to this one.
-_equal: Dict[str, Library] = {}
+# The libraries of unpickled objects, by their parameters.
+_unpickled: Dict[str, Library] = {}
 
 
 def equal_library(endpoints: Endpoints, client: str, keys: Optional[Keys], wait: float) -> Library:
-    """Returns a library with the same addresses, with connections of this process: that of the other objects from
-    there, which would have a connection each else."""
+    """Returns the library of unpickled objects with these parameters. They share one, so that not each object opens
+    connections of its own."""
     key = repr((sorted(vars(endpoints).items(), key=str), client, keys, wait))
-    return _equal.get(key) or _equal.setdefault(key, Library(endpoints, client, keys, wait=wait))
+    return _unpickled.get(key) or _unpickled.setdefault(key, Library(endpoints, client, keys, wait=wait))
 
 
 def keys_of_environment() -> Optional[Keys]:

@@ -1,4 +1,4 @@
-"""The result of an observed fetch as a state machine: the list of identifiers, identical to the library's at `token`."""
+"""The result of an observed fetch as a state machine: the list of identifiers, equal to the library's at `token`."""
 
 from typing import List, Optional, Sequence
 
@@ -26,9 +26,9 @@ def apply_details(ids: Sequence[str], details: JSON) -> List[str]:
     vacated_indexes = {index for index, _ in vacated}
     after = [identifier for index, identifier in enumerate(ids) if index not in vacated_indexes]
 
-    placed = [(entry["index"], entry["id"]) for entry in details.get("inserted", [])]
-    placed += [(entry["after"], entry["id"]) for entry in moved]
-    for index, identifier in sorted(placed):
+    insertions = [(entry["index"], entry["id"]) for entry in details.get("inserted", [])]
+    insertions += [(entry["after"], entry["id"]) for entry in moved]
+    for index, identifier in sorted(insertions):
         after.insert(index, identifier)
 
     if len(after) != details["countAfter"]:
@@ -50,8 +50,8 @@ class LiveList:
         self.ids: List[str] = []
         self.token: Optional[str] = None
         self.version = 0
-        # The change that leads from the list of before to this one, as JSON; None after the list was fetched as a whole, or
-        # after several changes.
+        # The change from the previously delivered list to this one, as JSON; None after the whole list was fetched,
+        # or after several changes.
         self.details: Optional[JSON] = None
         self.observation: Optional[str] = None
         self.topic: Optional[str] = None
@@ -78,17 +78,17 @@ class LiveList:
 
     # Responses
 
-    def listed(self, ids: Sequence[str], token: str) -> None:
+    def set_list(self, ids: Sequence[str], token: str) -> None:
         """Handles the response of ("list",): the whole list at a token."""
         self.ids, self.token, self.details = list(ids), token, None
         self.version += 1
 
-    def observed(self, response: JSON) -> None:
+    def handle_observation(self, response: JSON) -> None:
         """Handles the response of ("observe", token)."""
         self.observation = response["observation"]
         self.topic = response["topic"]
         self.instance = response["instance"]
-        self.detailed(response)
+        self.handle_details(response)
 
     def subscribed(self, topic: str) -> None:
         """Handles the completed subscription of ("subscribe", topic)."""
@@ -96,7 +96,7 @@ class LiveList:
         # Messages between the observation and the subscription may have been missed.
         self._needs_details = True
 
-    def detailed(self, response: JSON) -> None:
+    def handle_details(self, response: JSON) -> None:
         """Handles the response of ("details", token). There are no `details` in it if nothing has changed."""
         self._needs_details, self._behind_since = False, None
         details = response.get("details")
@@ -106,11 +106,11 @@ class LiveList:
             self.ids, self.token, self.details = apply_details(self.ids, details), response["token"], details
             self.version += 1
         elif "ids" in response:
-            self.listed(response["ids"], response["token"])
+            self.set_list(response["ids"], response["token"])
         else:
             self.token = None
 
-    def failed(self, error: SafelightError) -> bool:
+    def recover_from(self, error: SafelightError) -> bool:
         """Handles an error response of the last action. Returns False if the caller must handle the error."""
         if error.name == "handle_expired":
             self.observation = None
@@ -133,7 +133,7 @@ class LiveList:
             self._needs_details = True
             return
         try:
-            self.detailed({"details": message["details"], "token": message["token"]})
+            self.handle_details({"details": message["details"], "token": message["token"]})
         except ValueError:
             self.token = self.observation = None
 
@@ -153,16 +153,16 @@ class LiveList:
         elif now - self._behind_since >= CONFIRM_AFTER:
             self._needs_details = True
 
-    def unreadable(self) -> None:
+    def handle_undecodable(self) -> None:
         """Handles a live message that cannot be parsed."""
         self._needs_details = True
 
-    def unheard(self) -> None:
-        """Handles some seconds without a message, though a head is published every second."""
+    def handle_silence(self) -> None:
+        """Handles several seconds without a message, although a head is published every second."""
         self._needs_details = True
 
     def mark_delivered(self, version: int) -> int:
-        """Prepares the list for the caller, who has had it at another version. Returns the version of now."""
+        """Prepares the list for the caller, who has it at `version`. Returns the current version."""
         if self.version != version + 1:
             self.details = None  # they would not lead from the list that the caller has
         return self.version

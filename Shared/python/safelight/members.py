@@ -9,7 +9,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def date_from_json(value: Union[int, str]) -> datetime:
-    """Returns a date of a reply: microseconds since 1970, or RFC 3339 text."""
+    """Returns a date of a response: microseconds since 1970, or RFC 3339 text."""
     if isinstance(value, str):
         return datetime.fromisoformat(value.replace("Z", "+00:00"))
     return EPOCH + timedelta(microseconds=value)
@@ -47,7 +47,7 @@ class Member(Generic[Value]):
 
 
 class Record:
-    """An object of a reply, with an attribute for each member. `json` is the object as it was received."""
+    """An object of a response, with an attribute for each member. `json` is the object as it was received."""
 
     _shown: Tuple[str, ...] = ()
 
@@ -71,7 +71,7 @@ class Record:
 
 
 def frozen(value: Any) -> Any:
-    """Returns a JSON value that can be hashed: equal values give equal ones."""
+    """Returns a hashable form of a JSON value; equal values have equal forms."""
     if isinstance(value, Mapping):
         return frozenset((key, frozen(one)) for key, one in value.items())
     return tuple(frozen(one) for one in value) if isinstance(value, (list, tuple)) else value

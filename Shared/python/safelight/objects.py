@@ -72,10 +72,10 @@ class AssetMetadata(Record):
 
 
 class LibraryObject(Record):
-    """An object with an identifier. Two of them are equal if they are the same object, whatever its properties."""
+    """An object with an identifier. Two are equal if their identifiers are, whatever their properties."""
 
     id = text("id", "Stable for the life of the library.")
-    revision = text("revision", "Changes with any change.")
+    revision = text("revision", "Changes with any change of the object.")
 
     def __init__(self, json: Mapping[str, Any], library: "Optional[Library]" = None) -> None:
         super().__init__(json)
@@ -100,7 +100,7 @@ class AssetResource(Record):
 
     type = text("type", "photo, video, pairedVideo, fullSizePhoto, adjustmentData and so on, as in PhotoKit.")
     digest = text("digest", "SHA-256 of the bytes, in hexadecimal; of a part, that of the whole file.")
-    size = integer("size", "Bytes.")
+    size = integer("size", "Size in bytes.")
     offset = optional_integer("offset", "Position in the file with this digest, if it is a part of that file.")
     content_type = text("contentType", "Uniform type identifier.")
     original_filename = optional_text("originalFilename", "The file name at import.")
@@ -129,14 +129,14 @@ class AssetResource(Record):
         """Returns the bytes, or a part of them.
 
         With `network_access_allowed`, bytes that are only in remote storage are downloaded, and `progress` is called
-        meanwhile. Without, NetworkAccessRequiredError is raised.
+        meanwhile. Otherwise NetworkAccessRequiredError is raised.
         """
         if network_access_allowed:
             self.download(progress)
         return b"".join(self.chunks(offset, length, network_access_allowed=network_access_allowed))
 
     def download(self, progress: "Optional[ProgressHandler]" = None) -> bool:
-        """Makes sure that the bytes are on the catalog's machine. Returns whether they were downloaded."""
+        """Downloads the bytes to the catalog's machine if they are not there. Returns whether they were downloaded."""
         return self.asset.library.download(self.asset, self.type, progress)
 
     def chunks(
@@ -152,13 +152,12 @@ class AssetResource(Record):
     def save(
         self, path: Path, progress: "Optional[ProgressHandler]" = None, *, network_access_allowed: bool = False
     ) -> None:
-        """Writes the bytes to a file, which appears when it is complete. `progress` is called after each part."""
+        """Writes the bytes to a file atomically. `progress` is called after each part."""
         from .progress import save_parts
 
         if network_access_allowed:
             self.download()
         save_parts(path, self.chunks(network_access_allowed=network_access_allowed), self.size, progress)
-
 
 
 class Asset(LibraryObject):
@@ -169,7 +168,7 @@ class Asset(LibraryObject):
     media_subtypes = strings("mediaSubtypes", "photoPanorama, photoHDR, photoLive and so on.")
     playback_style = text("playbackStyle", "image, imageAnimated, livePhoto, video, videoLooping or unsupported.")
     playback_variation = text("playbackVariation", "Effect of a Live Photo.", "none")
-    source_type = text("sourceType", "Where it came from.")
+    source_type = text("sourceType", "The source of the asset.")
     content_type = text("contentType", "Uniform type identifier.")
     pixel_width = integer("pixelWidth", "Pixels, after orientation.")
     pixel_height = integer("pixelHeight", "Pixels, after orientation.")
@@ -218,7 +217,7 @@ class Asset(LibraryObject):
 
     @property
     def has_adjustments(self) -> bool:
-        """Whether the asset is edited."""
+        """True if the asset is edited."""
         return self.adjustment_format_identifier is not None
 
     def resource(self, type: str = "photo") -> AssetResource:
@@ -248,7 +247,7 @@ class Asset(LibraryObject):
         return self.library.thumbnail(self, size, **options)
 
     def thumbnails(self, size: "Size" = 512, **options: Any) -> "Iterator[ImageData]":
-        """Yields images, all when the last one is ready: degraded ones first, the requested one last."""
+        """Yields images, after the last one is ready: degraded ones first, the requested one last."""
         return self.library.thumbnails(self, size, **options)
 
     def image(self, size: "Size" = None, **options: Any) -> "PillowImage":
@@ -256,14 +255,14 @@ class Asset(LibraryObject):
         return self.library.thumbnail(self, size, **options).pillow()
 
     def image_data(self, version: str = "current", **options: Any) -> "ImageData":
-        """Returns the file of the image: as it is shown now, or `unadjusted` or `original`. `Library.image_data` has the
-        options."""
+        """Returns the file of the image: the `current`, `unadjusted` or `original` version. `Library.image_data` has
+        the options."""
         return self.library.image_data(self, version, **options)
 
     # Video and Live Photos
 
     def playback(self, version: str = "current", **options: Any) -> "VideoPlayback":
-        """Returns what is needed to play the video, with its bytes. `Library.playback` has the options."""
+        """Returns the data that a player of the video needs, with its bytes. `Library.playback` has the options."""
         return self.library.playback(self, version, **options)
 
     def frames(
@@ -288,7 +287,7 @@ class Asset(LibraryObject):
     def edit(self, *operations: Any, **options: Any) -> "EditOutcome":
         """Renders and commits an edit: `asset.edit(exposure=0.5, crop=(0.1, 0.1, 0.8, 0.8))`.
 
-        Replaces the operations of before, unless `mode="append"`. `safelight.editing.adjustments` describes the
+        Replaces the previous operations, unless `mode="append"`. `safelight.editing.adjustments` describes the
         operations, `Library.edit` the options.
         """
         return self.library.edit_one(self, *operations, **options)

@@ -1,4 +1,4 @@
-"""Progress of transfers, and files that appear when they are complete."""
+"""Progress of transfers, and atomic writes of files."""
 
 import errno
 import os
@@ -12,9 +12,9 @@ Path = Union[str, "os.PathLike[str]"]
 
 @dataclass(frozen=True)
 class Progress:
-    """How much of a task is done: bytes of transfers, seconds of video exports, assets of edits.
+    """The progress of a task: bytes of transfers, seconds of video exports, assets of edits.
 
-    Of an original that is downloaded from remote storage: the part that has arrived, of 1.
+    While an original is downloaded from remote storage, `done` is the fraction that has arrived and `total` is 1.
     """
 
     done: float
@@ -24,7 +24,7 @@ class Progress:
 
     @property
     def fraction(self) -> float:
-        """The done part, 0 to 1."""
+        """The fraction that is done, 0 to 1."""
         return self.done / self.total if self.total else 1.0
 
 
@@ -32,15 +32,15 @@ ProgressHandler = Callable[[Progress], None]
 
 
 def save_bytes(path: Path, data: bytes) -> None:
-    """Writes a file that is complete at all times, also after a power cut: the old bytes, or the new ones."""
+    """Writes a file atomically: even after a power failure it has either its old bytes or the new ones."""
     save_parts(path, [data], len(data))
 
 
 def save_parts(path: Path, parts: Iterable[bytes], total: float, progress: Optional[ProgressHandler] = None) -> None:
-    """Writes parts to a new file beside the path and renames it, so that the path is never half a file.
+    """Writes parts to a new file beside the path and renames it, so that the path never names a partial file.
 
-    The file is on the disk before it has its name: else an empty one could have the name after a power cut. A symbolic
-    link stays a link. A device or a pipe is written directly: only its owner may replace it.
+    The file is synced before it is renamed: otherwise the path could name an empty file after a power failure. The
+    target of a symbolic link is replaced, not the link. A device or a pipe is written directly, not replaced.
     """
     path = os.fspath(path)
 
@@ -73,7 +73,7 @@ def save_parts(path: Path, parts: Iterable[bytes], total: float, progress: Optio
 
 
 def is_replaceable(path: str) -> bool:
-    """Returns whether there is a file, or nothing yet, where a path leads."""
+    """Returns whether a path leads to a regular file, or to nothing."""
     try:
         return stat.S_ISREG(os.stat(path).st_mode)
     except FileNotFoundError:
@@ -81,15 +81,15 @@ def is_replaceable(path: str) -> bool:
 
 
 def sync_folder(folder: str) -> None:
-    """Waits until the names in a folder are on the disk."""
+    """Syncs a folder, so that its names are on the disk."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except PermissionError:
-        return  # a folder in which files may be made, but not listed
+        return  # a folder in which files may be created, but not listed
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network disks cannot do it for folders
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network filesystems cannot sync folders
             raise
     finally:
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Ids for transactions of programs that choose none."""
+"""Transaction ids for programs that choose none."""
 
 import os
 import time
@@ -7,8 +7,8 @@ import time
 def new_transaction_id() -> str:
     """Returns a UUID of version 7 (RFC 9562) as 32 hexadecimal digits: the time in milliseconds, and 74 random bits.
 
-    The catalog keeps the outcomes of transactions sorted by their ids. Ids that ascend with time are side by side, so
-    an outcome touches the page of the database that the one before has touched; a random id touches any page.
+    The catalog keeps the outcomes of transactions sorted by their ids. Ids that ascend with time are neighbours, so
+    consecutive outcomes change the same page of the database; with random ids each would change another page.
     """
     milliseconds = time.time_ns() // 1_000_000
     random = int.from_bytes(os.urandom(10), "big")

@@ -17,20 +17,20 @@ from .errors import (
     SafelightError, UnavailableError, UserCancelledError,
 )
 from .instances import (
-    CATALOG_READS, CATALOG_SINGLE_READS, HEDGING_DELAY, WATCH, WATCH_ANSWER, WRITER_PAUSE, CatalogChoice, Instances,
-    deciding, is_of_standby, may_be_different_elsewhere,
+    CATALOG_READS, CATALOG_SINGLE_READS, HEALTH_CHECK_DELAY, HEALTH_CHECK_TIMEOUT, HEDGING_DELAY, WRITER_RETRY_DELAY,
+    CatalogChoice, Instances, decisive_error, is_standby_error, may_be_different_elsewhere,
 )
 
 CONNECT_TIMEOUT = 0.7  # seconds until a connection exists
-HANDSHAKE_TIMEOUT = 5.0  # seconds from there until keys are exchanged
+HANDSHAKE_TIMEOUT = 5.0  # seconds from then until the handshake has ended
 SHORT_HANDSHAKE_TIMEOUT = 1.0  # the same, if another catalog can be asked
 SEND_TIMEOUT = 1000  # milliseconds
-LONGEST_POLL = 0.5  # seconds after which a request that waits looks whether the library was closed meanwhile
-# Milliseconds between heartbeats, and without an answer to one until the connection is lost: one that has ended
-# silently, such as at a router that has forgotten it, is noticed by nothing else.
+MAX_POLL_SECONDS = 0.5  # after which a waiting request checks if the library was closed
+# Milliseconds between heartbeats, and without a response to one until the connection is lost. Only they detect a
+# connection that ended silently, as at a router that has dropped its state.
 HEARTBEAT_INTERVAL = 3000
 HEARTBEAT_TIMEOUT = 13_000
-KEEPALIVE_IDLE = 30  # seconds without a message after which the kernel asks whether the editor is there
+KEEPALIVE_IDLE = 30  # seconds without a message after which the kernel probes the connection to the editor
 KEY_REFUSED = 400  # the status of a key that is on no list
 
 # The paths of the client's secret certificate and of the server's public certificate (CURVE).
@@ -83,7 +83,7 @@ class ConnectionState:
         return self.handshake if self.is_connected else CONNECT_TIMEOUT
 
     def failure(self) -> SafelightError:
-        """The reason why the connection did not become ready."""
+        """Returns the reason for which the connection did not become ready."""
         if self.is_refused:
             return AccessUserDeniedError(
                 message=f"the {self.service} at {self.address} refuses this key, which is not on its list or was "
@@ -104,7 +104,7 @@ class ConnectionState:
 
 
 def load_key(path: str, is_secret: bool) -> Tuple[bytes, Optional[bytes]]:
-    """Returns the public and the secret key in a file. Raises InvalidParametersError, which names the file."""
+    """Returns the public and the secret key in a file. Raises InvalidParametersError, whose message names the file."""
     from zmq.auth import load_certificate
 
     try:
@@ -122,7 +122,7 @@ def load_key(path: str, is_secret: bool) -> Tuple[bytes, Optional[bytes]]:
 
 
 def new_socket(context: Any, kind: int, address: str, keys: Optional[Keys]) -> Any:
-    """Returns a new socket for an address, which is not connected yet. Only TCP has keys."""
+    """Returns a new socket for an address, which is not connected yet. Keys are for TCP only."""
     loaded = None
     if keys and address.startswith("tcp://"):
         client, server = keys
@@ -132,7 +132,7 @@ def new_socket(context: Any, kind: int, address: str, keys: Optional[Keys]) -> A
         socket.curve_publickey, socket.curve_secretkey, socket.curve_serverkey = loaded
     socket.linger = 0
     if kind == zmq.PUSH:
-        # The editor does not read while it has too many edits, and then answers no heartbeats either.
+        # The editor does not read while it has too many edits, and then does not respond to heartbeats either.
         socket.tcp_keepalive = 1
         socket.tcp_keepalive_idle = KEEPALIVE_IDLE
         socket.tcp_maxrt = HEARTBEAT_TIMEOUT
@@ -143,18 +143,18 @@ def new_socket(context: Any, kind: int, address: str, keys: Optional[Keys]) -> A
 
 
 def connect(socket: Any, address: str) -> None:
-    """Connects a socket. Closes it and raises InvalidParametersError if the address cannot be one."""
+    """Connects a socket. Closes it and raises InvalidParametersError if the address is malformed."""
     try:
         socket.connect(address)
     except zmq.ZMQError as error:
         socket.close(0)
         raise InvalidParametersError(
-            message=f"{address!r} is no address of a service ({error}): write tcp://HOST:PORT or ipc:///PATH"
+            message=f"{address!r} is not an address of a service ({error}): write tcp://HOST:PORT or ipc:///PATH"
         ) from None
 
 
 def request_socket(context: Any, address: str, keys: Optional[Keys]) -> Any:
-    """Returns a new socket for requests, which keeps no messages for a service that is not connected."""
+    """Returns a new socket for requests, which queues no messages for a service that is not connected."""
     socket = new_socket(context, zmq.DEALER, address, keys)
     socket.immediate = True
     socket.sndtimeo = SEND_TIMEOUT
@@ -167,7 +167,7 @@ _inherited: List[Any] = []
 
 
 def context_of_process(context: Any, process: int) -> Any:
-    """Returns a context that belongs to the process `process`, or if this process was forked from it, another one."""
+    """Returns the context if it belongs to this process; another one if this process was forked from `process`."""
     if process == os.getpid():
         return context
     _inherited.append(context)
@@ -192,8 +192,8 @@ def encode_request(number: int, method: str, params: Optional[Mapping[str, Any]]
 
 
 def encode_json(message: JSON) -> bytes:
-    """Returns a message as JSON. Raises ValueError for numbers and text that JSON cannot have: NaN, infinity, and half of a
-    surrogate pair, such as a file name that is not UTF-8 contains."""
+    """Returns a message as JSON. Raises ValueError for values that JSON cannot represent: NaN, infinity, and lone
+    surrogates, as in a file name that is not UTF-8."""
     return json.dumps(message, ensure_ascii=False, allow_nan=False).encode()
 
 
@@ -204,7 +204,7 @@ def encode_credit(number: int, size: int) -> bytes:
 
 
 def encode_cancellation(number: int) -> bytes:
-    """Returns the message that makes a service give up a request."""
+    """Returns the message that makes a service cancel a request."""
     return json.dumps({"jsonrpc": "2.0", "method": "rpc.cancel", "params": {"id": number}}).encode()
 
 
@@ -261,32 +261,33 @@ class Connection:
         return not self.state.is_lost
 
     def lost(self, method: str) -> SafelightError:
-        """The error of a request whose connection has ended."""
+        """Returns the error of a request whose connection has ended."""
         if self.is_closing:
             return UserCancelledError(message=f"the library was closed during {method}")
         return self.state.lost(method)
 
     def request(
         self, method: str, params: Optional[Mapping[str, Any]], attachments: Attachments, deadline: float,
-        on_notification: Optional[NotificationHandler], watched: bool = False,
+        on_notification: Optional[NotificationHandler], checks_health: bool = False,
     ) -> Reply:
-        """Returns the reply. With `watched`, a service that does not even answer for its health counts as lost."""
-        pending = Pending(self, method, params, attachments, deadline, on_notification)
+        """Returns the reply. With `checks_health`, raises ConnectionLostError if the service does not respond to
+        `health` meanwhile."""
+        pending = PendingRequest(self, method, params, attachments, deadline, on_notification)
         end = time.monotonic() + deadline + 1
-        silence = time.monotonic() + WATCH
-        is_asked = False
+        next_check = time.monotonic() + HEALTH_CHECK_DELAY
+        is_checked = False
         while True:
             now = time.monotonic()
             if now >= end:
                 raise timeout_error(method)
             wait = end - now
-            if watched:
-                if now >= silence:
-                    if is_asked:
+            if checks_health:
+                if now >= next_check:
+                    if is_checked:
                         raise self.state.lost(method)
-                    self.ask_health()
-                    is_asked, silence = True, now + WATCH_ANSWER
-                wait = min(wait, silence - now)
+                    self.request_health()
+                    is_checked, next_check = True, now + HEALTH_CHECK_TIMEOUT
+                wait = min(wait, next_check - now)
             if not poll([self], wait):
                 if self.is_closing:
                     raise self.lost(method)
@@ -294,13 +295,13 @@ class Connection:
             reply = pending.receive()
             if reply:
                 return reply
-            is_asked, silence = False, time.monotonic() + WATCH
+            is_checked, next_check = False, time.monotonic() + HEALTH_CHECK_DELAY
 
-    def ask_health(self) -> None:
-        """Sends a request whose answer only shows that the service answers."""
+    def request_health(self) -> None:
+        """Sends a request for the health of the service. Its response only shows that the service responds."""
         self.last_number += 1
         try:
-            self.socket.send(encode_request(self.last_number, "health", None, WATCH_ANSWER), zmq.NOBLOCK)
+            self.socket.send(encode_request(self.last_number, "health", None, HEALTH_CHECK_TIMEOUT), zmq.NOBLOCK)
         except zmq.Again:
             pass
 
@@ -318,8 +319,8 @@ class Connection:
             self.close()
 
 
-class Pending:
-    """A request that was sent, and has no response yet."""
+class PendingRequest:
+    """A request that was sent and has no response yet."""
 
     def __init__(
         self, connection: Connection, method: str, params: Optional[Mapping[str, Any]], attachments: Attachments,
@@ -361,12 +362,12 @@ class Pending:
 
 
 def poll(connections: Sequence[Connection], seconds: float) -> bool:
-    """Waits until something has happened at one of the connections, half a second at most. Returns whether it has."""
+    """Waits at most half a second for an event of one of the connections. Returns whether there was one."""
     poller = zmq.Poller()
     for connection in connections:
         poller.register(connection.socket, zmq.POLLIN)
         poller.register(connection.monitor, zmq.POLLIN)
-    return bool(poller.poll(max(1, math.ceil(min(seconds, LONGEST_POLL) * 1000))))
+    return bool(poller.poll(max(1, math.ceil(min(seconds, MAX_POLL_SECONDS) * 1000))))
 
 
 class Service:
@@ -378,7 +379,8 @@ class Service:
     ) -> None:
         self.address = address
         self.name = name
-        # Whether another instance can be asked, so that this one is not waited for as long as it may take.
+        # True if another instance can be asked: then the handshake has a shorter timeout, and a request fails if the
+        # service does not respond to health checks.
         self._is_replaceable = is_replaceable
         self._context = context
         self._process = os.getpid()
@@ -405,7 +407,7 @@ class Service:
     ) -> Reply:
         """Returns the result and the attachments of a request, which is sent once."""
         connection = self.connection()
-        # A request of the handler has a connection of its own: on this one it would receive the response to this one.
+        # A request that the handler sends uses another connection: on this one it would receive this response.
         self._local.connection = None
         try:
             return connection.request(method, params, attachments, deadline, on_notification, self._is_replaceable)
@@ -432,8 +434,8 @@ class Service:
         return connection
 
     def forget(self) -> None:
-        """Closes the connection of this thread: a late response does not reach the next request, and the service gives
-        the request up."""
+        """Closes the connection of this thread, so that a late response does not reach the next request, and the
+        service cancels the request."""
         self._forget(getattr(self._local, "connection", None))
 
     def instance(self, params: Optional[Mapping[str, Any]]) -> "Service":
@@ -479,8 +481,8 @@ class Service:
 
 
 class ServiceInstances(Service):
-    """A client of a service of which several instances run. Requests about an asset go to the same instance, whose cache
-    has its images, and to the next one while that does not answer."""
+    """A client of a service of which several instances run. Requests about an asset go to the same instance, whose
+    cache has its images, and to the next one while that does not respond."""
 
     def __init__(self, members: Sequence[Service], wait: float = 0.0) -> None:
         first = members[0]
@@ -506,14 +508,14 @@ class ServiceInstances(Service):
                 try:
                     reply = instance.request(method, params, attachments, deadline, notified)
                 except SafelightError as error:
-                    if not self._instances.missed(instance, error, None if was_notified else method):
+                    if not self._instances.note_error(instance, error, None if was_notified else method):
                         raise
                     failures.append(error)
                 else:
-                    self._instances.reached(instance)
+                    self._instances.mark_present(instance)
                     return reply
             if failures and time.monotonic() >= end:
-                raise deciding(failures)
+                raise decisive_error(failures)
             time.sleep(0.05)
 
     def instance(self, params: Optional[Mapping[str, Any]]) -> Service:
@@ -531,9 +533,9 @@ class ServiceInstances(Service):
 class Catalogs(Service):
     """A client of the catalogs of one library, of which one writes, and all answer reads.
 
-    A read goes to the catalog that has answered before, and to another one at once when that is lost. Without an answer
-    for a short while it is asked of another one too, and the first answer counts. Everything else goes to the catalog
-    that writes: a standby refuses changes by name, and then the next one is asked.
+    A read goes to the catalog that answered the last one; if that is lost, to another one at once. Without a response
+    for `HEDGING_DELAY` it is sent to another one too, and the first response counts. Everything else goes to the
+    catalog that writes: a standby refuses changes with LibraryReadOnlyError, and then the next one is asked.
     """
 
     def __init__(self, members: Sequence[Service], wait: float = 0.0) -> None:
@@ -549,26 +551,26 @@ class Catalogs(Service):
         while True:
             try:
                 if method in CATALOG_READS:
-                    return self._read_twice(method, params, deadline)
+                    return self._hedged_read(method, params, deadline)
                 if method in CATALOG_SINGLE_READS:
-                    return self._read_once(method, params, deadline, on_notification)
+                    return self._single_read(method, params, deadline, on_notification)
                 return self._change(method, params, attachments, deadline, on_notification)
             except NotRunningError:
                 if time.monotonic() >= start + self._wait:
                     raise
                 time.sleep(0.05)
 
-    def _read_twice(self, method: str, params: Optional[Mapping[str, Any]], deadline: float) -> Reply:
+    def _hedged_read(self, method: str, params: Optional[Mapping[str, Any]], deadline: float) -> Reply:
         choice = self._choice
-        pending: Dict[int, Pending] = {}
+        pending: Dict[int, PendingRequest] = {}
         failures: List[SafelightError] = []
         asked = choice.order(choice.reader)
         first = asked[0]
-        is_doubled = False
+        is_hedged = False
 
         def fail(index: int, error: SafelightError) -> None:
             pending.pop(index, None)
-            choice.missed(index, error)
+            choice.note_error(index, error)
             if not isinstance(error, UnavailableError):
                 choice.members[index].forget()
             if index != first and pending and not may_be_different_elsewhere(error):
@@ -583,7 +585,7 @@ class Catalogs(Service):
                 index = asked.pop(0)
                 try:
                     connection = choice.members[index].connection()
-                    pending[index] = Pending(connection, method, params, (), deadline)
+                    pending[index] = PendingRequest(connection, method, params, (), deadline)
                     return
                 except (ConnectionLostError, UnavailableError) as error:
                     fail(index, error)
@@ -596,10 +598,10 @@ class Catalogs(Service):
                 now = time.monotonic()
                 if now >= end:
                     raise timeout_error(method)
-                # To one that did not answer a moment ago, connecting may take a while.
+                # Connecting to a catalog that recently did not respond may take longer.
                 if asked and now >= next_attempt + (2 * HEDGING_DELAY if choice.is_absent(asked[0]) else 0):
-                    is_doubled = is_doubled or choice.begin_doubling()
-                    if is_doubled:
+                    is_hedged = is_hedged or choice.begin_hedging()
+                    if is_hedged:
                         ask_next()
                     next_attempt = time.monotonic() + HEDGING_DELAY
                 connections = [one.connection for one in pending.values()]
@@ -614,18 +616,18 @@ class Catalogs(Service):
                         continue
                     if reply:
                         del pending[index]
-                        choice.reached(index)
+                        choice.mark_present(index)
                         choice.reader = index
                         return reply
-            raise deciding(failures)
+            raise decisive_error(failures)
         finally:
-            if is_doubled:
-                choice.end_doubling()
+            if is_hedged:
+                choice.end_hedging()
             for index in pending:
-                choice.leave(index)
+                choice.mark_absent(index)
                 choice.members[index].forget()
 
-    def _read_once(
+    def _single_read(
         self, method: str, params: Optional[Mapping[str, Any]], deadline: float,
         on_notification: Optional[NotificationHandler],
     ) -> Reply:
@@ -644,15 +646,15 @@ class Catalogs(Service):
             try:
                 reply = self._choice.members[index].request(method, params, (), left, notified)
             except SafelightError as error:
-                self._choice.missed(index, error)
+                self._choice.note_error(index, error)
                 if was_notified or not may_be_different_elsewhere(error):
                     raise
                 failures.append(error)
             else:
-                self._choice.reached(index)
+                self._choice.mark_present(index)
                 self._choice.reader = index
                 return reply
-        raise deciding(failures) if failures else timeout_error(method)
+        raise decisive_error(failures) if failures else timeout_error(method)
 
     def _change(
         self, method: str, params: Optional[Mapping[str, Any]], attachments: Attachments, deadline: float,
@@ -667,17 +669,18 @@ class Catalogs(Service):
                 try:
                     reply = choice.members[index].request(method, params, attachments, left, on_notification)
                 except SafelightError as error:
-                    if not choice.refused(index, error):
+                    if not choice.note_change_error(index, error):
                         raise
                     failures.append(error)
                 else:
-                    choice.reached(index)
+                    choice.mark_present(index)
                     choice.writer = index
                     return reply
-            # All have refused: a takeover may be under way.
-            if all(isinstance(error, NotRunningError) for error in failures) or time.monotonic() + WRITER_PAUSE >= end:
-                raise next((error for error in failures if is_of_standby(error)), failures[0])
-            time.sleep(WRITER_PAUSE)
+            # All have refused: another catalog may be about to become the writer.
+            is_over = time.monotonic() + WRITER_RETRY_DELAY >= end
+            if is_over or all(isinstance(error, NotRunningError) for error in failures):
+                raise next((error for error in failures if is_standby_error(error)), failures[0])
+            time.sleep(WRITER_RETRY_DELAY)
 
     @property
     def instances(self) -> List[Service]:

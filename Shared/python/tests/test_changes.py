@@ -16,7 +16,7 @@ ALBUM, ASSET, OTHER = "c" + 26 * "1", "a" + 26 * "1", "a" + 26 * "2"
 
 
 class Catalog:
-    """A catalog that keeps uploads, and answers each transaction with an outcome that is given."""
+    """A catalog that records open uploads, and answers each transaction with the next of the given outcomes."""
 
     def __init__(self, *outcomes):
         self.outcomes = list(outcomes)
@@ -53,11 +53,11 @@ def library_of(catalog):
 
 
 class StopError(Exception):
-    """The program gives up."""
+    """Raised by a progress handler."""
 
 
 class UploadTests(unittest.TestCase):
-    def test_an_upload_that_the_program_gives_up_is_cancelled(self):
+    def test_an_upload_is_cancelled_if_its_progress_handler_raises(self):
         def stop(_):
             raise StopError
 
@@ -67,14 +67,14 @@ class UploadTests(unittest.TestCase):
                 library_of(catalog).upload(b"photo", progress=stop)
             self.assertEqual((catalog.begun, catalog.open), (1, set()))
 
-    def test_so_are_those_of_a_block_whose_next_file_is_missing(self):
+    def test_the_uploads_of_a_block_are_cancelled_if_a_file_is_missing(self):
         catalog = Catalog()
         with self.assertRaises(FileNotFoundError), library_of(catalog).changing() as changes:
             changes.create_asset(b"photo")
             changes.create_asset("/nonexistent/photo.jpg")
         self.assertEqual((catalog.begun, catalog.open), (1, set()))
 
-    def test_so_are_those_of_a_block_that_is_interrupted_or_refused(self):
+    def test_the_uploads_of_a_block_are_cancelled_if_it_is_interrupted_or_refused(self):
         for error in (KeyboardInterrupt(), errors.ConflictError()):
             catalog = Catalog(error)
             library = library_of(catalog)
@@ -112,14 +112,14 @@ class PlaceholderTests(unittest.TestCase):
         self.assertEqual(earlier, [None, {"ref": "new0"}])
         self.assertEqual(later, [None, ALBUM, ALBUM, ALBUM, {"ref": "new0"}])
 
-    def test_one_of_a_block_that_is_not_over_is_refused(self):
+    def test_a_placeholder_of_another_block_is_refused_before_its_commit(self):
         library = library_of(Catalog())
         outer = Changes(library)
         album = outer.create_album("A")
         with self.assertRaisesRegex(ValueError, "created when the block"):
             Changes(library).add(album, [ASSET])
 
-    def test_a_folder_of_the_block_is_a_folder(self):
+    def test_a_placeholder_of_a_folder_is_changed_by_requests_for_lists(self):
         catalog = Catalog({"placeholders": {}})
         with library_of(catalog).changing() as changes:
             folder = changes.create_folder("F")
@@ -131,7 +131,7 @@ class PlaceholderTests(unittest.TestCase):
         types = [one["type"] for one in catalog.performed[0]]
         self.assertEqual(types, ["list.create", "collection.create", *["list.update"] * 3, "collection.update"])
 
-    def test_a_text_is_no_list_of_words(self):
+    def test_a_string_is_refused_instead_of_a_list_of_strings(self):
         changes = Changes(library_of(Catalog()))
         for refused in (
             lambda: changes.update(ASSET, add_keywords="alps"), lambda: changes.update(ASSET, remove_keywords="alps"),
@@ -145,12 +145,12 @@ class PlaceholderTests(unittest.TestCase):
 
 class ValueTests(unittest.TestCase):
     def test_equal_values_have_equal_hashes(self):
-        places = [Location({"latitude": 1, "longitude": 2}), Location({"longitude": 2.0, "latitude": 1.0})]
-        self.assertEqual(len({*places, Location({"latitude": 1, "longitude": 3})}), 2)
+        locations = [Location({"latitude": 1, "longitude": 2}), Location({"longitude": 2.0, "latitude": 1.0})]
+        self.assertEqual(len({*locations, Location({"latitude": 1, "longitude": 3})}), 2)
         images = [ImageData({"asset": "a"}, data) for data in (b"1", b"1", b"2")]
         self.assertEqual((images[0] == images[1], images[0] == images[2], len(set(images))), (True, False, 2))
 
-    def test_a_text_that_is_no_identifier_is_that_of_no_asset(self):
+    def test_a_string_that_is_not_an_identifier_finds_no_asset(self):
         library = library_of(Catalog())
         for text in ("zzz", "", "c" + 26 * "1", "a" + 26 * "u"):
             self.assertEqual((library.assets.get(text), text in library.assets), (None, False))
@@ -170,12 +170,12 @@ class ValueTests(unittest.TestCase):
         for outcome in (library.edit([], exposure=1), library.copy_edits(ASSET, iter([]))):
             self.assertEqual((outcome.done, outcome.failed, outcome.is_changed, outcome.results), (0, 0, False, []))
 
-    def test_an_edit_that_is_of_no_asset_is_refused_before_anything_is_sent(self):
+    def test_a_published_edit_without_an_asset_identifier_is_refused_before_sending(self):
         for asset in (ALBUM, "@1", "nonsense"):
             with self.assertRaisesRegex(errors.InvalidParametersError, "edit 1 of the list"):
                 library_of(None).publish([(ASSET, {}), (asset, {})])
 
-    def test_a_live_list_has_one_description(self):
+    def test_a_live_list_refuses_a_description_together_with_parameters(self):
         with self.assertRaisesRegex(ValueError, "limit"):
             Library("/nonexistent").live({"predicate": "rating > 1"}, limit=1)
 
@@ -199,14 +199,14 @@ class History:
 
 
 class RetainedChangesTests(unittest.TestCase):
-    def test_topics_restrict_them_to_their_entries(self):
+    def test_topics_restrict_retained_changes_to_their_entries(self):
         library = library_of(History())
         found = list(library.changes(topics=["asset.a1"], follow=False))
         ids = [(one.sequence, [part.id for part in one.assets]) for one in found]
         self.assertEqual(ids, [(1, ["a1"]), (3, ["a1"])])
         self.assertEqual(len(list(library.changes(follow=False, topics=["changes"]))), 3)
 
-    def test_events_are_yielded(self):
+    def test_retained_changes_are_yielded_with_events(self):
         library = library_of(History())
         found = list(library.changes(follow=False, events=True))
         self.assertEqual((len(found), found[-1]), (4, CaughtUp(token="h.3")))
@@ -246,9 +246,9 @@ class GroupTests(unittest.TestCase):
 
 
 class KnownPhotoTests(unittest.TestCase):
-    """Imports of a photo that the library has, with files that its asset is not given."""
+    """Imports of a photo that the library already has, with files that are not added to its asset."""
 
-    def test_another_raw_file_becomes_an_asset_of_its_own_and_the_sidecar_is_named(self):
+    def test_another_raw_file_becomes_a_separate_asset_and_the_ignored_sidecar_is_reported(self):
         ignored = [{"request": 0, "ref": "new0", "members": ["resources", "sidecar"]}]
         catalog = Catalog(
             {"placeholders": {"new0": ASSET}, "duplicates": ["new0"], "ignored": ignored},
@@ -266,7 +266,7 @@ class KnownPhotoTests(unittest.TestCase):
             ])
         self.assertLessEqual(max(one.fraction for one in amounts), 1)
 
-    def test_the_video_that_the_asset_has_is_no_other_asset(self):
+    def test_a_video_that_the_asset_already_has_does_not_become_another_asset(self):
         ignored = [{"request": 0, "ref": "new0", "members": ["sidecar"]}]
         catalog = Catalog({"placeholders": {"new0": ASSET}, "duplicates": ["new0"], "ignored": ignored})
         with tempfile.TemporaryDirectory() as folder:

@@ -16,14 +16,14 @@ import zmq.auth
 
 from safelight import Asset, Change, Endpoints, Library, errors
 from safelight.aio import AsyncLibrary
-from safelight.instances import deciding
+from safelight.instances import decisive_error
 from safelight.transport import Service, ServiceInstances, new_socket
 
 TOKEN = "0" * 32 + ".7"
 
 
 class Answering:
-    """A service that answers in a thread of this program. It keeps the requests."""
+    """A service that answers in a thread of this program, and records the requests."""
 
     def __init__(self, address):
         self.requests = []
@@ -64,21 +64,21 @@ class Answering:
         self.context.destroy(0)
 
 
-class Growing(Answering):
-    """A catalog whose number of assets grows with each request without a token."""
+class ChangingCatalog(Answering):
+    """A catalog whose state changes with each request without a token. Ids of assets contain the state."""
 
-    moment = 0
+    state = 0
 
     def answer(self, method, params):
         if method != "fetch.assets":
             return None
         if "token" not in params:
-            self.moment += 1
+            self.state += 1
             time.sleep(0.05)
-        moment = int(params["token"].rsplit(".", 1)[1]) if "token" in params else self.moment
+        state = int(params["token"].rsplit(".", 1)[1]) if "token" in params else self.state
         start, count = params["from"], params["count"]
-        assets = [{"id": f"a{moment}.{index}"} for index in range(start, min(start + count, 40))]
-        return {"assets": assets, "count": 40, "token": f"h.{moment}"}
+        assets = [{"id": f"a{state}.{index}"} for index in range(start, min(start + count, 40))]
+        return {"assets": assets, "count": 40, "token": f"h.{state}"}
 
 
 class ServiceTests(unittest.TestCase):
@@ -99,7 +99,7 @@ class ServiceTests(unittest.TestCase):
 
 
 class ClosingTests(ServiceTests):
-    def test_a_library_that_is_closed_ends_the_requests_of_other_threads(self):
+    def test_closing_a_library_ends_the_requests_of_other_threads(self):
         service = self.start()
         library = self.library()
         ended = []
@@ -120,7 +120,7 @@ class ClosingTests(ServiceTests):
         self.assertEqual(ended, [("user_cancelled", False)] * 3)
         self.assertEqual(library.catalog.request("health").result, {"status": "ok"})
 
-    def test_it_ends_the_changes_and_live_lists_of_other_threads(self):
+    def test_closing_a_library_ends_the_changes_and_live_lists_of_other_threads(self):
         for name in ("catalog", "change-broker"):
             self.start(name=name)
         library = self.library()
@@ -139,7 +139,7 @@ class ClosingTests(ServiceTests):
             thread.join(10)
         self.assertEqual(ended, [[], []])
 
-    def test_it_ends_a_request_that_waits_for_a_service_that_is_away(self):
+    def test_closing_a_library_ends_a_request_that_waits_for_a_service(self):
         library = self.library()
         library.catalog._was_reached = True
         ended = []
@@ -157,7 +157,7 @@ class ClosingTests(ServiceTests):
         thread.join(5)
         self.assertEqual(ended, ["user_cancelled"])
 
-    def test_it_closes_the_connections_of_threads_that_do_nothing(self):
+    def test_closing_a_library_closes_the_connections_of_idle_threads(self):
         self.start()
         library = self.library()
         may_end, is_asked = threading.Event(), threading.Semaphore(0)
@@ -186,7 +186,7 @@ def health_of(library):
 
 
 class ProcessTests(ServiceTests):
-    def test_a_library_is_used_by_processes_that_are_forked(self):
+    def test_a_forked_process_can_use_the_library_of_its_parent(self):
         self.start()
         library = self.library()
         self.assertEqual(health_of(library), "ok")
@@ -205,7 +205,7 @@ class ProcessTests(ServiceTests):
         os.waitpid(child, 0)
         self.assertEqual(health_of(library), "ok")
 
-    def test_objects_are_sent_to_other_processes_with_one_library(self):
+    def test_unpickled_objects_share_one_library(self):
         self.start()
         library = self.library()
         assets = [Asset({"id": f"a{number}"}, library) for number in range(3)]
@@ -220,17 +220,17 @@ class ProcessTests(ServiceTests):
         again.library.close()
         self.assertIs(copy.deepcopy(assets[0]).library, library)
 
-    def test_a_pool_of_processes_has_results(self):
-        self.start(Growing)
+    def test_a_fetch_result_can_be_sent_to_a_pool_of_processes(self):
+        self.start(ChangingCatalog)
         result = self.library().fetch()
         self.assertEqual(len(result), 40)
         with multiprocessing.get_context("fork").Pool(2) as pool:
             self.assertEqual(pool.map(len, [result, result]), [40, 40])
 
 
-class MomentTests(ServiceTests):
-    def test_the_pages_of_a_result_are_of_one_moment_whichever_is_read_first(self):
-        self.start(Growing)
+class FetchTokenTests(ServiceTests):
+    def test_all_pages_of_a_result_are_read_at_one_token(self):
+        self.start(ChangingCatalog)
         library = self.library()
         result = library.fetch()
         result._page_size = 5
@@ -246,8 +246,8 @@ class MomentTests(ServiceTests):
             thread.join()
         self.assertEqual({id.split(".")[0] for id in found}, {"a1"})
 
-    def test_so_are_those_with_asyncio(self):
-        self.start(Growing)
+    def test_all_pages_of_a_result_are_read_at_one_token_with_asyncio(self):
+        self.start(ChangingCatalog)
 
         async def run():
             async with AsyncLibrary(self.folder) as library:
@@ -259,7 +259,7 @@ class MomentTests(ServiceTests):
 
 
 class AsyncioTests(ServiceTests):
-    def test_a_library_is_used_in_several_event_loops(self):
+    def test_a_library_can_be_used_in_several_event_loops(self):
         self.start()
         library = AsyncLibrary(self.folder)
 
@@ -298,7 +298,7 @@ class KeyTests(ServiceTests):
         self.server = zmq.auth.create_certificates(self.folder, "server")
         self.keys = (self.client[1], self.server[0])
 
-    def test_only_tcp_has_keys(self):
+    def test_keys_are_used_for_tcp_only(self):
         context = zmq.Context()
         for address, mechanism in [("tcp://127.0.0.1:1", zmq.CURVE), ("ipc:///nowhere", zmq.NULL)]:
             for kind in (zmq.DEALER, zmq.SUB, zmq.PUSH):
@@ -312,7 +312,7 @@ class KeyTests(ServiceTests):
         self.addCleanup(library.close)
         self.assertEqual(health_of(library), "ok")
 
-    def test_files_without_the_keys_are_named(self):
+    def test_the_error_for_an_unusable_key_file_names_the_file(self):
         empty = f"{self.folder}/empty"
         open(empty, "w").close()
         for keys, expected in [
@@ -325,14 +325,14 @@ class KeyTests(ServiceTests):
                 with self.assertRaisesRegex(errors.InvalidParametersError, expected):
                     request()
 
-    def test_what_is_no_address_is_named(self):
+    def test_the_error_for_a_malformed_address_names_the_address(self):
         for address in ["127.0.0.1:5571", "tcp://127.0.0.1"]:
             library = Library(Endpoints(catalog=address, feed=address))
             for request in (lambda: library.catalog.request("health"), lambda: next(library.changes(since=TOKEN))):
-                with self.assertRaisesRegex(errors.InvalidParametersError, f"'{address}' is no address"):
+                with self.assertRaisesRegex(errors.InvalidParametersError, f"'{address}' is not an address"):
                     request()
 
-    def test_a_key_that_the_service_refuses_is_an_error_at_once(self):
+    def test_a_refused_key_raises_an_error_at_once(self):
         context = zmq.Context()
         handler = context.socket(zmq.REP)
         handler.bind("inproc://zeromq.zap.01")
@@ -367,7 +367,7 @@ class KeyTests(ServiceTests):
 
 
 class LossTests(ServiceTests):
-    def test_a_connection_that_ends_silently_is_noticed(self):
+    def test_sockets_have_heartbeats_or_keepalive(self):
         context = zmq.Context()
         for kind in (zmq.DEALER, zmq.SUB):
             with new_socket(context, kind, "tcp://127.0.0.1:1", None) as socket:
@@ -377,11 +377,11 @@ class LossTests(ServiceTests):
             self.assertEqual((socket.heartbeat_ivl, socket.tcp_keepalive), (0, 1))
         context.term()
 
-    def test_an_instance_that_was_never_there_does_not_decide_about_one_that_restarts(self):
+    def test_the_error_of_a_restarting_instance_is_preferred_to_that_of_one_that_never_ran(self):
         never, restarting = errors.NotRunningError(), errors.UnavailableError()
-        self.assertIs(deciding([never, restarting]), restarting)
-        self.assertIs(deciding([restarting, never]), restarting)
-        self.assertIs(deciding([never, errors.NotRunningError()]), never)
+        self.assertIs(decisive_error([never, restarting]), restarting)
+        self.assertIs(decisive_error([restarting, never]), restarting)
+        self.assertIs(decisive_error([never, errors.NotRunningError()]), never)
         context = zmq.Context.instance()
         members = [Service(context, f"ipc://{self.folder}/{name}.sock", name="editor") for name in ("one", "two")]
         members[1]._was_reached = True
@@ -390,7 +390,7 @@ class LossTests(ServiceTests):
                 ServiceInstances(members).request("edits.history", {"asset": asset})
             self.assertTrue(failed.exception.is_temporary)
 
-    def test_the_health_of_the_others_is_said_with_the_first_failure(self):
+    def test_the_first_health_error_contains_the_health_of_the_other_services(self):
         self.start()
         library = self.library()
         with self.assertRaises(errors.NotRunningError) as failed:

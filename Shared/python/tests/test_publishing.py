@@ -17,7 +17,7 @@ EDIT, OTHER = {"version": 1, "operations": [{"operation": "exposure", "value": 0
 
 
 class AppliedEdits:
-    """A catalog and an editor: what is pushed is applied at once, and remembered by its id."""
+    """A catalog and an editor: pushed edits are applied at once, and recorded by their ids."""
 
     def __init__(self):
         self.known = {}
@@ -43,13 +43,13 @@ class RepeatedPublishingTests(unittest.TestCase):
         self.library.catalog = self.services
 
     def publish(self, *edits, **options):
-        """Publishes edits as a program does that is started now. Returns what was applied now, and the statuses."""
+        """Publishes edits like a new run of a program. Returns the edits applied by this run, and the statuses."""
         self.services.pushed.clear()
         with mock.patch("safelight.editing.PushSockets", lambda *_: self.services), mock.patch("time.sleep"):
             statuses = list(self.library.publish(edits, **options))
         return [(asset, listed) for asset, listed, _ in self.services.pushed], [one.asset for one in statuses]
 
-    def test_an_edit_is_recognized_whatever_its_place_in_the_list(self):
+    def test_an_edit_is_recognized_at_any_position_in_the_list(self):
         for first in ({"transaction": "best"}, {"transaction": "x" * 200}):
             self.assertEqual(self.publish((A, EDIT), (B, EDIT), **first), ([(A, EDIT), (B, EDIT)], [A, B]))
             self.assertEqual(self.publish((NEW, EDIT), (A, EDIT), (B, EDIT), **first), ([(NEW, EDIT)], [A, B, NEW]))
@@ -64,7 +64,7 @@ class RepeatedPublishingTests(unittest.TestCase):
         self.assertEqual(self.publish((A, EDIT), transaction="other", mode="append")[0], [(A, EDIT)])
         self.assertEqual(self.publish((A, EDIT), (A, OTHER), **options)[0], [])
 
-    def test_equal_edits_of_one_list_are_as_many_edits(self):
+    def test_equal_edits_in_one_list_are_all_applied(self):
         options = {"transaction": "best", "mode": "append"}
         self.assertEqual(self.publish((A, EDIT), (A, EDIT), **options)[0], [(A, EDIT)] * 2)
         self.assertIsNotNone(self.services.pushed[1][2])
@@ -76,13 +76,13 @@ class RepeatedPublishingTests(unittest.TestCase):
 
 
 class PushTests(unittest.TestCase):
-    def test_an_editor_that_goes_away_at_the_last_moment_holds_nothing_up(self):
+    def test_push_returns_false_at_once_if_the_editor_disconnects_after_the_poll(self):
         context = zmq.Context()
         sockets = PushSockets(context, "tcp://127.0.0.1:1", None)
         try:
             (socket,) = sockets._sockets.values()
             ready = mock.Mock(wraps=socket)
-            # There was a connection when the program asked.
+            # The poll reports a connection that no longer exists.
             ready.poll.return_value = zmq.POLLOUT
             sockets._sockets = {"tcp://127.0.0.1:1": ready}
             results = []

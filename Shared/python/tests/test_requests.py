@@ -1,4 +1,4 @@
-"""Tests of requests that are repeated, against services that are away, stop or end, in threads of this program."""
+"""Tests of requests that are repeated, with services in threads of this program that are unavailable, stop or end."""
 
 import json
 import tempfile
@@ -19,7 +19,7 @@ STOPPING = {"name": "interrupted", "message": "the service is stopping; send the
 
 
 class ScriptedService:
-    """A service whose replies are given: results, and errors that are raised. It keeps the requests."""
+    """A service that returns or raises the given replies, and records the requests."""
 
     def __init__(self, *replies):
         self.replies = list(replies)
@@ -56,7 +56,7 @@ def library_of(**services):
 
 
 class StoppingServiceTests(unittest.TestCase):
-    def test_what_a_stopping_service_ended_is_temporary_and_a_decision_is_not(self):
+    def test_the_error_of_a_stopping_service_is_temporary_and_a_decision_is_not(self):
         for data, is_temporary in [
             ({"isStopping": True}, True), ({}, False), ({"question": "q1"}, False), ({"isReplaced": True}, False),
         ]:
@@ -64,7 +64,7 @@ class StoppingServiceTests(unittest.TestCase):
             self.assertIsInstance(error, errors.UserCancelledError)
             self.assertEqual((data, error.is_temporary), (data, is_temporary))
 
-    def test_a_request_is_repeated_after_it(self):
+    def test_a_request_is_repeated_after_its_service_stopped(self):
         catalog = ScriptedService(errors.make_error(**STOPPING), errors.make_error(**STOPPING), {"state": "available"})
         with Clock().patched():
             self.assertEqual(library_of(catalog=catalog).status(after=3)["state"], "available")
@@ -81,7 +81,7 @@ class StoppingServiceTests(unittest.TestCase):
             changes.trash("a1")
         self.assertEqual(len(catalog.requests), 1)
 
-    def test_an_upload_begins_again_whatever_ends_it_while_the_catalog_restarts(self):
+    def test_an_upload_begins_again_after_any_error_of_a_restarting_catalog(self):
         for error in [
             errors.make_error(**STOPPING), errors.BusyError(data={"isStopping": True}), errors.UnavailableError(),
             errors.ConnectionLostError(),
@@ -92,7 +92,7 @@ class StoppingServiceTests(unittest.TestCase):
                 upload, _ = upload_with_digest(library_of(catalog=catalog), b"abc")
             self.assertEqual((error.name, upload, len(catalog.requests)), (error.name, "u2", 5))
 
-    def test_an_upload_waits_for_a_catalog_that_is_away_as_long_as_other_requests(self):
+    def test_an_upload_waits_for_an_unavailable_catalog_as_long_as_other_requests(self):
         clock = Clock()
         catalog = ScriptedService(errors.UnavailableError())
         with clock.patched(), self.assertRaises(errors.UnavailableError):
@@ -103,7 +103,7 @@ class StoppingServiceTests(unittest.TestCase):
 class UnlimitedRequestTests(unittest.TestCase):
     """Requests that may download originals have no deadline at the service."""
 
-    def test_a_service_that_has_gone_is_waited_for_until_the_deadline(self):
+    def test_a_request_waits_for_an_unavailable_service_until_the_deadline(self):
         for request, seconds in [
             (lambda library: library.thumbnail("a1", 200, network_access_allowed=True), 30),
             (lambda library: library.edit(["a1"], exposure=1, deadline=60, network_access_allowed=True), 60),
@@ -115,7 +115,7 @@ class UnlimitedRequestTests(unittest.TestCase):
             self.assertTrue(seconds - 2 <= clock.now - 1000 <= seconds, clock.now)
             self.assertEqual({deadline for _, _, deadline in service.requests}, {float("inf")})
 
-    def test_errors_of_a_service_that_was_there_for_a_long_time_begin_another_row(self):
+    def test_the_deadline_starts_again_after_a_service_has_worked_for_a_long_time(self):
         clock = Clock()
 
         class Restarting(ScriptedService):
@@ -131,7 +131,7 @@ class UnlimitedRequestTests(unittest.TestCase):
             library_of(thumbnailer=service).image_data("a1", network_access_allowed=True)
         self.assertEqual(len(service.requests), len(replies))
 
-    def test_a_service_whose_catalog_does_not_answer_is_given_up(self):
+    def test_a_request_ends_if_the_catalog_of_its_service_does_not_answer(self):
         clock = Clock()
 
         class Waiting(ScriptedService):
@@ -144,7 +144,7 @@ class UnlimitedRequestTests(unittest.TestCase):
             library_of(thumbnailer=service).image_data("a1", network_access_allowed=True)
         self.assertEqual(len(service.requests), 2)
 
-    def test_a_service_that_is_lost_again_and_again_is_given_up(self):
+    def test_a_request_ends_at_the_deadline_if_its_connection_is_lost_repeatedly(self):
         clock = Clock()
         service = ScriptedService(errors.ConnectionLostError())
         with clock.patched(), self.assertRaises(errors.ConnectionLostError):
@@ -172,12 +172,12 @@ class CallTests(unittest.TestCase):
             requests, _ = self.call(method, {}, transaction="mine", client="me")
             self.assertEqual(requests[0][1], {"transaction": "mine", "client": "me"})
 
-    def test_a_read_is_repeated_as_it_is(self):
+    def test_a_read_is_repeated_with_the_same_parameters(self):
         for method in READS:
             requests, error = self.call(method, errors.ConnectionLostError(), {}, a=1)
             self.assertEqual((method, error, [params for _, params, _ in requests]), (method, None, [{"a": 1}] * 2))
 
-    def test_what_could_be_carried_out_twice_is_sent_again_only_if_it_was_not_carried_out(self):
+    def test_other_methods_are_repeated_only_if_they_were_certainly_not_carried_out(self):
         methods = ["jobs.create", "upload.append", "transient.create", "resource.export", "storage.keep", "new.one"]
         for method in methods:
             for lost in [errors.ConnectionLostError(), errors.DeadlineExceededError(), errors.make_error(**STOPPING)]:
@@ -187,7 +187,7 @@ class CallTests(unittest.TestCase):
                 requests, error = self.call(method, unsent, {})
                 self.assertEqual((method, len(requests), error), (method, 2, None))
 
-    def test_a_service_that_was_reached_before_says_that_nothing_was_sent(self):
+    def test_the_error_of_a_service_that_was_reached_before_is_temporary_and_unsent(self):
         service = Service(zmq.Context.instance(), "ipc:///nonexistent/catalog.sock")
         with self.assertRaises(errors.NotRunningError) as never:
             service.request("health")
@@ -199,7 +199,7 @@ class CallTests(unittest.TestCase):
 
 
 class EndingEditor:
-    """An editor that ends after some progress of its first request. Another one answers the request after it."""
+    """An editor that ends after some progress of its first request. Another editor answers the next request."""
 
     def __init__(self, folder):
         self.address = f"ipc://{folder}/editor.sock"

@@ -1,4 +1,4 @@
-"""Tests of files that are complete at all times."""
+"""Tests of atomic writes of files."""
 
 import os
 import stat
@@ -21,14 +21,14 @@ class SavingTests(unittest.TestCase):
         with open(f"{self.folder}/{name}", "rb") as file:
             return file.read()
 
-    def test_a_file_is_on_the_disk_before_it_has_its_name_and_then_the_name_is(self):
+    def test_a_file_is_synced_before_it_is_renamed_and_its_folder_afterwards(self):
         path = f"{self.folder}/x"
         steps = []
         sync, replace = os.fsync, os.replace
 
         def traced_sync(descriptor):
             is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
-            # Nothing of a file is in the program's memory any more.
+            # All bytes are written by now, and none are left in a buffer: the size is that of the whole file.
             steps.append("sync folder" if is_folder else f"sync {os.fstat(descriptor).st_size} bytes")
             sync(descriptor)
 
@@ -49,7 +49,7 @@ class SavingTests(unittest.TestCase):
         ])
         self.assertEqual(self.content("x"), b"abcd")
 
-    def test_a_file_that_cannot_be_brought_to_the_disk_keeps_its_old_bytes(self):
+    def test_a_file_that_cannot_be_synced_keeps_its_old_bytes(self):
         save_bytes(f"{self.folder}/x", b"old")
         with mock.patch("os.fsync", side_effect=OSError(5, "Input/output error")):
             with self.assertRaises(OSError):

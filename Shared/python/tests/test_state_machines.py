@@ -17,7 +17,7 @@ from safelight.aio import AsyncCatalogs, AsyncConnection
 from safelight.errors import HandleExpiredError, SafelightError
 from safelight.feed import CaughtUp, Change, Feed
 from safelight.following import handle_message
-from safelight.instances import MOST_DOUBLED, CatalogChoice, may_be_different_elsewhere
+from safelight.instances import MAX_HEDGED_READS, CatalogChoice, may_be_different_elsewhere
 from safelight.live import LiveList, apply_details
 from safelight.transport import Catalogs, Reply, Service
 
@@ -46,7 +46,7 @@ class FeedTests(unittest.TestCase):
     def page(self, feed, records, page_end, newest):
         return feed.page({"records": records, "token": token(page_end), "head": token(newest)})
 
-    def test_starts_at_the_head_or_at_its_token(self):
+    def test_a_feed_starts_at_the_head_or_at_its_token(self):
         feed = Feed()
         self.assertEqual(feed.next_action, ("head",))
         self.assertEqual(feed.begin(head(7)), [CaughtUp(token=token(7))])
@@ -69,7 +69,7 @@ class FeedTests(unittest.TestCase):
         feed.head(head(2), 0)
         self.assertEqual(feed.next_action, ("page", token(1)))
 
-    def test_a_feed_of_which_nothing_arrives_is_read_from_the_history(self):
+    def test_a_silent_feed_reads_the_history(self):
         feed = Feed()
         feed.begin(head(1))
         self.assertEqual(handle_message(feed, None), [])
@@ -101,7 +101,7 @@ class FeedTests(unittest.TestCase):
                 Feed(topics=["changes", topic])
             self.assertEqual(raised.exception.name, "invalid_params")
 
-    def test_a_truncated_record_a_new_broker_and_an_expired_token(self):
+    def test_a_truncated_record_and_a_new_broker_need_the_history_and_an_expired_token_restarts_the_feed(self):
         feed = Feed()
         feed.begin(head(1))
         feed.live("changes", {"sequence": 2, "library": LIBRARY, "previous": 1, "token": token(2), "truncated": True})
@@ -153,13 +153,15 @@ class LiveListTests(unittest.TestCase):
     def live(self, ids, sequence=1):
         live = LiveList({"limit": 3})
         self.assertEqual(live.next_action, ("list",))
-        live.listed(ids, token(sequence))
+        live.set_list(ids, token(sequence))
         self.assertEqual(live.next_action, ("observe", token(sequence)))
-        live.observed({"observation": "o", "topic": "fetch.o", "instance": "one", "token": token(sequence), "count": 3})
+        live.handle_observation(
+            {"observation": "o", "topic": "fetch.o", "instance": "one", "token": token(sequence), "count": 3}
+        )
         self.assertEqual(live.next_action, ("subscribe", "fetch.o"))
         live.subscribed("fetch.o")
         self.assertEqual(live.next_action, ("details", token(sequence)))
-        live.detailed({"token": token(sequence), "count": 3})
+        live.handle_details({"token": token(sequence), "count": 3})
         self.assertEqual(live.next_action, ("live",))
         return live
 
@@ -184,12 +186,12 @@ class LiveListTests(unittest.TestCase):
         self.changed(live, list("x"), 2, 1)
         self.assertEqual(live.ids, list("bca"))
 
-    def test_a_list_of_which_nothing_arrives_requests_details(self):
+    def test_a_silent_live_list_requests_details(self):
         live = self.live(list("abc"))
         handle_message(live, None)
         self.assertEqual(live.next_action, ("details", token(1)))
 
-    def test_details_are_those_from_the_list_that_was_delivered_before(self):
+    def test_details_lead_from_the_previously_delivered_list_or_are_none(self):
         live = self.live(list("abc"))
         self.changed(live, list("bca"), 2, 1)
         self.assertEqual(live.mark_delivered(0), 2)
@@ -205,31 +207,33 @@ class LiveListTests(unittest.TestCase):
         live = self.live(list("abc"))
         self.changed(live, list("a"), 5, 4)
         self.assertEqual((live.ids, live.next_action), (list("abc"), ("details", token(1))))
-        live.detailed({"token": token(5), "details": between(list("abc"), list("ca"))})
+        live.handle_details({"token": token(5), "details": between(list("abc"), list("ca"))})
         self.assertEqual((live.ids, live.next_action), (list("ca"), ("live",)))
 
     def test_a_new_broker_is_observed_from_the_current_token(self):
         live = self.live(list("abc"))
         live.head(head(3, "two"), 0)
         self.assertEqual(live.next_action, ("observe", token(1)))
-        live.observed({"observation": "o", "topic": "fetch.o", "instance": "two", "token": token(3),
-                       "details": between(list("abc"), list("cab"))})
+        live.handle_observation({
+            "observation": "o", "topic": "fetch.o", "instance": "two", "token": token(3),
+            "details": between(list("abc"), list("cab")),
+        })
         self.assertEqual((live.ids, live.next_action), (list("cab"), ("live",)))
 
     def test_an_expired_observation_or_token_is_renewed(self):
         live = self.live(list("abc"))
-        self.assertTrue(live.failed(SafelightError("handle_expired", "")))
+        self.assertTrue(live.recover_from(SafelightError("handle_expired", "")))
         self.assertEqual(live.next_action, ("observe", token(1)))
-        self.assertTrue(live.failed(SafelightError("token_expired", "")))
+        self.assertTrue(live.recover_from(SafelightError("token_expired", "")))
         self.assertEqual(live.next_action, ("list",))
-        self.assertFalse(live.failed(SafelightError("limit_exceeded", "")))
+        self.assertFalse(live.recover_from(SafelightError("limit_exceeded", "")))
         live = self.live(list("abc"))
         live.head(head(1, "one", OTHER), 0)
         self.assertEqual(live.next_action, ("list",))
         live = self.live(list("abc"))
-        live.detailed({"token": token(2), "details": {"hasIncrementalChanges": False}, "ids": ["z"]})
+        live.handle_details({"token": token(2), "details": {"hasIncrementalChanges": False}, "ids": ["z"]})
         self.assertEqual((live.ids, live.next_action), (["z"], ("live",)))
-        live.detailed({"token": token(3), "details": {"hasIncrementalChanges": False}})
+        live.handle_details({"token": token(3), "details": {"hasIncrementalChanges": False}})
         self.assertEqual(live.next_action, ("list",))
 
 
@@ -244,7 +248,7 @@ def failure(name, data=None):
 
 
 class CatalogChoiceTest(unittest.TestCase):
-    def test_the_catalog_for_the_next_change(self):
+    def test_the_error_of_a_change_decides_which_catalog_is_asked_next(self):
         # The error of the first catalog; whether the same change may go on to the next one; who is asked first later.
         cases = [
             (failure("library_read_only", {"standby": True}), True, [0, 1]),
@@ -256,7 +260,7 @@ class CatalogChoiceTest(unittest.TestCase):
         ]
         for error, goes_on, order in cases:
             choice = CatalogChoice([Member("one"), Member("two")])
-            self.assertEqual((error.name, choice.refused(0, error)), (error.name, goes_on))
+            self.assertEqual((error.name, choice.note_change_error(0, error)), (error.name, goes_on))
             self.assertEqual((error.name, choice.writers()), (error.name, order))
 
 
@@ -267,7 +271,7 @@ class ElsewhereTests(unittest.TestCase):
 
 
 class SlowMember:
-    """A catalog that answers once it may, and counts the requests that it has received."""
+    """A catalog that answers when `answers` is set, and counts the requests that it has received."""
 
     _context = _keys = None
     name = "catalog"
@@ -289,7 +293,7 @@ class SlowMember:
 
 
 class SlowRequest:
-    """A request of a thread to a catalog that answers once it may."""
+    """A request of a thread to a catalog that answers when `answers` is set."""
 
     answers = threading.Event()
 
@@ -305,7 +309,7 @@ class ConnectingTests(unittest.TestCase):
     def test_an_attempt_that_is_cancelled_leaves_no_socket(self):
         async def run():
             context = zmq.asyncio.Context()
-            # It is connected, and answers nothing.
+            # The listener accepts connections and never answers.
             with socket.create_server(("127.0.0.1", 0)) as listener:
                 address = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
                 connection = AsyncConnection(context, "catalog", address, None)
@@ -360,20 +364,20 @@ class NestedRequestTests(unittest.TestCase):
             context.destroy(0)
 
 
-class DoubledReadsTests(unittest.TestCase):
-    READS = MOST_DOUBLED + 4
+class HedgedReadsTests(unittest.TestCase):
+    READS = MAX_HEDGED_READS + 4
 
     def setUp(self):
         self.members = [SlowMember("one"), SlowMember("two")]
 
     def is_reached(self):
-        return [member.asked for member in self.members] >= [self.READS, MOST_DOUBLED]
+        return [member.asked for member in self.members] >= [self.READS, MAX_HEDGED_READS]
 
     def check(self):
-        self.assertEqual([member.asked for member in self.members], [self.READS, MOST_DOUBLED])
+        self.assertEqual([member.asked for member in self.members], [self.READS, MAX_HEDGED_READS])
 
     @mock.patch("safelight.aio.HEDGING_DELAY", 0.01)
-    def test_at_most_16_reads_of_a_program_with_asyncio_are_asked_twice(self):
+    def test_at_most_16_reads_of_a_program_with_asyncio_are_sent_to_two_catalogs(self):
         async def run():
             answers = asyncio.Event()
             for member in self.members:
@@ -383,21 +387,21 @@ class DoubledReadsTests(unittest.TestCase):
             end = time.monotonic() + 10
             while not self.is_reached() and time.monotonic() < end:
                 await asyncio.sleep(0.01)
-            # Time in which it would ask more.
+            # Time in which more requests would be sent.
             await asyncio.sleep(0.2)
             self.check()
             answers.set()
             await asyncio.gather(*reads)
-            # The permits are free again.
-            self.assertTrue(all(catalogs._choice.begin_doubling() for _ in range(MOST_DOUBLED)))
-            self.assertFalse(catalogs._choice.begin_doubling())
+            # All reads have ended, so as many new ones may be hedged.
+            self.assertTrue(all(catalogs._choice.begin_hedging() for _ in range(MAX_HEDGED_READS)))
+            self.assertFalse(catalogs._choice.begin_hedging())
 
         asyncio.run(run())
 
     @mock.patch("safelight.transport.HEDGING_DELAY", 0.01)
-    @mock.patch("safelight.transport.Pending", SlowRequest)
+    @mock.patch("safelight.transport.PendingRequest", SlowRequest)
     @mock.patch("safelight.transport.poll", lambda *_: time.sleep(0.005))
-    def test_at_most_16_reads_of_all_threads_are_asked_twice(self):
+    def test_at_most_16_reads_of_all_threads_are_sent_to_two_catalogs(self):
         catalogs = Catalogs(self.members)
         threads = [threading.Thread(target=catalogs.request, args=("fetch.assets",)) for _ in range(self.READS)]
         for thread in threads:
@@ -405,14 +409,14 @@ class DoubledReadsTests(unittest.TestCase):
         end = time.monotonic() + 10
         while not self.is_reached() and time.monotonic() < end:
             time.sleep(0.01)
-        # Time in which they would ask more.
+        # Time in which more requests would be sent.
         time.sleep(0.4)
         self.check()
         SlowRequest.answers.set()
         for thread in threads:
             thread.join()
-        self.assertTrue(all(catalogs._choice.begin_doubling() for _ in range(MOST_DOUBLED)))
-        self.assertFalse(catalogs._choice.begin_doubling())
+        self.assertTrue(all(catalogs._choice.begin_hedging() for _ in range(MAX_HEDGED_READS)))
+        self.assertFalse(catalogs._choice.begin_hedging())
 
 
 if __name__ == "__main__":

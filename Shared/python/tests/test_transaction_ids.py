@@ -25,11 +25,11 @@ class TransactionIdTests(unittest.TestCase):
             self.assertEqual((uuid.UUID(id).version, uuid.UUID(id).variant), (7, uuid.RFC_4122))
             self.assertEqual(int(id[:12], 16), time)
 
-    def test_ids_of_one_moment_are_different(self):
+    def test_ids_created_in_the_same_nanosecond_are_different(self):
         with mock.patch("time.time_ns", return_value=1_700_000_000_000_000_000):
             self.assertEqual(len({new_transaction_id() for _ in range(10_000)}), 10_000)
 
-    def test_each_change_without_an_id_has_such_a_one(self):
+    def test_each_change_without_an_id_gets_a_uuid_of_version_7(self):
         sent = []
 
         class Service:

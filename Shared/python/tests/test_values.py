@@ -35,7 +35,9 @@ class FetchTests(unittest.TestCase):
     def test_a_description_has_the_names_of_the_protocol(self):
         self.assertEqual(description(), {})
         self.assertEqual(
-            description("rating > 3", sort="-creation_date", limit=5, offset=2, include_hidden=True, media_type="video"),
+            description(
+                "rating > 3", sort="-creation_date", limit=5, offset=2, include_hidden=True, media_type="video"
+            ),
             {"predicate": "rating > 3", "sort": [{"key": "creationDate", "ascending": False}], "limit": 5, "offset": 2,
              "includeHidden": True, "mediaType": "video"},
         )
@@ -48,7 +50,7 @@ class FetchTests(unittest.TestCase):
         )
         self.assertEqual(description(ids=[Asset(ASSET), "a2"], album="c1"), {"ids": ["a1", "a2"], "in": "c1"})
 
-    def test_several_sort_keys(self):
+    def test_several_sort_keys_become_descriptors(self):
         self.assertEqual(
             description(sort=["rating", {"key": "id", "ascending": False}])["sort"],
             [{"key": "rating", "ascending": True}, {"key": "id", "ascending": False}],
@@ -58,7 +60,9 @@ class FetchTests(unittest.TestCase):
 class AdjustmentTests(unittest.TestCase):
     def test_keywords_are_operations_in_their_order(self):
         self.assertEqual(
-            adjustments(exposure=0.5, crop=(0.1, 0.2, 0.3, 0.4), black_and_white=True, sharpen={"amount": 1}, tint=None),
+            adjustments(
+                exposure=0.5, crop=(0.1, 0.2, 0.3, 0.4), black_and_white=True, sharpen={"amount": 1}, tint=None
+            ),
             {"version": 1, "operations": [
                 {"operation": "exposure", "value": 0.5},
                 {"operation": "crop", "x": 0.1, "y": 0.2, "width": 0.3, "height": 0.4},
@@ -122,7 +126,9 @@ class ObjectTests(unittest.TestCase):
         self.assertEqual((change.token, change.sequence, change.origin.client, dict(change)), ("ab.7", 7, "x", record))
         inserted, updated, deleted = change.assets
         self.assertEqual([one.kind for one in change.assets], ["inserted", "updated", "deleted"])
-        self.assertEqual((inserted.before, updated.changed_members, deleted.object_was_deleted), (None, ["rating"], True))
+        self.assertEqual(
+            (inserted.before, updated.changed_members, deleted.object_was_deleted), (None, ["rating"], True)
+        )
         self.assertEqual((updated.after.rating, updated.asset_content_changed, deleted.id), (3, False, "a1"))
 
 
@@ -151,7 +157,8 @@ class ErrorTests(unittest.TestCase):
             open(f"{folder}/catalog.sock", "w").close()
             cases = [
                 (Endpoints(folder + "/none"), "there is no run folder .*/none; start the services with: safelight up"),
-                (Endpoints(folder, catalog=f"ipc://{folder}/x.sock"), "the catalog does not run: there is no .*/x.sock"),
+                (Endpoints(folder, catalog=f"ipc://{folder}/x.sock"),
+                 "the catalog does not run: there is no .*/x.sock"),
                 (Endpoints(folder), "the catalog does not run: nothing answers at ipc://.*/catalog.sock"),
                 (Endpoints(catalog="tcp://host.invalid:5550"), "the host 'host.invalid' of tcp://.* is unknown"),
                 (Endpoints(catalog="tcp://127.0.0.1:1"), "nothing answers at tcp://127.0.0.1:1"),
@@ -162,7 +169,7 @@ class ErrorTests(unittest.TestCase):
                     Library(endpoints).fetch()[0]
                 self.assertLess(time.monotonic() - started, 5, message)
 
-    def test_a_library_waits_if_it_is_told_to(self):
+    def test_a_library_opened_with_wait_waits_for_its_services(self):
         started = time.monotonic()
         with self.assertRaises(errors.NotRunningError):
             Library("/nonexistent", wait=0.3).token
@@ -170,14 +177,14 @@ class ErrorTests(unittest.TestCase):
 
 
 class MessageTests(unittest.TestCase):
-    def test_what_json_cannot_have_is_refused_before_it_is_sent(self):
+    def test_values_that_json_cannot_represent_are_refused_before_sending(self):
         for value in [float("nan"), float("inf"), -float("inf"), "caf\udce9.jpg", {"caf\udce9": 1}]:
             with self.assertRaisesRegex(ValueError, "changes.perform: "):
                 encode_request(1, "changes.perform", {"value": [value]}, 30.0)
         message = json.loads(encode_request(1, "a.b", {"value": "caf\xe9 \U0001f4f7"}, math.inf))
         self.assertEqual(message["params"], {"value": "caf\xe9 \U0001f4f7"})
 
-    def test_a_preset_with_such_a_number_replaces_none(self):
+    def test_a_preset_with_nan_is_refused_and_no_file_is_written(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, SAFELIGHT_PRESETS=folder):
             with self.assertRaises(ValueError):
                 safelight.save_preset("warm", temperature=float("nan"))
@@ -220,7 +227,7 @@ class LargeAssetTests(unittest.TestCase):
         self.assertEqual([asset.id for asset in result], [f"a{number}" for number in range(450)])
         self.assertEqual((result[449].id, result.token), ("a449", "ab.7"))
 
-    def test_so_is_a_page_with_asyncio(self):
+    def test_a_page_that_is_too_large_for_a_message_is_read_in_parts_with_asyncio(self):
         async def fetch():
             async with AsyncLibrary("/nonexistent") as library:
                 async def request(service, method, params):
@@ -235,13 +242,15 @@ class LargeAssetTests(unittest.TestCase):
 class EndpointTests(unittest.TestCase):
     def test_addresses_of_a_host_are_six_ports(self):
         endpoints = Endpoints(host="photos.example")
-        self.assertEqual((endpoints.catalog, endpoints.edits), ("tcp://photos.example:5571", "tcp://photos.example:5576"))
+        self.assertEqual(
+            (endpoints.catalog, endpoints.edits), ("tcp://photos.example:5571", "tcp://photos.example:5576")
+        )
         self.assertEqual(Endpoints(host="[::1]:7000").feed, "tcp://[::1]:7004")
         self.assertEqual(Endpoints("/run/x", feed="tcp://y:1").broker, "ipc:///run/x/change-broker.sock")
 
 
 class ForgetfulLibrary:
-    """A library with slow uploads, of which each of the first transactions has lost one."""
+    """A library with slow uploads. The first `losses` transactions lose an upload."""
 
     active_changes = None
 
@@ -278,7 +287,7 @@ class ForgetfulLibrary:
 
 
 class UploadTests(unittest.TestCase):
-    def test_slow_uploads_leave_the_transaction_its_time_and_lost_ones_are_repeated(self):
+    def test_slow_uploads_do_not_reduce_the_deadline_of_a_transaction_and_lost_ones_are_repeated(self):
         library = ForgetfulLibrary(losses=2)
         with mock.patch("time.monotonic", lambda: library.now):
             with Changes(library) as changes:
@@ -305,7 +314,7 @@ class UploadTests(unittest.TestCase):
 
 
 class RestartingCatalog:
-    """A catalog that is killed or stopped during the second request; the others have the answers given."""
+    """A catalog that is killed or stopped during the second request; the others get the given answers."""
 
     error = errors.ConnectionLostError(message="the connection to the catalog was lost")
 
@@ -435,7 +444,7 @@ class FileTests(unittest.TestCase):
                 open(f"{folder}/{name}", "w").close()
             self.assertEqual(list(files_below([folder])), sorted(f"{folder}/{name}" for name in names))
 
-    def test_a_file_that_cannot_be_read_is_in_the_list_and_ends_nothing(self):
+    def test_an_unreadable_file_is_listed_and_the_import_continues(self):
         with tempfile.TemporaryDirectory() as folder:
             os.symlink("nothing", f"{folder}/dangling.jpg")
             os.mkfifo(f"{folder}/pipe.jpg")
@@ -458,7 +467,7 @@ class FileTests(unittest.TestCase):
         for file in imported:
             self.assertEqual(isinstance(file.error, errors.InvalidResourceError), file.asset is None)
 
-    def test_a_folder_that_cannot_be_read_is_in_the_list_and_ends_nothing(self):
+    def test_an_unreadable_folder_is_listed_and_the_import_continues(self):
         def one(library, files, album, advance):
             return ImportedFile(files, "a1", False, None), []
 
@@ -486,14 +495,14 @@ class FileTests(unittest.TestCase):
         for file in imported:
             self.assertEqual("Permission denied" in str(file.error), file.asset is None)
 
-    def test_an_import_without_services_says_so_at_once(self):
+    def test_an_import_without_services_raises_an_error_at_once(self):
         with tempfile.TemporaryDirectory() as folder:
             for name in ["one.jpg", "two.jpg"]:
                 open(f"{folder}/{name}", "w").close()
             with self.assertRaisesRegex(errors.NotRunningError, "start the services with: safelight up"):
                 Library("/nonexistent").import_files(folder)
 
-    def test_a_file_appears_when_it_is_complete(self):
+    def test_a_saved_file_exists_only_when_it_is_complete(self):
         def parts():
             yield b"ab"
             self.assertFalse(os.path.exists(path))
@@ -512,13 +521,13 @@ class FileTests(unittest.TestCase):
                 self.assertEqual(file.read(), b"abc")
             self.assertEqual(os.listdir(folder), ["x"])
 
-    def test_a_file_has_the_usual_permissions_and_the_umask_of_the_threads_is_left_alone(self):
+    def test_a_saved_file_has_default_permissions_and_the_umask_is_not_changed(self):
         with tempfile.TemporaryDirectory() as folder:
-            open(f"{folder}/usual", "w").close()
+            open(f"{folder}/default", "w").close()
             with mock.patch("os.umask") as umask:
                 save_parts(f"{folder}/x", [b"abc"], 3)
             umask.assert_not_called()
-            self.assertEqual(os.stat(f"{folder}/x").st_mode, os.stat(f"{folder}/usual").st_mode)
+            self.assertEqual(os.stat(f"{folder}/x").st_mode, os.stat(f"{folder}/default").st_mode)
 
 
 if __name__ == "__main__":

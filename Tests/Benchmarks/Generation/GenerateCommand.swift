@@ -21,7 +21,7 @@ struct GenerateCommand: AsyncParsableCommand {
     @Option(help: "The random seed; the same seed creates the same library.")
     var seed: UInt64 = 1
 
-    @Option(help: "The number of albums; half of the assets are in one.")
+    @Option(help: "The number of albums; about half of the assets are in an album.")
     var albums = 0
 
     @Option(parsing: .upToNextOption, help: "The sizes of additional albums.")
@@ -35,7 +35,7 @@ struct GenerateCommand: AsyncParsableCommand {
             throw ValidationError("--assets is at most 100000000, --albums at most 100000 and --trash at most 100")
         }
         guard albumSizes.count <= 16, albumSizes.allSatisfy({ (0...assets).contains($0) }) else {
-            throw ValidationError("--album-sizes takes at most 16 numbers, none above --assets")
+            throw ValidationError("--album-sizes takes at most 16 numbers, none larger than --assets")
         }
         guard library.hasPrefix("/") else { throw ValidationError("--library must be an absolute path") }
     }
@@ -43,7 +43,7 @@ struct GenerateCommand: AsyncParsableCommand {
     func run() async throws {
         let clock = ContinuousClock()
         let start = clock.now
-        var shown = start
+        var lastProgress = start
         func rate(_ count: Int) -> Int { Int(Double(count) / max(1e-6, (clock.now - start) / .seconds(1))) }
         var random = SeededRandom(seed: seed ^ 0x5AFE_1167)
         let builder = try await LibraryBuilder(
@@ -70,8 +70,8 @@ struct GenerateCommand: AsyncParsableCommand {
             async let following = source.next()
             try await builder.append(current.record, bytes: current.bytes)
             transactions += 1
-            if clock.now - shown >= .milliseconds(500) {
-                shown = clock.now
+            if clock.now - lastProgress >= .milliseconds(500) {
+                lastProgress = clock.now
                 printProgress("\(current.assetsSoFar) of \(assets) assets, \(rate(current.assetsSoFar))/s")
             }
             batch = await following

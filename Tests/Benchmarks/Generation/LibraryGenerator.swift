@@ -11,10 +11,10 @@ struct LibraryGenerator: Sendable {
     let assets: Int
     let library: String
     private var random: SeededRandom
-    private var places: [Location]
+    private var locations: [Location]
     private var albums: [AssetCollection] = []
     private var lastKeys: [Int: OrderKey] = [:]
-    private var albumsLeft: Int
+    private var remainingAlbums: Int
     /// The sizes of the first albums.
     private let sizes: [Int]
     /// The percentage of assets in the trash.
@@ -29,12 +29,13 @@ struct LibraryGenerator: Sendable {
     private var day: Int64
     private let dayStep: Double
 
-    /// The number of assets per transaction: together with their albums it stays below the limit.
-    private let step = 900
+    /// The number of assets or albums that a transaction adds: with their changed albums and moments it stays below the
+    /// limit of a transaction.
+    private let batchSize = 900
     private static let start: Int64 = 1_262_304_000_000_000
     private static let years = 15.0
-    /// The date of assets in the trash: in the year 2100, so that the trash is not emptied.
-    private static let trashed: Int64 = 4_102_444_800_000_000
+    /// The date at which assets were moved to the trash: in the year 2100, so that the trash is not emptied.
+    private static let trashDate: Int64 = 4_102_444_800_000_000
 
     /// A transaction and its record.
     struct Batch: Sendable {
@@ -44,21 +45,21 @@ struct LibraryGenerator: Sendable {
     }
 
     private struct Session {
-        var place: Location?
+        var location: Location?
         var camera: Camera
         var time: Int64
         var offset: Int
-        var left: Int
+        var remaining: Int
         var album: Int?
         var keywords: [String]
-        var burst: (identifier: String, left: Int)?
+        var burst: (identifier: String, remaining: Int)?
     }
 
     /// - Parameters:
     ///   - albums: the number of albums in addition to those of fixed sizes
     ///   - sizes: the sizes of albums whose members are spread evenly over the library
     ///   - trash: the percentage of assets in the trash
-    ///   - library: the history of the empty library
+    ///   - library: the identifier of the empty library's history
     init(
         assets: Int,
         albums: Int,
@@ -71,11 +72,11 @@ struct LibraryGenerator: Sendable {
         var random = SeededRandom(seed: seed)
         self.assets = assets
         self.library = library
-        self.albumsLeft = albums + sizes.count
+        self.remainingAlbums = albums + sizes.count
         self.sizes = sizes
         self.trash = trash
         self.root = root
-        self.places = (0..<60).map { _ in
+        self.locations = (0..<60).map { _ in
             Location(
                 latitude: Double.random(in: -55...65, using: &random),
                 longitude: Double.random(in: -170...175, using: &random),
@@ -89,20 +90,20 @@ struct LibraryGenerator: Sendable {
 
     /// Returns the next transaction; nil if the library is complete.
     mutating func next() -> Batch? {
-        if albumsLeft > 0 { return nextAlbums() }
+        if remainingAlbums > 0 { return nextAlbums() }
         guard assetCount < assets else { return nil }
         sequence += 1
         var record = newRecord()
-        var touched: [Int: (before: AssetCollection, after: AssetCollection)] = [:]
+        var changedAlbums: [Int: (before: AssetCollection, after: AssetCollection)] = [:]
         var date: Int64 = 0
-        for _ in 0..<min(step, assets - assetCount) {
-            let asset = nextAsset(&touched)
+        for _ in 0..<min(batchSize, assets - assetCount) {
+            let asset = nextAsset(&changedAlbums)
             date = max(date, asset.addedDate)
             record.assets.append(EntityChange(before: nil, after: asset))
             assetCount += 1
         }
-        for (index, touched) in touched.sorted(by: { $0.key < $1.key }) {
-            var change = touched
+        for (index, versions) in changedAlbums.sorted(by: { $0.key < $1.key }) {
+            var change = versions
             change.after.revision = Revision(sequence)
             change.after.modificationDate = date
             albums[index] = change.after
@@ -133,8 +134,8 @@ struct LibraryGenerator: Sendable {
     private mutating func nextAlbums() -> Batch {
         sequence += 1
         var record = newRecord()
-        let count = min(step, albumsLeft)
-        albumsLeft -= count
+        let count = min(batchSize, remainingAlbums)
+        remainingAlbums -= count
         let keys = OrderKey.keys(count: count, after: albums.last?.parentKey)
         for key in keys {
             var album = AssetCollection(
@@ -169,14 +170,14 @@ struct LibraryGenerator: Sendable {
 
     private mutating func nextSession() -> Session {
         day += Int64(Double.random(in: 0.2...1.8, using: &random) * dayStep)
-        let place = random.chance(85) ? random.pick(places) : nil
+        let location = random.chance(85) ? random.pick(locations) : nil
         let hour = Int64((12 + random.normal() * 4) * 3600)
         return Session(
-            place: place,
+            location: location,
             camera: random.pick(GeneratorVocabulary.cameras),
             time: day + max(0, min(86_000, hour)) * 1_000_000,
-            offset: place.map { Int(($0.longitude / 15).rounded()) * 3600 } ?? 0,
-            left: Int.random(in: 1...55, using: &random),
+            offset: location.map { Int(($0.longitude / 15).rounded()) * 3600 } ?? 0,
+            remaining: Int.random(in: 1...55, using: &random),
             album: albums.count > sizes.count && random.chance(50)
                 ? Int.random(in: sizes.count..<albums.count, using: &random) : nil,
             keywords: random.chance(30)
@@ -187,14 +188,14 @@ struct LibraryGenerator: Sendable {
     }
 
     private mutating func nextAsset(
-        _ touched: inout [Int: (before: AssetCollection, after: AssetCollection)]
+        _ changedAlbums: inout [Int: (before: AssetCollection, after: AssetCollection)]
     ) -> Asset {
         var session = self.session ?? nextSession()
         defer {
-            session.left -= 1
-            self.session = session.left > 0 ? session : nil
+            session.remaining -= 1
+            self.session = session.remaining > 0 ? session : nil
         }
-        if let burst = session.burst, burst.left > 0 {
+        if let burst = session.burst, burst.remaining > 0 {
             session.time += 100_000
         } else {
             session.time += Int64(Double.random(in: 2...120, using: &random) * 1_000_000)
@@ -215,19 +216,19 @@ struct LibraryGenerator: Sendable {
         asset.modificationDate = added
         asset.contentModificationDate = added
         setMedium(of: &asset, session.camera)
-        if let place = session.place {
+        if let location = session.location {
             asset.location = Location(
-                latitude: place.latitude + random.normal() * 0.02,
-                longitude: place.longitude + random.normal() * 0.02,
-                altitude: place.altitude
+                latitude: location.latitude + random.normal() * 0.02,
+                longitude: location.longitude + random.normal() * 0.02,
+                altitude: location.altitude
             )
         }
         if var burst = session.burst {
             asset.burstIdentifier = burst.identifier
             asset.representsBurst = assetCount == 0 || burst.identifier != lastBurst
             lastBurst = burst.identifier
-            burst.left -= 1
-            session.burst = burst.left > 0 ? burst : nil
+            burst.remaining -= 1
+            session.burst = burst.remaining > 0 ? burst : nil
         }
         asset.isFavorite = random.chance(5)
         asset.isHidden = random.chance(1)
@@ -237,24 +238,24 @@ struct LibraryGenerator: Sendable {
             asset.caption =
                 "\(random.pick(GeneratorVocabulary.occasions)), \(random.pick(GeneratorVocabulary.keywords))"
         }
-        if trash > 0, random.chance(trash) { asset.trashedDate = Self.trashed }
-        if let album = session.album { join(album, &asset, &touched) }
+        if trash > 0, random.chance(trash) { asset.trashedDate = Self.trashDate }
+        if let album = session.album { addToAlbum(album, &asset, &changedAlbums) }
         for (index, size) in sizes.enumerated() where (assetCount + 1) * size / assets > assetCount * size / assets {
-            join(index, &asset, &touched)
+            addToAlbum(index, &asset, &changedAlbums)
         }
         return asset
     }
 
     private mutating func setMedium(of asset: inout Asset, _ camera: Camera) {
         let isVideo = random.chance(4)
-        let isTurned = random.chance(30)
+        let isRotated = random.chance(30)
         let (long, short) = isVideo ? (1920, 1080) : (camera.width, camera.height)
         asset.mediaType = isVideo ? .video : .image
         asset.playbackStyle = isVideo ? .video : .image
         asset.contentType = isVideo ? "public.mpeg-4" : camera.contentType
         asset.duration = isVideo ? Int64.random(in: 2_000_000...180_000_000, using: &random) : 0
-        asset.pixelWidth = isTurned ? short : long
-        asset.pixelHeight = isTurned ? long : short
+        asset.pixelWidth = isRotated ? short : long
+        asset.pixelHeight = isRotated ? long : short
         asset.cameraMake = camera.make
         asset.cameraModel = camera.model
         asset.lensModel = camera.lens
@@ -279,12 +280,13 @@ struct LibraryGenerator: Sendable {
         ]
     }
 
-    private mutating func join(
+    /// Adds an asset at the end of an album.
+    private mutating func addToAlbum(
         _ index: Int,
         _ asset: inout Asset,
-        _ touched: inout [Int: (before: AssetCollection, after: AssetCollection)]
+        _ changedAlbums: inout [Int: (before: AssetCollection, after: AssetCollection)]
     ) {
-        let album = touched[index]?.after ?? albums[index]
+        let album = changedAlbums[index]?.after ?? albums[index]
         let key = OrderKey.after(lastKeys[index])
         lastKeys[index] = key
         asset.memberships.append(Membership(collection: album.id, key: key))
@@ -294,7 +296,7 @@ struct LibraryGenerator: Sendable {
             after.startDate = min(after.startDate ?? date, date)
             after.endDate = max(after.endDate ?? date, date)
         }
-        touched[index] = (touched[index]?.before ?? album, after)
+        changedAlbums[index] = (changedAlbums[index]?.before ?? album, after)
     }
 }
 

@@ -4,7 +4,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Commands that are wrong, or that would do another thing than asked.
+/// Commands with errors, or that would do something else than the user asked for.
 @Suite(.timeLimit(.minutes(5)))
 struct CommandErrorTests {
     private static let changes = [
@@ -14,7 +14,7 @@ struct CommandErrorTests {
     ]
 
     @Test(arguments: changes)
-    func `a wrong fetch of a command that changes assets is a usage error with its name`(words: [String]) throws {
+    func `an invalid fetch of a command that changes assets is a usage error with its name`(words: [String]) throws {
         for (options, name) in [
             (["--where", "rating ="], "invalid_predicate"), (["--sort", "creationDate:up"], "unsupported_sort_key"),
         ] {
@@ -27,7 +27,7 @@ struct CommandErrorTests {
     @Test(arguments: [
         (["export", "-o", "x", "--current", "--size", "9"], "safelight export"),
         (["watch", "--count", "-1"], "--count must be at least 1"),
-        (["history", "x", "--undo-to", "-1"], "--undo-to is a step from 0"),
+        (["history", "x", "--undo-to", "-1"], "--undo-to must be a number from 0"),
         (["fetch", "--limit", "-1"], "limit and offset must be 0 or more"),
         (["edit", "x", "--lut-strength", "0.5", "--exposure", "1"], "--lut-strength needs --lut"),
         (["import", "x", "--album", " "], "the title must not be empty"),
@@ -38,7 +38,7 @@ struct CommandErrorTests {
         #expect(run.status == 2 && run.errors.contains(text), "\(run.errors)")
     }
 
-    @Test func `sample photos replace no file of the user`() throws {
+    @Test func `sample photos do not replace a file of the user`() throws {
         let folder = try TemporaryFolder("samples")
         let first = try RunningProgram.run("safelight", ["sample-photos", folder.file("photos")])
         let file = try #require(first.output.split(separator: "\n").first.map(String.init))
@@ -49,7 +49,7 @@ struct CommandErrorTests {
         #expect(try String(contentsOfFile: file, encoding: .utf8) == "mine")
     }
 
-    @Test func `a preview shows what the edit makes`() throws {
+    @Test func `a preview equals the result of the edit`() throws {
         let services = try SafelightFixture("previews")
         for seed in 1...2 {
             try services.folder.write(TestImages.jpeg(seed: UInt64(seed)), to: "photos/\(seed).jpg")
@@ -93,7 +93,7 @@ struct CommandErrorTests {
             #expect(run.status == 0, "\(run.errors)")
             return run.output
         }
-        // As a shell gives them for one/*.
+        // As a shell expands one/*.
         let first = try run(services.folder.file("one/A.MOV"), services.folder.file("one/A.jpg"))
         #expect(first.hasPrefix("1 imported, 0 already there, 0 broken"), "\(first)")
         for expected in ["1 imported, 1 already there", "0 imported, 2 already there"] {

@@ -18,9 +18,7 @@ struct DoctorTests {
         findings.filter { $0["level"] == "problem" }.compactMap { $0["text"]?.stringValue }
     }
 
-    @Test func `doctor reports no problem for healthy services, and names what was done to the files of a library`()
-        throws
-    {
+    @Test func `doctor reports no problem for healthy services, and names missing and damaged files`() throws {
         let services = try SafelightFixture("doctor")
         for seed in 1...4 { try services.folder.write(TestImages.jpeg(seed: UInt64(seed)), to: "p/\(seed).jpg") }
         try services.start()
@@ -36,9 +34,7 @@ struct DoctorTests {
         #expect(try problems(doctor(services).findings).contains { $0.contains("does not respond") })
         #expect(services.stop() == [])
 
-        let root = services.folder.file("library/resources")
-        let files = try FileManager.default.subpathsOfDirectory(atPath: root).filter { $0.hasSuffix("/") == false }
-            .map { root + "/" + $0 }.filter { ($0 as NSString).lastPathComponent.count == 64 }.sorted()
+        let files = try services.storedFiles
         #expect(files.count == 4)
         try FileManager.default.removeItem(atPath: files[0])
         var bytes = try Data(contentsOf: URL(filePath: files[1]))
@@ -56,29 +52,29 @@ struct DoctorTests {
         }
     }
 
-    @Test func `doctor says which sockets were deleted while their services run`() throws {
+    @Test func `doctor names the sockets that were deleted while their services run`() throws {
         let services = try SafelightFixture("doctor-sockets")
         try services.start()
         let run = services.folder.file("run")
         let sockets = try FileManager.default.contentsOfDirectory(atPath: run).filter { $0.hasSuffix(".sock") }.sorted()
         #expect(sockets.count == 6, "\(sockets)")
         for socket in sockets { try FileManager.default.removeItem(atPath: "\(run)/\(socket)") }
-        let found = try doctor(services)
-        #expect(found.status == 2)
+        let report = try doctor(services)
+        #expect(report.status == 2)
         for socket in sockets {
             #expect(
-                problems(found.findings).contains { $0.contains("\(run)/\(socket)") && $0.contains("process") },
-                "\(socket): \(found.findings)"
+                problems(report.findings).contains { $0.contains("\(run)/\(socket)") && $0.contains("process") },
+                "\(socket): \(report.findings)"
             )
         }
-        #expect(!found.findings.contains { $0["text"]?.stringValue?.contains("not running") == true })
+        #expect(!report.findings.contains { $0["text"]?.stringValue?.contains("not running") == true })
         #expect(services.stop() == [])
         let stopped = try doctor(services)
         #expect(stopped.findings.contains { $0["text"]?.stringValue?.contains("not running") == true })
         #expect(!problems(stopped.findings).contains { $0.contains(".sock") }, "\(stopped.findings)")
     }
 
-    @Test func `doctor asks for an address that the catalog hides, and does not take its library for lost`() throws {
+    @Test func `doctor asks for the address whose password the catalog hides, and reports no lost library`() throws {
         let server = try PostgreSQLServer(settings: [])
         let address = try server.address(schema: "hidden") + "&password=secret"
         let services = try SafelightFixture("doctor-hidden", environment: ["SAFELIGHT_STORE": address])
@@ -87,7 +83,7 @@ struct DoctorTests {
         environment["SAFELIGHT_STORE"] = nil
         let run = try RunningProgram.run("safelight", ["doctor", "--json"], environment: environment)
         let findings = try JSON(parsing: Array(run.output.utf8))["findings"]?.arrayValue ?? []
-        // The server of the tests does not wait for the disk, which is named too.
+        // The server of the tests does not wait for the disk (fsync is off), which doctor reports too.
         #expect(problems(findings).allSatisfy { $0.contains("fsync=off") }, "\(findings)")
         let store = findings.first { $0["subject"] == "store" }
         #expect(store?["level"] == "warning" && store?["advice"]?.stringValue?.contains("SAFELIGHT_STORE") == true)
@@ -121,17 +117,14 @@ struct DoctorTests {
             try PostgreSQLServer.execute("ALTER SYSTEM SET \(setting) = \(value)", at: address)
             try PostgreSQLServer.execute("SELECT pg_reload_conf()", at: address)
             // A new session has the setting once the server has read its file.
-            var found: [String] = []
-            for _ in 0..<20 where !found.contains(where: { $0.contains("\(setting)=\(value)") }) {
-                found = problems(try doctor(services).findings)
+            var texts: [String] = []
+            for _ in 0..<20 where !texts.contains(where: { $0.contains("\(setting)=\(value)") }) {
+                texts = problems(try doctor(services).findings)
             }
-            #expect(found.contains { $0.contains("\(setting)=\(value)") }, "\(found)")
+            #expect(texts.contains { $0.contains("\(setting)=\(value)") }, "\(texts)")
             try PostgreSQLServer.execute("ALTER SYSTEM RESET \(setting)", at: address)
         }
-        let root = services.folder.file("library/resources")
-        let files = try FileManager.default.subpathsOfDirectory(atPath: root)
-            .filter { ($0 as NSString).lastPathComponent.count == 64 }.map { root + "/" + $0 }
-        try FileManager.default.removeItem(atPath: #require(files.first))
+        try FileManager.default.removeItem(atPath: #require(try services.storedFiles.first))
         #expect(problems(try doctor(services).findings).contains { $0.contains("1 files of assets are missing") })
         try PostgreSQLServer.execute("DELETE FROM change WHERE sequence = 1", at: address)
         #expect(problems(try doctor(services).findings).contains { $0.contains("damaged: change: there are") })
@@ -145,7 +138,7 @@ struct DoctorTests {
         try file.close()
         try server.restart()
         #expect(problems(try doctor(services).findings).contains { $0.contains("asset: invalid page in block 0") })
-        // Without an answer of the server, doctor cannot check the library, and says so.
+        // If the server does not answer, doctor reports that it cannot check the library.
         try server.kill()
         #expect(problems(try doctor(services).findings).contains { $0.contains("it cannot be checked") })
     }

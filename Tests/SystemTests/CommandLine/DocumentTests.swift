@@ -3,7 +3,7 @@ import JSONValue
 import TestSupport
 import Testing
 
-/// The commands in README.md and Shared/docs do what the pages say.
+/// The commands in README.md and Shared/docs work as the pages describe.
 ///
 /// A block that begins with ```sh is run, the blocks of one page in their order in one shell. A block that begins with
 /// ```console is for reading; its `safelight` commands are checked against the options that the programs have.
@@ -20,7 +20,7 @@ struct DocumentTests {
         try String(contentsOfFile: TestPaths.package + "/" + page, encoding: .utf8)
     }
 
-    /// The contents of a page's code blocks in one of some languages.
+    /// Returns the contents of a page's code blocks in some languages.
     private static func blocks(_ languages: Set<String>, of page: String) throws -> [String] {
         var blocks: [String] = []
         var open: [Substring]?
@@ -114,7 +114,7 @@ struct DocumentTests {
             isLeaf = subcommands.keys.filter { $0 != "help" }.isEmpty
         }
 
-        /// The problem with the words of a command line after the program's name; nil if there is none.
+        /// Returns the problem with the words of a command line after the program's name; nil if there is none.
         func problem(_ words: [String]) -> String? {
             if !isLeaf, let first = words.first, !first.hasPrefix("-"), let command = subcommands[first] {
                 return command.problem(Array(words.dropFirst()))
@@ -137,14 +137,14 @@ struct DocumentTests {
         return programs
     }
 
-    /// The command lines of a page that call one of the programs: in its blocks, and in `code` inside its text.
+    /// Returns the command lines of a page that call one of the programs: in its blocks, and in `code` inside its text.
     private static func commandLines(of page: String) throws -> [String] {
         let blocks = try blocks(["sh", "console"], of: page).joined(separator: "\n")
             .replacing("\\\n", with: " ")
         let inText = try text(page).matches(of: /`([^`\n]+)`/).map { String($0.1) }
         let names = #/(?:^|[|;&(]\s*|tools\s+)((?:safelight|catalog|thumbnailer|editor|change-broker) [^|;&)$]*)/#
         return (blocks.split(separator: "\n").map(String.init) + inText).flatMap { line in
-            // Quoted text and variables are values, whatever they look like.
+            // Quoted text and variables are always values.
             let bare = line.replacing(#/'[^']*'|"[^"]*"|\$\w+/#, with: "TEXT")
             return bare.matches(of: names).map { String($0.1) }
         }

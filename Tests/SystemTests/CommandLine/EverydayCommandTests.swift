@@ -35,7 +35,7 @@ struct EverydayCommandTests {
             withIntermediateDirectories: true,
             attributes: [.posixPermissions: 0o700]
         )
-        // In the place of a catalog: takes one request, and ends without a reply.
+        // Replaces the catalog: receives one request, and ends without a reply.
         let ending =
             "import sys, zmq; context = zmq.Context(); socket = context.socket(zmq.ROUTER); socket.bind(sys.argv[1]); "
             + "print('ready', flush=True); socket.recv_multipart(); context.destroy(linger=0); print('ended', flush=True)"
@@ -71,7 +71,7 @@ struct EverydayCommandTests {
         for (text, width) in widths {
             #expect(try asset(services, text)["pixelWidth"]?.intValue == Int64(width), "\(text)")
         }
-        // The time is the same, so that a beginning has to be long.
+        // The identifiers begin with the same time, so only a long prefix is unique.
         let common = zip(ids[0], ids[1]).prefix { $0 == $1 }.count
         let many = try services.safelight(["show", String(ids[0].prefix(min(common, 8)))])
         #expect(many.status == 1 && many.errors.contains("multiple_identifiers"), "\(many.errors)")
@@ -85,17 +85,17 @@ struct EverydayCommandTests {
         #expect(unknown.status == 1 && unknown.errors.contains("identifier_not_found"), "\(unknown.errors)")
         _ = try run(services, "favorite", "@1-2")
         #expect(try run(services, "fetch", "--count", "--where", "isFavorite == YES") == "2\n")
-        // A listing can be given back whole, with its heading.
+        // A whole listing, with its heading, is accepted as input.
         try pipe(run(services, "fetch"), to: "hide", services)
         #expect(try run(services, "fetch", "--count") == "0\n")
-        // Hidden ones and those in the trash are found by name as well.
+        // Hidden assets and those in the trash are found by file name as well.
         _ = try run(services, "trash", "one")
         #expect(try run(services, "show", "one").contains("in the trash"))
         let copies = services.folder.file("copies")
         #expect(try run(services, "export", "one", "--output", copies).contains("copies/"))
         #expect(try run(services, "thumb", "one", "--size", "20", "-o", "\(copies)/one.png").contains("one.png"))
         _ = try run(services, "untrash", "one")
-        // A command that finds nothing leaves the listing as it is, and one that changes nothing says so.
+        // A command that finds nothing leaves the listing as it is, and one that changes nothing reports that.
         _ = try run(services, "fetch", "--hidden")
         _ = try run(services, "duplicates")
         #expect(try run(services, "show", "@1").contains("name"))
@@ -123,19 +123,19 @@ struct EverydayCommandTests {
             "my.jpg": TestImages.jpeg(width: 62, height: 40), "my photo.jpg": TestImages.jpeg(width: 63, height: 40),
         ])
         try pipe("IMG_1 (2).jpg\n\n  my photo\r\n", to: "trash", services)
-        let left = try run(services, "fetch", "--sort", "pixelWidth", "--json").split(separator: "\n")
-        let names = try left.map { try JSON(parsing: String($0))["originalFilename"]?.stringValue }
+        let remaining = try run(services, "fetch", "--sort", "pixelWidth", "--json").split(separator: "\n")
+        let names = try remaining.map { try JSON(parsing: String($0))["originalFilename"]?.stringValue }
         #expect(names == ["IMG_1.jpg", "my.jpg"])
         #expect(services.stop() == [])
     }
 
-    @Test func `new albums and folders are taken back, and nothing that was changed since`() throws {
+    @Test func `new albums and folders are undone, unless they were changed since`() throws {
         let services = try start(["one.jpg": TestImages.jpeg(width: 60, height: 40)])
-        func last() throws -> String {
+        func lastChange() throws -> String {
             let line = try #require(try run(services, "log", "--json").split(separator: "\n").last)
             return "\(try JSON(parsing: String(line))["sequence"]?.intValue ?? 0)"
         }
-        func conflict(_ change: String) throws {
+        func expectConflict(_ change: String) throws {
             let undo = try services.safelight(["undo", "--change", change])
             #expect(undo.status == 1 && undo.errors.contains("(conflict)"), "\(undo)")
         }
@@ -143,24 +143,24 @@ struct EverydayCommandTests {
         _ = try run(services, "undo")
         #expect(try run(services, "folder", "list") == "")
         _ = try run(services, "folder", "create", "Trips")
-        let folder = try last()
+        let folder = try lastChange()
         _ = try run(services, "album", "create", "Sea", "one", "--in", "Trips")
         _ = try run(services, "undo")
         #expect(try run(services, "album", "list", "--json") == "")
         _ = try run(services, "album", "create", "Sea", "--in", "Trips")
-        let album = try last()
+        let album = try lastChange()
         _ = try run(services, "album", "add", "Sea", "one")
-        try conflict(folder)
-        try conflict(album)
+        try expectConflict(folder)
+        try expectConflict(album)
         #expect(try run(services, "fetch", "--album", "Trips", "--count") == "1\n")
 
         _ = try run(services, "trash", "one")
-        let trashed = try last()
+        let trashed = try lastChange()
         _ = try run(services, "set", "one", "--caption", "later")
-        try conflict(trashed)
+        try expectConflict(trashed)
         _ = try run(services, "untrash", "one")
         _ = try run(services, "trash", "one")
-        try conflict(trashed)
+        try expectConflict(trashed)
         #expect(try run(services, "fetch", "--count") == "0\n")
         _ = try run(services, "undo")
         #expect(try run(services, "fetch", "--count") == "1\n")
@@ -190,7 +190,7 @@ struct EverydayCommandTests {
         #expect(services.stop() == [])
     }
 
-    @Test func `values are set, and each change is taken back`() throws {
+    @Test func `values are set, and each change is undone`() throws {
         let services = try start([
             "one.jpg": TestImages.jpeg(width: 60, height: 40), "two.jpg": TestImages.jpeg(width: 61, height: 40),
         ])
@@ -217,11 +217,11 @@ struct EverydayCommandTests {
         #expect(set["rating"] == 4 && set["caption"] == "Straße" && set["keywords"] == ["tree", "sea"])
         #expect(set["creationOffset"] == 7200 && set["location"]?["latitude"]?.doubleValue == -33.5)
         let plan = try run(services, "undo", "--dry-run")
-        #expect(plan.contains("would take back"), "\(plan)")
+        #expect(plan.contains("would undo"), "\(plan)")
         #expect(try asset(services, "one")["rating"] == 4)
         _ = try run(services, "undo")
         for name in members { #expect(try asset(services, "one")[name] == before[name], "\(name)") }
-        // A second undo takes the first one back.
+        // A second undo reverts the first one.
         _ = try run(services, "undo")
         for name in members { #expect(try asset(services, "one")[name] == set[name], "\(name)") }
 
@@ -243,7 +243,7 @@ struct EverydayCommandTests {
         _ = try run(services, "undo")
         #expect(try asset(services, "one")["pixelWidth"] == 30)
 
-        // The edits of one command are taken back together, and so are the changes that took them back.
+        // The edits of one command are undone together, and so are the changes that undid them.
         let several = try run(services, "edit", "one", "two", "--contrast", "0.4")
         #expect(several.contains("edited 2 assets, changes #"), "\(several)")
         _ = try run(services, "undo")
@@ -288,7 +288,7 @@ struct EverydayCommandTests {
         #expect(png.starts(with: [0x89, 0x50, 0x4E, 0x47]))
         let bitmap = try services.safelight(["thumb", "tall", "-o", services.folder.file("x.bmp")])
         #expect(bitmap.status == 2 && bitmap.errors.contains(".bmp"), "\(bitmap.errors)")
-        // A text in any script is drawn, or refused by the characters that cannot be.
+        // A text in any script is drawn, or refused with an error that names the characters that cannot be drawn.
         let mark = "textWatermark:text=© Jörg 東京"
         _ = try run(services, "edit", "tall", "--operation", mark)
         let refused = try services.safelight(["edit", "tall", "--operation", "textWatermark:text=a\u{1F4F7}"])
@@ -296,7 +296,7 @@ struct EverydayCommandTests {
         #expect(services.stop() == [])
     }
 
-    @Test func `typing errors are answered with what was probably meant`() throws {
+    @Test func `the error of a mistyped word suggests the word that was probably meant`() throws {
         let typed = [
             (["fech"], "fetch"), (["trahs", "x"], "trash"), (["favourite", "x"], "favorite"), (["stat"], "status"),
         ]
@@ -308,7 +308,7 @@ struct EverydayCommandTests {
         #expect(unknown.status == 2 && unknown.errors.contains("safelight --help"), "\(unknown.errors)")
     }
 
-    @Test func `an empty result says what there is, and an album is created with its assets`() throws {
+    @Test func `an empty result is explained, and an album is created with its assets`() throws {
         let services = try start(["one.jpg": TestImages.jpeg(width: 60, height: 40)])
         for (words, note) in [
             (["album", "list"], "no albums"), (["history", "one"], "never edited"), (["moments", "1987"], "from 1987"),
@@ -317,7 +317,7 @@ struct EverydayCommandTests {
             #expect(empty.status == 0 && empty.output == "" && empty.errors.contains(note), "\(words): \(empty)")
         }
         let undone = try services.safelight(["undo"])
-        #expect(undone.status == 1 && undone.errors.contains("an import cannot be taken back exactly"), "\(undone)")
+        #expect(undone.status == 1 && undone.errors.contains("an import cannot be undone exactly"), "\(undone)")
         _ = try run(services, "album", "create", "Best", "one")
         #expect(try run(services, "fetch", "--album", "Best", "--count") == "1\n")
         // The library of the running catalog is not the default one.
@@ -339,27 +339,27 @@ struct EverydayCommandTests {
         _ = try run(services, "preset", "save", "warm", "--temperature", "0.2")
         let script = try run(services, "--generate-completion-script", "bash")
         try services.folder.write(script.utf8, to: "completion.bash")
-        #expect(try completed(services, "album", "add", "Su") == ["Summer by the sea"])
-        #expect(try completed(services, "fetch", "--album", "Fav") == ["Favorites"])
-        #expect(try completed(services, "album", "create", "Alps", "--in", "T") == ["Trips"])
-        #expect(try completed(services, "thumb", "IMG").sorted() == ["IMG_1.jpg", "IMG_2.jpg"])
-        #expect(try completed(services, "edit", "IMG_1.jpg", "--preset", "w") == ["warm"])
-        #expect(try completed(services, "exp") == ["export"])
+        #expect(try complete(services, "album", "add", "Su") == ["Summer by the sea"])
+        #expect(try complete(services, "fetch", "--album", "Fav") == ["Favorites"])
+        #expect(try complete(services, "album", "create", "Alps", "--in", "T") == ["Trips"])
+        #expect(try complete(services, "thumb", "IMG").sorted() == ["IMG_1.jpg", "IMG_2.jpg"])
+        #expect(try complete(services, "edit", "IMG_1.jpg", "--preset", "w") == ["warm"])
+        #expect(try complete(services, "exp") == ["export"])
 
-        // A title names one album: a second one of the same title has to be meant.
+        // A title should name one album, so a second one of the same title needs an option.
         let refused = try services.safelight(["album", "create", "Summer by the sea"])
         #expect(refused.status == 1 && refused.errors.contains("--another"), "\(refused)")
         _ = try run(services, "album", "create", "Summer by the sea", "--another")
         #expect(try services.safelight(["folder", "create", "Trips"]).status == 1)
         #expect(services.stop() == [])
-        // Without services nothing is completed, at once.
+        // Without services, completion does not wait, and offers the smart albums.
         let start = ContinuousClock.now
-        #expect(try completed(services, "album", "add", "Fa").isEmpty == false, "smart albums are known")
+        #expect(try complete(services, "album", "add", "Fa").isEmpty == false, "smart albums are known")
         #expect(ContinuousClock.now - start < .seconds(10))
     }
 
     /// Returns what Bash offers for the last word, with the script that `make install` installs.
-    private func completed(_ services: SafelightFixture, _ words: String...) throws -> [String] {
+    private func complete(_ services: SafelightFixture, _ words: String...) throws -> [String] {
         let script = """
             source "$0"
             COMP_WORDS=(safelight "$@"); COMP_CWORD=$#; COMP_LINE="${COMP_WORDS[*]}"; COMP_POINT=${#COMP_LINE}

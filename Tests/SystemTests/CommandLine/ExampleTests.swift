@@ -131,12 +131,12 @@ struct ExampleTests {
             #expect(program.waitForOutput("\n"), "\(program.errorText)")
             try await Self.change(ids, library, services) {
                 // The broker has sent all differences so far, and each of them is a printed list.
-                let present = try await Self.wanted(library).map(\.text)
-                let isCurrent = program.wait(seconds: 30) { Self.lists($0).last == present }
+                let current = try await Self.expectedList(library).map(\.text)
+                let isCurrent = program.wait(seconds: 30) { Self.lists($0).last == current }
                 #expect(isCurrent, "\(program.outputText.suffix(2000))\n\(program.errorText)")
             }
-            let wanted = try await Self.wanted(library).map(\.text)
-            let isRight = program.waitForOutput(wanted.joined(separator: " ") + "\n", seconds: 30)
+            let expectedList = try await Self.expectedList(library).map(\.text)
+            let isRight = program.waitForOutput(expectedList.joined(separator: " ") + "\n", seconds: 30)
             #expect(isRight, "\(program.outputText.suffix(2000))\n\(program.errorText)")
             // Every printed line is a list, never longer than the limit, and differs from the line before.
             let lists = Self.lists(program)
@@ -160,10 +160,10 @@ struct ExampleTests {
             let start = try await library.currentToken().token
             try await Self.change(ids, library, services)
             let end = try await library.currentToken().token.sequence
-            let wanted = try await Self.wanted(library).map(\.text)
+            let expectedList = try await Self.expectedList(library).map(\.text)
             for program in programs {
                 #expect(program.waitForOutput("change \(end)\n", seconds: 30), "\(program.errorText)")
-                #expect(program.waitForOutput("list " + wanted.joined(separator: " ") + "\n", seconds: 30))
+                #expect(program.waitForOutput("list " + expectedList.joined(separator: " ") + "\n", seconds: 30))
                 let reported = program.outputText.split(separator: "\n").filter { $0.hasPrefix("change ") }
                     .compactMap { Int64($0.dropFirst(7)) }
                 #expect(reported == Array(start.sequence + 1...end), "\(program.outputText.suffix(2000))")
@@ -177,7 +177,7 @@ struct ExampleTests {
         let run = try RunningProgram.run(
             python,
             ["-B", "-m", "unittest", "discover", "-s", folder + "/tests"],
-            environment: ["PYTHONPATH": Self.pythonPath]
+            environment: PythonPackage.environment
         )
         #expect(run.status == 0, "\(run.errors)")
         TestPaths.report(run.errors.split(separator: "\n").filter { $0.hasPrefix("Ran") }.joined())
@@ -185,13 +185,8 @@ struct ExampleTests {
 
     // MARK: Helpers
 
-    private static var pythonPath: String {
-        [TestPaths.package + "/Shared/python", TestEnvironment.text("PYTHONPATH")].compactMap { $0 }
-            .joined(separator: ":")
-    }
-
     private static func environment(of services: SafelightFixture) -> [String: String] {
-        services.environment.merging(["PYTHONPATH": pythonPath, "PYTHONDONTWRITEBYTECODE": "1"]) { $1 }
+        services.environment.merging(PythonPackage.environment) { $1 }.merging(["PYTHONDONTWRITEBYTECODE": "1"]) { $1 }
     }
 
     private static let fetch = """
@@ -211,17 +206,17 @@ struct ExampleTests {
                     say("change", event["sequence"]) if "sequence" in event else say("changes")
         def live():
             with Library() as library:
-                for found in library.live(fetch): say("live"); say("list", " ".join(found.ids))
+                for result in library.live(fetch): say("live"); say("list", " ".join(result.ids))
         async def async_changes():
             async with AsyncLibrary() as library:
                 async for event in library.changes(events=True):
                     say("change", event["sequence"]) if "sequence" in event else say("changes")
         async def async_live():
             async with AsyncLibrary() as library:
-                async for found in library.live(fetch): say("live"); say("list", " ".join(found.ids))
+                async for result in library.live(fetch): say("live"); say("list", " ".join(result.ids))
         async def both(): await asyncio.gather(async_changes(), async_live())
         if sys.argv[1] == "asyncio": asyncio.run(both())
-        threads = [threading.Thread(target=one) for one in (changes, live)]
+        threads = [threading.Thread(target=function) for function in (changes, live)]
         for thread in threads: thread.start()
         """
 
@@ -238,7 +233,7 @@ struct ExampleTests {
         #expect(services.stop() == [])
     }
 
-    /// The lists that a program has printed, each on a line behind the sequence.
+    /// Returns the lists that a program has printed, each on a line after its sequence.
     private static func lists(_ program: RunningProgram) -> [[String]] {
         program.outputText.split(separator: "\n").map { $0.split(separator: " ").dropFirst().map(String.init) }
     }
@@ -261,7 +256,7 @@ struct ExampleTests {
         }
     }
 
-    private static func wanted(_ library: PhotoLibrary) async throws -> [ObjectID] {
+    private static func expectedList(_ library: PhotoLibrary) async throws -> [ObjectID] {
         var fetch = FetchDescription(.assets)
         fetch.predicate = "rating >= 2"
         fetch.sort = [SortDescription(key: "rating", ascending: false)]

@@ -5,23 +5,22 @@ import PhotoClient
 import TestSupport
 import Testing
 
-/// `safelight grants`, `safelight log`, `safelight keys create --access` and `safelight watch --grants` against the real
-/// services.
+/// `safelight grants`, `log`, `keys create --access` and `watch --grants` against the real services.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct GrantsCommandTests {
     @Test(.spec("S-10", "S-12"))
     func `the owner decides by the command line, a hook is called, and decisions survive a restart`() throws {
-        let open = try NetworkFixture()
-        let services = open.services
+        let network = try NetworkFixture()
+        let services = network.services
         let seen = services.folder.file("seen")
         // It prints after it has written, because the test waits for the program's output.
-        let hook = "cat >>\(seen) && echo told"
+        let hook = "cat >>\(seen) && echo received"
         let watch = try RunningProgram(
             "safelight",
             ["watch", "--grants", "--since", "start", "--exec", hook],
             environment: services.environment
         )
-        func told() -> [JSON] {
+        func received() -> [JSON] {
             let text = (try? String(contentsOfFile: seen, encoding: .utf8)) ?? ""
             return text.split(separator: "\n").compactMap { try? JSON(parsing: String($0)) }
         }
@@ -29,7 +28,7 @@ struct GrantsCommandTests {
             try services.safelight(arguments)
         }
         func asAnn(_ arguments: String...) throws -> (status: Int32?, output: String, errors: String) {
-            try RunningProgram.run("safelight", arguments, environment: open.variables("ann"))
+            try RunningProgram.run("safelight", arguments, environment: network.variables("ann"))
         }
         let limited = try safelight("keys", "create", "ann", "--limited", "--access", "addOnly")
         #expect(limited.status == 2)
@@ -42,8 +41,8 @@ struct GrantsCommandTests {
         let approved = try safelight("grants", "approve", "ann", "--access", "readWrite", "--purpose", "album of ann")
         #expect(approved.status == 0, "\(approved.errors)")
         #expect(approved.output.contains("key:ann has readWrite access"))
-        let made = try asAnn("album", "create", "By ann")
-        #expect(made.status == 0, "\(made.errors)")
+        let created = try asAnn("album", "create", "By ann")
+        #expect(created.status == 0, "\(created.errors)")
         #expect(try asAnn("grants", "list").errors.contains("owner of the library"))
 
         try services.restart(.catalog)
@@ -59,9 +58,9 @@ struct GrantsCommandTests {
             history.compactMap { $0["grants"]?.arrayValue?.first?["after"]?["status"]?.stringValue }
                 == ["denied", "authorized"]
         )
-        #expect(watch.wait { _ in told().count == 2 })
+        #expect(watch.wait { _ in received().count == 2 })
         #expect(
-            told().compactMap { $0["grants"]?.arrayValue?.first?["after"]?["id"]?.stringValue } == [
+            received().compactMap { $0["grants"]?.arrayValue?.first?["after"]?["id"]?.stringValue } == [
                 "key:ann", "key:ann",
             ]
         )
@@ -78,35 +77,35 @@ struct GrantsCommandTests {
         #expect(services.stop() == [])
     }
 
-    @Test func `a key made anew under an old name does not inherit the old decision`() throws {
-        let open = try NetworkFixture()
+    @Test func `a new key under an old name does not inherit the old decision`() throws {
+        let network = try NetworkFixture()
         func safelight(_ arguments: String...) throws -> (status: Int32?, output: String, errors: String) {
-            try open.services.safelight(arguments)
+            try network.services.safelight(arguments)
         }
         func ask() throws -> (status: Int32?, output: String, errors: String) {
-            try RunningProgram.run("safelight", ["album", "list"], environment: open.variables("ann"))
+            try RunningProgram.run("safelight", ["album", "list"], environment: network.variables("ann"))
         }
         try #require(try safelight("keys", "create", "ann", "--access", "ask").status == 0)
         try #require(try safelight("grants", "approve", "ann").status == 0)
         #expect(try ask().status == 0)
         try #require(try safelight("keys", "revoke", "ann").status == 0)
-        try FileManager.default.removeItem(atPath: open.made("ann"))
+        try FileManager.default.removeItem(atPath: network.keyFolder("ann"))
         try #require(try safelight("keys", "create", "ann", "--access", "ask").status == 0)
         #expect(try ask().errors.contains("session.open"))
-        #expect(open.services.stop() == [])
+        #expect(network.services.stop() == [])
     }
 
-    @Test(.spec("T-41")) func `the owner limits a key to what a fetch finds, widens and narrows it`() throws {
-        let open = try NetworkFixture()
+    @Test(.spec("T-41")) func `the owner limits a key to the result of a fetch, widens and narrows it`() throws {
+        let network = try NetworkFixture()
         func safelight(_ arguments: String...) throws -> (status: Int32?, output: String, errors: String) {
-            try open.services.safelight(arguments)
+            try network.services.safelight(arguments)
         }
         func seen() throws -> Int {
-            let page = try RunningProgram.run("safelight", ["fetch", "--json"], environment: open.variables("ann"))
+            let page = try RunningProgram.run("safelight", ["fetch", "--json"], environment: network.variables("ann"))
             try #require(page.status == 0, "\(page.errors)")
             return page.output.split(separator: "\n").count
         }
-        let folder = open.services.folder
+        let folder = network.services.folder
         for seed in 1...4 {
             try folder.write(TestImages.jpeg(width: 32, height: 24, seed: UInt64(seed)), to: "photos/\(seed).jpg")
         }
@@ -118,27 +117,27 @@ struct GrantsCommandTests {
             .compactMap { try JSON(parsing: String($0))["id"]?.stringValue }
         try #require(ids.count == 4)
         try #require(try safelight("favorite", ids[0], ids[1]).status == 0)
-        let made = try safelight("grants", "limit", "ann", "--where", "isFavorite == YES")
-        #expect(made.output.contains("key:ann sees 2 assets"), "\(made.errors)")
+        let limited = try safelight("grants", "limit", "ann", "--where", "isFavorite == YES")
+        #expect(limited.output.contains("key:ann sees 2 assets"), "\(limited.errors)")
         #expect(try seen() == 2)
         #expect(try safelight("grants", "widen", "ann", ids[2]).output.contains("sees 3 assets"))
         #expect(try safelight("grants", "narrow", "ann", ids[0], ids[1]).output.contains("sees 1 asset\n"))
         #expect(try seen() == 1)
         #expect(try safelight("grants", "widen", "nobody", ids[2]).status == 1)
         // The list survives a restart, after which the service has another port.
-        try open.services.restart(.catalog)
+        try network.services.restart(.catalog)
         #expect(try safelight("grants", "list", "--json").output.contains("\"assetCount\":1"))
-        #expect(open.services.stop() == [])
+        #expect(network.services.stop() == [])
     }
 
     @Test func `a key of an earlier version has all access, and a service knows nothing without the catalog`()
         async throws
     {
-        let open = try NetworkFixture()
-        let services = open.services
+        let network = try NetworkFixture()
+        let services = network.services
         try #require(try services.safelight(["keys", "create", "ann", "--domain", "requests"]).status == 0)
         // Key files had a name and nothing else.
-        let file = open.keys.file("keys/clients/requests/ann.key")
+        let file = network.keys.file("keys/clients/requests/ann.key")
         let old = try String(contentsOfFile: file, encoding: .utf8).split(
             separator: "\n",
             omittingEmptySubsequences: false
@@ -146,16 +145,16 @@ struct GrantsCommandTests {
         .filter { !$0.contains("access =") && !$0.contains("consent =") }
         try old.joined(separator: "\n").write(toFile: file, atomically: true, encoding: .utf8)
         func run(_ arguments: String...) throws -> (status: Int32?, output: String, errors: String) {
-            try RunningProgram.run("safelight", arguments, environment: open.variables("ann"))
+            try RunningProgram.run("safelight", arguments, environment: network.variables("ann"))
         }
         #expect(try run("album", "create", "All access").status == 0)
         let grants = try services.safelight(["grants", "list"])
         #expect(grants.output.contains("key:ann") && grants.output.contains("authorized"))
-        let library = try open.library("ann")
+        let library = try network.library("ann")
         services.killHard(.catalog)
         let error = await #expect(throws: RPCError.self) { try await library.changeBroker.ask(FeedHeadRequest()) }
         #expect(error?.name == "unavailable")
-        #expect(error?.message.contains("what key:ann may do") == true)
+        #expect(error?.message.contains("which access key:ann has") == true)
         await library.close()
         #expect(services.stop() == [])
     }

@@ -6,7 +6,7 @@ import Testing
 
 /// `safelight thumb`, `warm`, `export --size` and the thumbnailer's line of `status`, as a user runs them.
 @Suite(.serialized, .timeLimit(.minutes(3)))
-struct PictureCommandTests {
+struct ImageCommandTests {
     private func files(in folder: String) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
     }
@@ -38,7 +38,7 @@ struct PictureCommandTests {
             reported["isCacheHit"] == true && reported["pixelWidth"] == 128 && reported["pixelHeight"] == 85,
             "\(reported.text)"
         )
-        // Sizes in which the image is made smaller, and left as it is.
+        // Sizes smaller and larger than the image, which is scaled down or left unchanged.
         for size in ["96", "400"] {
             #expect(try services.safelight(["warm", "--size", size]).status == 0)
             let thumb = try services.safelight(
@@ -67,7 +67,7 @@ struct PictureCommandTests {
         #expect(services.stop() == [])
     }
 
-    @Test func `an export goes on behind what it cannot save`() throws {
+    @Test func `an export continues after assets that it cannot save`() throws {
         let services = try SafelightFixture("export-errors")
         for seed in 1...2 {
             try services.folder.write(TestImages.jpeg(seed: UInt64(seed)), to: "photos/\(seed).jpg")
@@ -79,7 +79,7 @@ struct PictureCommandTests {
         let partly = try services.safelight(["export", "1.jpg", missing, "2.jpg", "-o", out])
         #expect(partly.status == 3 && partly.errors.contains("identifier_not_found"), "\(partly)")
         #expect(try files(in: out) == ["1.jpg", "2.jpg"])
-        // There is a file where the folder should be.
+        // A file has the path of the folder.
         let file = try services.folder.write(Array("mine".utf8), to: "file")
         for options in [["--size", "20"], []] {
             let failed = try services.safelight(["export", "1.jpg", "2.jpg", "-o", file] + options)
@@ -96,7 +96,7 @@ struct PictureCommandTests {
         #expect(services.stop() == [])
     }
 
-    @Test func `the sidecar of a photo that is there follows its values, unless somebody has changed it`() throws {
+    @Test func `an existing sidecar is updated with the photo's values, unless somebody has changed it`() throws {
         let services = try SafelightFixture("sidecars")
         try services.folder.write(TestImages.jpeg(seed: 1), to: "photos/1.jpg")
         try services.start()
@@ -122,7 +122,7 @@ struct PictureCommandTests {
         #expect(services.stop() == [])
     }
 
-    @Test func `files are exported under their names, and what is there is not replaced`() throws {
+    @Test func `files are exported under their names, and existing files are not replaced`() throws {
         let services = try SafelightFixture("export")
         for (path, seed) in [("a/IMG_1.jpg", 1), ("b/IMG_1.jpg", 2), ("b/IMG_2.jpg", 3)] as [(String, UInt64)] {
             try services.folder.write(TestImages.jpeg(seed: seed), to: "photos/" + path)
@@ -146,7 +146,7 @@ struct PictureCommandTests {
         #expect(services.stop() == [])
     }
 
-    @Test func `warm names what cannot be rendered`() throws {
+    @Test func `warm names the assets that cannot be rendered`() throws {
         let services = try SafelightFixture("warm")
         for index in 0..<3 {
             try services.folder.write(TestImages.jpeg(seed: UInt64(index)), to: "photos/\(index).jpg")
@@ -163,7 +163,7 @@ struct PictureCommandTests {
         #expect(services.stop() == [])
     }
 
-    @Test func `a sheet is an image of rows that are filled, or a page that needs no other file`() throws {
+    @Test func `a contact sheet is an image with filled rows, or a page that needs no other file`() throws {
         let services = try SafelightFixture("sheets")
         for (index, size) in [(300, 200), (200, 300), (400, 100)].enumerated() {
             let bytes = TestImages.jpeg(width: size.0, height: size.1, seed: UInt64(index))
@@ -183,7 +183,7 @@ struct PictureCommandTests {
         }
         let page = services.folder.file("page.html")
         let saved = try services.safelight(["sheet", "-o", page, "--cell", "100", "--title", "Tom & <Jerry>"] + order)
-        #expect(saved.status == 0 && saved.output.contains("3 pictures"), "\(saved)")
+        #expect(saved.status == 0 && saved.output.contains("3 images"), "\(saved)")
         let check = """
             import base64, html.parser, io, sys
             from PIL import Image

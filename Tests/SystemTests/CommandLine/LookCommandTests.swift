@@ -23,7 +23,7 @@ struct LookCommandTests {
         let id = try services.safelight(["fetch", "--ids"]).output.trimmingCharacters(in: .whitespacesAndNewlines)
 
         let refused = try services.safelight(["edit", id, "--lut", broken])
-        #expect(refused.status != 0 && refused.errors.contains("64 points in place of 125"), "\(refused.errors)")
+        #expect(refused.status != 0 && refused.errors.contains("64 points instead of 125"), "\(refused.errors)")
         let edited = try services.safelight(["edit", id, "--lut", film, "--exposure", "0.3", "--engine", "imagemagick"])
         #expect(edited.status == 0, "\(edited.errors)")
         let history = try services.safelight(["history", id, "--json"])
@@ -32,7 +32,7 @@ struct LookCommandTests {
             "\(history.output.prefix(300))"
         )
 
-        // The command makes of the original what the editor made of it.
+        // The command's result for the original equals the editor's.
         let (script, original) = (services.folder.file("edit.sh"), services.folder.file("photos/a.jpg"))
         let described = try services.safelight(["describe", "edit", id, "--as", "convert", "--output", script])
         #expect(described.status == 0, "\(described.errors)")

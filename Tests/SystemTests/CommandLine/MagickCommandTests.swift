@@ -7,7 +7,8 @@ import TestSupport
 import Testing
 
 /// `safelight edit --magick` and the parameter `magick`, through the real services. The short form gives every eighth
-/// fragment to the command, which is started for each; all of them go through the methods in `MagickFragmentsByScriptTests`.
+/// fragment to the command, which is started for each; all of them go through the methods in
+/// `MagickFragmentsByScriptTests`.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct MagickCommandTests {
     @Test(.spec("S-88"))
@@ -26,10 +27,10 @@ struct MagickCommandTests {
             #expect(run.status == 0, "\(text): \(run.errors)")
         }
         for refused in Self.every(step, of: MagickFragments.refused) {
-            // A process cannot be given a zero byte.
+            // An argument of a process cannot contain a zero byte.
             guard !refused.text.contains("\0") else { continue }
             let run = try services.safelight(["edit", id, "--magick", refused.text, "--dry-run"])
-            let isNamed = run.errors.replacingOccurrences(of: "\n", with: " ").contains(refused.names)
+            let isNamed = run.errors.replacingOccurrences(of: "\n", with: " ").contains(refused.errorPart)
             #expect(
                 run.status == 2 && isNamed,
                 "\(refused.text.prefix(60)): \(run.status ?? -1) \(run.errors.prefix(300))"
@@ -45,7 +46,7 @@ struct MagickCommandTests {
             PreviewEdit(asset: asset, adjustments: AdjustmentList(), magick: try MagickOptions("-crop 120x80+0+0"))
         )
         #expect(preview.result.pixelWidth == 120 && preview.result.pixelHeight == 80)
-        // The size is that of the edited picture, which was turned.
+        // The size is that of the edited image, which was rotated.
         let more = try services.safelight(["edit", id, "--append", "--magick", "-crop 100x200+0+0"])
         #expect(more.status == 0, "\(more.errors)")
         let shown = try await library.asset(asset)
@@ -56,7 +57,7 @@ struct MagickCommandTests {
         stride(from: 0, to: elements.count, by: step).map { elements[$0] }
     }
 
-    @Test func `published edits take options of convert, and fail by name where a picture is too small`() throws {
+    @Test func `published edits take options of convert, and fail if an image is too small`() throws {
         let services = try SafelightFixture("published")
         try services.folder.write(TestImages.jpeg(width: 240, height: 160), to: "photos/a.jpg")
         try services.start()

@@ -7,16 +7,18 @@ import Testing
 /// Fetching and arranging by the command line, as Shared/docs/fetching.md shows it.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct OrganizingTests {
-    private struct Line {
+    /// Runs commands, which must succeed.
+    private struct Commands {
         let services: SafelightFixture
 
-        /// Runs `safelight … --json`, requires success, and returns the printed lines.
+        /// Runs `safelight … --json`, and returns the printed lines.
         func json(_ words: String...) throws -> [JSON] {
             let run = try services.safelight(words + ["--json"])
             try #require(run.status == 0, "\(words): \(run.errors)")
             return try run.output.split(separator: "\n").map { try JSON(parsing: String($0)) }
         }
 
+        /// Runs `safelight …`, and returns the output.
         func text(_ words: String...) throws -> String {
             let run = try services.safelight(words)
             try #require(run.status == 0, "\(words): \(run.errors)")
@@ -46,65 +48,65 @@ struct OrganizingTests {
             try services.folder.write(bytes, to: "photos/\(number).jpg")
         }
         try services.start([.catalog])
-        let line = Line(services: services)
-        _ = try line.text("import", services.folder.file("photos"))
-        let ids = try line.ids("--sort", "originalFilename")
+        let commands = Commands(services: services)
+        _ = try commands.text("import", services.folder.file("photos"))
+        let ids = try commands.ids("--sort", "originalFilename")
         try #require(ids.count == 5)
 
-        _ = try line.text("folder", "create", "Trips")
-        _ = try line.text("album", "create", "Alps", "--in", "Trips")
-        _ = try line.text("album", "add", "Alps", ids[0], ids[1], ids[2])
-        _ = try line.text("album", "move", "Alps", "1", "2", "--to", "0")
-        #expect(try line.ids("--album", "Alps") == [ids[1], ids[2], ids[0]])
-        #expect(try line.ids("--album", "Trips", "--sort", "originalFilename") == Array(ids.prefix(3)))
-        _ = try line.text("album", "remove", "Alps", ids[2])
-        _ = try line.text("album", "rename", "Alps", "Mountains")
-        #expect(try line.ids("--album", "Mountains") == [ids[1], ids[0]])
-        let tree = try line.text("folder", "list", "--albums")
+        _ = try commands.text("folder", "create", "Trips")
+        _ = try commands.text("album", "create", "Alps", "--in", "Trips")
+        _ = try commands.text("album", "add", "Alps", ids[0], ids[1], ids[2])
+        _ = try commands.text("album", "move", "Alps", "1", "2", "--to", "0")
+        #expect(try commands.ids("--album", "Alps") == [ids[1], ids[2], ids[0]])
+        #expect(try commands.ids("--album", "Trips", "--sort", "originalFilename") == Array(ids.prefix(3)))
+        _ = try commands.text("album", "remove", "Alps", ids[2])
+        _ = try commands.text("album", "rename", "Alps", "Mountains")
+        #expect(try commands.ids("--album", "Mountains") == [ids[1], ids[0]])
+        let tree = try commands.text("folder", "list", "--albums")
         #expect(tree.contains("Trips/") && tree.contains("  Mountains"))
 
-        _ = try line.text("favorite", ids[0], ids[4])
-        #expect(try line.ids("--album", "Favorites", "--sort", "rating") == [ids[0], ids[4]].sorted())
-        let smart = try line.json("album", "list", "--smart")
+        _ = try commands.text("favorite", ids[0], ids[4])
+        #expect(try commands.ids("--album", "Favorites", "--sort", "rating") == [ids[0], ids[4]].sorted())
+        let smart = try commands.json("album", "list", "--smart")
         let favorites = smart.first { $0["id"]?.stringValue == SmartAlbum.favorites.id.text }
         #expect(smart.count == SmartAlbum.allCases.count && favorites?["count"] == 2)
 
-        #expect(try line.ids("--where", "isFavorite == YES AND creationDate < \"2024-01-01T00:00:00Z\"") == [ids[4]])
+        let before = "isFavorite == YES AND creationDate < \"2024-01-01T00:00:00Z\""
+        #expect(try commands.ids("--where", before) == [ids[4]])
         let between = "creationDate BETWEEN {\"2024-05-01\", \"2024-05-03\"}"
-        #expect(try line.ids("--album", "Favorites", "--where", between) == [ids[0]])
-        #expect(
-            try line.text("fetch", "--where", "(mediaSubtypes & 2) != 0 OR mediaType == \"video\"", "--count") == "0\n"
-        )
-        let sorted = try line.ids("--sort", "creationDate:desc", "--limit", "2", "--offset", "1")
+        #expect(try commands.ids("--album", "Favorites", "--where", between) == [ids[0]])
+        let others = "(mediaSubtypes & 2) != 0 OR mediaType == \"video\""
+        #expect(try commands.text("fetch", "--where", others, "--count") == "0\n")
+        let sorted = try commands.ids("--sort", "creationDate:desc", "--limit", "2", "--offset", "1")
         #expect(sorted == [ids[1], ids[0]])
         let refused = try services.safelight(["fetch", "--where", "shoeSize > 3"])
         #expect(refused.status != 0 && refused.errors.contains("shoeSize"))
 
-        _ = try line.text("favorite", "--where", "creationDate >= \"2023-01-01\"")
-        #expect(try Set(line.ids("--album", "Favorites")) == Set(ids))
-        _ = try line.text("favorite", "--off", "--where", "isFavorite == YES", "--limit", "2")
-        #expect(try line.ids("--album", "Favorites").count == 3)
-        _ = try line.text("album", "create", "Chosen")
-        _ = try line.text("album", "add", "Chosen", "--where", "isFavorite == YES")
-        #expect(try line.ids("--album", "Chosen").count == 3)
-        _ = try line.text("album", "delete", "Chosen", "--yes")
+        _ = try commands.text("favorite", "--where", "creationDate >= \"2023-01-01\"")
+        #expect(try Set(commands.ids("--album", "Favorites")) == Set(ids))
+        _ = try commands.text("favorite", "--off", "--where", "isFavorite == YES", "--limit", "2")
+        #expect(try commands.ids("--album", "Favorites").count == 3)
+        _ = try commands.text("album", "create", "Chosen")
+        _ = try commands.text("album", "add", "Chosen", "--where", "isFavorite == YES")
+        #expect(try commands.ids("--album", "Chosen").count == 3)
+        _ = try commands.text("album", "delete", "Chosen", "--yes")
         let neither = try services.safelight(["favorite"])
         #expect(neither.status != 0 && neither.errors.contains("--where"))
 
-        let years = try line.json("moments")
+        let years = try commands.json("moments")
         #expect(years.compactMap { $0["title"]?.stringValue } == ["2023", "2024"])
-        let moments = try line.json("moments", "2024")
+        let moments = try commands.json("moments", "2024")
         #expect(moments.compactMap { $0["title"]?.stringValue } == ["2024-05-01", "2024-05-02", "2024-05-03"])
         let day = try #require(moments.first?["id"]?.stringValue)
-        #expect(try line.ids("--album", day) == [ids[0]])
+        #expect(try commands.ids("--album", day) == [ids[0]])
 
-        _ = try line.text("trash", ids[0])
-        #expect(try line.ids("--trash") == [ids[0]] && line.ids("--album", "Mountains") == [ids[1]])
-        _ = try line.text("untrash", ids[0])
-        #expect(try line.ids("--album", "Mountains") == [ids[1], ids[0]])
+        _ = try commands.text("trash", ids[0])
+        #expect(try commands.ids("--trash") == [ids[0]] && commands.ids("--album", "Mountains") == [ids[1]])
+        _ = try commands.text("untrash", ids[0])
+        #expect(try commands.ids("--album", "Mountains") == [ids[1], ids[0]])
 
-        _ = try line.text("folder", "delete", "Trips", "--yes")
-        #expect(try line.json("album", "list").isEmpty && line.ids().count == 5)
+        _ = try commands.text("folder", "delete", "Trips", "--yes")
+        #expect(try commands.json("album", "list").isEmpty && commands.ids().count == 5)
         #expect(services.stop() == [])
     }
 
@@ -116,21 +118,21 @@ struct OrganizingTests {
             try services.folder.write(bytes, to: "photos/\(number).jpg")
         }
         try services.start([.catalog, .changeBroker, .editor])
-        let line = Line(services: services)
-        _ = try line.text("import", services.folder.file("photos"))
-        let some = try line.ids("--limit", "2")
-        _ = try line.text("favorite", some[0], some[1])
+        let commands = Commands(services: services)
+        _ = try commands.text("import", services.folder.file("photos"))
+        let some = try commands.ids("--limit", "2")
+        _ = try commands.text("favorite", some[0], some[1])
 
         let favorites = ["--where", "isFavorite == YES"]
-        let tried = try line.json("edit", "--where", "isFavorite == YES", "--exposure", "0.2", "--dry-run")
+        let tried = try commands.json("edit", "--where", "isFavorite == YES", "--exposure", "0.2", "--dry-run")
         #expect(tried.count == 1 && tried[0]["done"] == 2)
         let edited = try services.safelight(["edit"] + favorites + ["--exposure", "0.2"])
         #expect(edited.status == 0, "\(edited.output) \(edited.errors)")
         #expect(edited.output.hasPrefix("edited 2 assets, changes #"), "\(edited.output)")
-        #expect(try Set(line.ids("--where", "hasAdjustments == YES")) == Set(some))
-        let all = try line.json("edit", "--sort", "originalFilename", "--rotate", "90")
+        #expect(try Set(commands.ids("--where", "hasAdjustments == YES")) == Set(some))
+        let all = try commands.json("edit", "--sort", "originalFilename", "--rotate", "90")
         #expect(all.compactMap { $0["done"]?.intValue } == [100, 3])
-        #expect(try line.ids("--where", "hasAdjustments == YES").count == count)
+        #expect(try commands.ids("--where", "hasAdjustments == YES").count == count)
 
         let none = try services.safelight(["edit", "--where", "rating == 5", "--exposure", "0.2"])
         #expect(none.status == 0 && none.output.isEmpty && none.errors.contains("no assets"), "\(none.errors)")

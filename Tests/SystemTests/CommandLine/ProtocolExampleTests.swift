@@ -11,7 +11,7 @@ import Testing
 /// `Shared/docs/protocol-examples.json` instead of comparing them.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct ProtocolExampleTests {
-    /// One request and what came back for it.
+    /// One request and the messages that answered it.
     private struct Exchange {
         let request: JSON
         let reply: JSON
@@ -20,7 +20,7 @@ struct ProtocolExampleTests {
         var result: JSON { reply["result"] ?? .null }
     }
 
-    /// Sends requests to the services and keeps each with its reply.
+    /// Sends requests to the services and records each with its reply.
     private final class Session {
         let services: SafelightFixture
         private(set) var exchanges: [Exchange] = []
@@ -28,7 +28,7 @@ struct ProtocolExampleTests {
 
         init(_ services: SafelightFixture) { self.services = services }
 
-        /// Sends a request to a service and waits for its response; notifications before it are passed over.
+        /// Sends a request to a service and waits for its response; notifications before it are ignored.
         ///
         /// - Parameter isExample: false to leave the request out of the page
         @discardableResult
@@ -92,11 +92,11 @@ struct ProtocolExampleTests {
         #expect(services.stop() == [])
     }
 
-    /// The requests, in the order in which a client would send them.
+    /// Sends the requests, in the order in which a client would send them.
     private func run(_ session: Session, photo: String) throws {
         try session.call("catalog", "health", [:])
         let start = try session.call("catalog", "changes.token", [:])["token"] ?? .null
-        let made = try session.call(
+        let result = try session.call(
             "catalog",
             "changes.perform",
             [
@@ -110,8 +110,8 @@ struct ProtocolExampleTests {
                 ],
             ]
         )
-        let asset = try #require(made["placeholders"]?["photo"])
-        let album = try #require(made["placeholders"]?["album"])
+        let asset = try #require(result["placeholders"]?["photo"])
+        let album = try #require(result["placeholders"]?["album"])
         let newest: JSON = [
             "kind": "assets", "predicate": "isFavorite == FALSE AND pixelWidth >= 640",
             "sort": [["key": "creationDate", "ascending": false]], "limit": 20,
@@ -191,9 +191,9 @@ struct ProtocolExampleTests {
         try session.call("catalog", "grants.history", ["identity": visitor, "count": 1])
     }
 
-    /// The requests of the other methods, on an album of its own with a video and a motion photo.
+    /// Sends the requests of the other methods, for an album of its own with a video and a motion photo.
     private func runMore(_ session: Session, video: String, motion: String) throws {
-        let made = try session.call(
+        let result = try session.call(
             "catalog",
             "changes.perform",
             [
@@ -211,8 +211,8 @@ struct ProtocolExampleTests {
             ],
             isExample: false
         )
-        let video = try #require(made["placeholders"]?["video"])
-        let motion = try #require(made["placeholders"]?["motion"])
+        let video = try #require(result["placeholders"]?["video"])
+        let motion = try #require(result["placeholders"]?["motion"])
         let assets: JSON = ["kind": "assets", "sort": [["key": "creationDate", "ascending": true]]]
 
         try session.call("catalog", "fetch.objects", ["fetch": assets, "at": [0], "members": ["id", "mediaType"]])
@@ -267,15 +267,15 @@ struct ProtocolExampleTests {
         try session.call("thumbnailer", "video.cancelExport", ["export": name])
 
         let cache = try session.call("thumbnailer", "cache.open", [:], isExample: false)["cache"] ?? .null
-        let wanted: JSON = ["cache": cache, "assets": [motion], "targetSize": ["width": 256, "height": 256]]
+        let images: JSON = ["cache": cache, "assets": [motion], "targetSize": ["width": 256, "height": 256]]
         try session.call(
             "thumbnailer",
             "cache.configure",
             ["cache": cache, "allowsCachingHighQualityImages": true]
         )
-        try session.call("thumbnailer", "cache.start", wanted)
+        try session.call("thumbnailer", "cache.start", images)
         try session.call("thumbnailer", "cache.status", ["cache": cache])
-        try session.call("thumbnailer", "cache.stop", wanted)
+        try session.call("thumbnailer", "cache.stop", images)
         try session.call("thumbnailer", "cache.stopAll", ["cache": cache])
         try session.call("thumbnailer", "cache.close", ["cache": cache])
     }
@@ -323,8 +323,8 @@ struct ProtocolExampleTests {
     }
 
     /// Expects an example of each method, except of those without a response of their own: streams that end only when
-    /// they are cancelled, notifications, the published edit, two whose result is a document, and those that need an object
-    /// store.
+    /// they are cancelled, notifications, the published edit, two whose result is a document, and those that need an
+    /// object store.
     private func expectAll(_ session: Session) throws {
         let without: Set = [
             "changes.follow", "feed.follow", "rpc.cancel", "rpc.credit", "edits.publish", "rpc.discover", "figures",
@@ -340,7 +340,7 @@ struct ProtocolExampleTests {
         }
     }
 
-    /// Waits until the broker answers for the last change; these requests are no examples.
+    /// Waits until the broker answers for the last change; these requests are not examples.
     private func waitForBroker(_ session: Session, token: JSON) throws {
         let socket = ScriptSocket(ZMQ_DEALER, session.services, "change-broker")
         let end = ContinuousClock.now + .seconds(30)
@@ -348,7 +348,7 @@ struct ProtocolExampleTests {
             socket.send(#"{"jsonrpc":"2.0","id":1,"method":"feed.head"}"#)
             let frames = try #require(socket.receive())
             let head = try JSON(parsing: frames[0])["result"]?["sequence"]?.intValue ?? 0
-            if let wanted = token.stringValue?.split(separator: ".").last, head >= Int64(wanted) ?? 0 { return }
+            if let sequence = token.stringValue?.split(separator: ".").last, head >= Int64(sequence) ?? 0 { return }
             Thread.sleep(forTimeInterval: 0.01)
         }
         Issue.record("the broker did not reach \(token.text)")
@@ -365,7 +365,7 @@ struct ProtocolExampleTests {
             members["attachments"] = .array(attachments)
             example = .object(members)
         }
-        // Paths of this run become a path that reads well.
+        // Paths of this run are replaced by a readable path.
         var text = example.text
         for (path, name) in [(folder, "/photos"), (backup, "/backup")] {
             text = text.replacing(path.replacing("/", with: "\\/"), with: name).replacing(path, with: name)
@@ -373,12 +373,11 @@ struct ProtocolExampleTests {
         return (try? JSON(parsing: text)) ?? example
     }
 
-    /// The names of members and the kinds of values, without the values themselves.
+    /// Returns the names of members and the kinds of values, without the values themselves.
     private static func shape(_ json: JSON) -> JSON {
         switch json {
         case .object(let object):
-            // Members are compared by name: their order is that of the tables.
-            // Identifiers differ from run to run.
+            // Members are sorted by name: their order is that of the tables. Identifiers differ from run to run.
             let members = object.members.map { (ObjectID($0.0) != nil || $0.0.count > 40 ? "identifier" : $0.0, $0.1) }
                 .sorted { $0.0 < $1.0 }.map { JSON.array([.string($0.0), shape($0.1)]) }
             return .array([.string("object")] + members)

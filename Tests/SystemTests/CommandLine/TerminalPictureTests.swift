@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `safelight show --picture` in terminals that a script plays: it answers the questions, and reads the pictures with Pillow
-/// and ImageMagick.
+/// `safelight show --picture` in terminals that a script simulates: it answers the queries, and decodes the images with
+/// Pillow and ImageMagick.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct TerminalPictureTests {
-    @Test func `a terminal shows the picture in the protocol that it understands`() throws {
+    @Test func `a terminal shows the image in the protocol that it supports`() throws {
         let services = try SafelightFixture("terminal")
         try services.folder.write(TestImages.jpeg(width: 1600, height: 1000, seed: 3), to: "photos/large.jpg")
         try services.folder.write(TestImages.jpeg(width: 90, height: 60, seed: 4), to: "photos/small.jpg")
@@ -35,7 +35,8 @@ struct TerminalPictureTests {
 
 
         def terminal(answers, *arguments, environment={}, shell=()):
-            """What a command writes to a terminal of 800 x 600 pixels, which answers the device attributes so."""
+            """Returns the output of a command in a terminal of 800 x 600 pixels that answers the device attributes
+            like this."""
             pid, line = pty.fork()
             if pid == 0:
                 os.environ.update({"TERM": "xterm-256color", **environment})
@@ -88,7 +89,7 @@ struct TerminalPictureTests {
         assert difference(Image.open(io.BytesIO(base64.b64decode(data))), large) == 0
         print("iterm", end=" ")
 
-        # Two pictures, of which the smaller one is not enlarged.
+        # Two images, of which the smaller one is not enlarged.
         written, status = terminal([SIXEL], "large", "small", "--picture")
         pictures = re.findall(rb"\x1bP[0-9;]*q[^\x1b]*\x1b\\", written)
         assert status == 0 and len(pictures) == 2, (status, len(pictures))
@@ -99,7 +100,7 @@ struct TerminalPictureTests {
         print("sixel", end=" ")
 
         written, status = terminal([ATTRIBUTES], "large", "--picture")
-        assert status == 1 and b"this terminal shows no pictures" in written, (status, written)
+        assert status == 1 and b"this terminal shows no images" in written, (status, written)
         written, status = terminal([], "large", "--picture", environment={"TERM": "linux"})
         assert status == 1 and b"\x1b" not in written, written
 

@@ -29,7 +29,7 @@ struct TourTests {
         return steps
     }
 
-    /// Returns whether lines are as expected: `...` stands for any text, and in a line of its own for any lines.
+    /// Returns true if lines match: `...` matches any text, and in a line of its own any lines.
     private static func matches(_ lines: ArraySlice<String>, _ expected: ArraySlice<String>) -> Bool {
         guard let first = expected.first else { return lines.isEmpty }
         if first == "..." {
@@ -47,8 +47,7 @@ struct TourTests {
         try services.start()
         var environment = services.environment
         environment["PATH"] = TestPaths.executables + ":" + (TestEnvironment.text("PATH") ?? "/usr/bin:/bin")
-        environment["PYTHONPATH"] = [TestPaths.package + "/Shared/python", TestEnvironment.text("PYTHONPATH")]
-            .compactMap { $0 }.joined(separator: ":")
+        environment.merge(PythonPackage.environment) { $1 }
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
         _ = try Needed.python("zmq")
         let steps = try Self.steps()

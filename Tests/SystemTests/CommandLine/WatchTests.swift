@@ -9,7 +9,7 @@ import Testing
 /// `safelight watch --exec` against the real services.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct WatchTests {
-    private func album(_ library: PhotoLibrary, _ title: String) async throws -> Int64 {
+    private func createAlbum(_ library: PhotoLibrary, _ title: String) async throws -> Int64 {
         try await library.perform([.createCollection(.init(ref: "a", title: title))]).sequence
     }
 
@@ -19,14 +19,6 @@ struct WatchTests {
 
     private func lines(_ path: String) -> [String] {
         ((try? String(contentsOfFile: path, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
-    }
-
-    private func until(_ what: String, _ condition: () -> Bool) async throws {
-        let end = ContinuousClock().now + .seconds(30)
-        while !condition() {
-            guard ContinuousClock().now < end else { throw FixtureError(description: "\(what) did not happen in time") }
-            try await Task.sleep(for: .milliseconds(10))
-        }
     }
 
     @Test func `a command receives every change once and in order, across kills of the watch`() async throws {
@@ -43,16 +35,16 @@ struct WatchTests {
         var program = try RunningProgram("safelight", ["watch"] + arguments, environment: services.environment)
         var last: Int64 = 0
         for round in 0..<6 {
-            for number in 0..<8 { last = try await album(library, "\(round) \(number)") }
+            for number in 0..<8 { last = try await createAlbum(library, "\(round) \(number)") }
             if round < 5 {
-                let wanted = round * 8 + 3
-                try await until("change \(wanted)") { lines(seen).count >= wanted }
+                let count = round * 8 + 3
+                try await waitUntil("change \(count)") { lines(seen).count >= count }
                 program.killHard()
                 program = try RunningProgram("safelight", ["watch"] + arguments, environment: services.environment)
             }
         }
-        try await until("the last token") { lines(token).first?.isEmpty == false && lines(seen).count >= last }
-        try await until("the last change") { lines(seen).last?.hasPrefix("\(last) ") == true }
+        try await waitUntil("the last token") { lines(token).first?.isEmpty == false && lines(seen).count >= last }
+        try await waitUntil("the last change") { lines(seen).last?.hasPrefix("\(last) ") == true }
         program.signal(SIGINT)
         #expect(program.wait(seconds: 20) == 0, "\(program.errorText)")
 
@@ -71,7 +63,7 @@ struct WatchTests {
         let services = try SafelightFixture("fail")
         try services.start([.catalog, .changeBroker])
         let library = try services.library()
-        for title in ["one", "two", "three"] { _ = try await album(library, title) }
+        for title in ["one", "two", "three"] { _ = try await createAlbum(library, title) }
         let (seen, token) = (services.folder.file("seen"), services.folder.file("token"))
         let fails = "echo $SAFELIGHT_SEQUENCE >>\(seen); [ $SAFELIGHT_SEQUENCE != 2 ] || exit 7"
         var program = try watch(services, "--since", "start", "--token-file", token, "--exec", fails)
@@ -126,14 +118,14 @@ struct WatchTests {
         let services = try SafelightFixture("stop")
         try services.start([.catalog, .changeBroker])
         let library = try services.library()
-        _ = try await album(library, "one")
-        _ = try await album(library, "two")
+        _ = try await createAlbum(library, "one")
+        _ = try await createAlbum(library, "two")
         let (seen, go, token) = (
             services.folder.file("seen"), services.folder.file("go"), services.folder.file("token")
         )
         let command = "echo begin >>\(seen); while [ ! -e \(go) ]; do sleep 0.05; done; echo end >>\(seen)"
         let program = try watch(services, "--since", "start", "--token-file", token, "--exec", command)
-        try await until("the command") { lines(seen) == ["begin"] }
+        try await waitUntil("the command") { lines(seen) == ["begin"] }
         program.signal(SIGINT)
         try await Task.sleep(for: .milliseconds(200))
         #expect(program.isRunning && lines(seen) == ["begin"])
@@ -169,7 +161,7 @@ struct WatchTests {
             environment: services.environment
         )
         #expect(printed.waitForOutput("\n"), "\(printed.errorText)")
-        try await until("the first list") { lines(seen).count == 1 }
+        try await waitUntil("the first list") { lines(seen).count == 1 }
         var description = FetchDescription(.assets)
         description.predicate = "rating >= 4"
         description.sort = [SortDescription(key: "rating", ascending: false)]
@@ -180,7 +172,7 @@ struct WatchTests {
                 _ = try await library.perform([.updateAsset(.init(id: .id(id), set: AssetPatch(rating: rating)))])
             }
         }
-        let wanted = try await library.assets(description, count: 100)
+        let expected = try await library.assets(description, count: 100)
         // Applied in order, the lines give the list.
         func list() throws -> [ObjectID] {
             var list: [ObjectID] = []
@@ -194,7 +186,7 @@ struct WatchTests {
             }
             return list
         }
-        #expect(printed.wait { _ in (try? list()) == wanted.assets.map(\.id) }, "\(printed.outputText)")
+        #expect(printed.wait { _ in (try? list()) == expected.assets.map(\.id) }, "\(printed.outputText)")
         printed.signal(SIGINT)
         #expect(printed.wait(seconds: 20) == 0, "\(printed.errorText)")
         #expect(run.wait(seconds: 20) == 0, "\(run.errorText)")

@@ -25,11 +25,11 @@ extension EditingTests {
         }
         /// Returns the render of the list from an original with these bytes.
         func fresh(_ original: Bytes, _ list: AdjustmentList) async throws -> Bytes {
-            let made = try await library.perform(
+            let result = try await library.perform(
                 [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))], ifDuplicate: .create))],
                 attachments: [original]
             )
-            let copy = try #require(made.id("a"))
+            let copy = try #require(result.id("a"))
             _ = try await editor.ask(ApplyEdit(asset: copy, adjustments: list))
             return try await bytes(library, copy, .fullSizePhoto)
         }

@@ -25,7 +25,7 @@ struct EditedFileTests {
     /// Returns some real photos of each maker and a generated one with all metadata, as JPEG and, if supported, JPEG
     /// XL.
     private static func images() throws -> [(name: String, bytes: [UInt8])] {
-        let made = TestImages.jpeg(
+        let generated = TestImages.jpeg(
             width: 320,
             height: 200,
             orientation: 6,
@@ -38,12 +38,13 @@ struct EditedFileTests {
         let files = SharedPhotos.files(["jpg", "jpeg"]).filter {
             (20_000...4_000_000).contains(SharedPhotos.bytes($0).count)
         }
-        if files.isEmpty { try Needed.missingPart("photographs: edited real files") }
-        let some = stride(from: 0, to: files.count, by: max(1, files.count / 15)).map { files[$0] }
-        let exif = try #require(try ImageHeader.read(made).exif)
-        let newer = try TestJXL.boxed(made, ending: "jpg", exif: Array(made[exif])).map { ("made.jxl", $0) }
-        return [("made", made)] + [newer].compactMap { $0 }
-            + some.map { (SharedPhotos.name($0), SharedPhotos.bytes($0)) }
+        if files.isEmpty { try Needed.reportMissingPart("photographs: edited real files") }
+        let selected = stride(from: 0, to: files.count, by: max(1, files.count / 15)).map { files[$0] }
+        let exif = try #require(try ImageHeader.read(generated).exif)
+        let newer = try TestJXL.boxed(generated, ending: "jpg", exif: Array(generated[exif]))
+            .map { ("generated.jxl", $0) }
+        return [("generated", generated)] + [newer].compactMap { $0 }
+            + selected.map { (SharedPhotos.name($0), SharedPhotos.bytes($0)) }
     }
 
     private static func tags(_ exiftool: String, _ files: [String], _ group: String) throws -> [JSON] {
@@ -64,11 +65,11 @@ struct EditedFileTests {
         ])
         var (before, after, assets): ([String], [String], [Asset]) = ([], [], [])
         for (index, image) in try Self.images().enumerated() {
-            let made = try await library.perform(
+            let result = try await library.perform(
                 [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
                 attachments: [image.bytes]
             )
-            let id = try #require(made.id("a"))
+            let id = try #require(result.id("a"))
             let original = try await library.asset(id)
             _ = try await library.editor.ask(ApplyEdit(asset: id, adjustments: list), deadline: .seconds(60))
             let asset = try await library.asset(id)

@@ -13,9 +13,7 @@ struct EditingTests {
     func list(_ operations: Adjustment...) -> AdjustmentList { AdjustmentList(operations: operations) }
 
     func bytes(_ library: PhotoLibrary, _ id: ObjectID, _ type: ResourceType) async throws -> Bytes {
-        var all: Bytes = []
-        for try await chunk in library.resource(asset: id, type: type) { all += chunk }
-        return all
+        try await library.resource(asset: id, type: type).readAll(limit: 64 << 20)
     }
 
     func services(_ name: String, images: Int) async throws -> (SafelightFixture, PhotoLibrary, [ObjectID]) {
@@ -40,8 +38,8 @@ struct EditingTests {
                 .createAsset(.init(ref: "p\(index)", resources: [NewResource(source: .attachment(index))]))
             )
         }
-        let made = try await library.catalog.ask(PerformChanges(requests: requests), attachments: attachments).result
-        return (services, library, try (0..<images).map { try #require(made.id("p\($0)")) })
+        let result = try await library.catalog.ask(PerformChanges(requests: requests), attachments: attachments).result
+        return (services, library, try (0..<images).map { try #require(result.id("p\($0)")) })
     }
 
     /// Edits as another program: begins editing, supplies a render of its own, and commits with the token.
@@ -80,48 +78,48 @@ struct EditingTests {
         let original = try await bytes(library, id, .photo)
         let opaque: Bytes = (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
 
-        var given = try await edit(library, id, as: "org.example.a", seed: 11, data: opaque)
-        #expect(given.result.version == .original && given.result.adjustmentData == nil)
-        #expect(given.result.input.map { given.attachments[$0] } == original)
-        #expect(given.result.supportedRenderTypes.first == "public.jpeg")
-        #expect(given.result.displaySizeImage != nil && given.result.orientation == 1)
+        var response = try await edit(library, id, as: "org.example.a", seed: 11, data: opaque)
+        #expect(response.result.version == .original && response.result.adjustmentData == nil)
+        #expect(response.result.input.map { response.attachments[$0] } == original)
+        #expect(response.result.supportedRenderTypes.first == "public.jpeg")
+        #expect(response.result.displaySizeImage != nil && response.result.orientation == 1)
         #expect(try await bytes(library, id, .adjustmentData) == opaque, "stored byte for byte")
         let first = try await bytes(library, id, .fullSizePhoto)
 
-        given = try await edit(library, id, as: "org.example.a", seed: 12, data: [0, 1, 0])
-        #expect(given.result.version == .original && given.result.formatVersion == "1.5")
-        #expect(given.result.adjustmentData.map { given.attachments[$0] } == opaque)
+        response = try await edit(library, id, as: "org.example.a", seed: 12, data: [0, 1, 0])
+        #expect(response.result.version == .original && response.result.formatVersion == "1.5")
+        #expect(response.result.adjustmentData.map { response.attachments[$0] } == opaque)
         let second = try await bytes(library, id, .fullSizePhoto)
         #expect(first != second)
 
-        given = try await edit(library, id, as: "org.example.b", seed: 13, data: [2])
-        #expect(given.result.version == .current && given.result.adjustmentData == nil)
-        #expect(given.result.input.map { given.attachments[$0] } == second)
+        response = try await edit(library, id, as: "org.example.b", seed: 13, data: [2])
+        #expect(response.result.version == .current && response.result.adjustmentData == nil)
+        #expect(response.result.input.map { response.attachments[$0] } == second)
         #expect(try await bytes(library, id, .adjustmentBasePhoto) == second)
 
-        given = try await edit(library, id, as: "org.example.b", seed: 14, data: [3])
-        #expect(given.result.version == .previous, "the previous version, not the original")
-        #expect(given.result.input.map { given.attachments[$0] } == second)
-        #expect(given.result.adjustmentData.map { given.attachments[$0] } == [2])
+        response = try await edit(library, id, as: "org.example.b", seed: 14, data: [3])
+        #expect(response.result.version == .previous, "the previous version, not the original")
+        #expect(response.result.input.map { response.attachments[$0] } == second)
+        #expect(response.result.adjustmentData.map { response.attachments[$0] } == [2])
         let fourth = try await bytes(library, id, .fullSizePhoto)
 
-        given = try await edit(library, id, as: "org.example.a", seed: 15, data: [4])
-        #expect(given.result.version == .current && given.result.input.map { given.attachments[$0] } == fourth)
+        response = try await edit(library, id, as: "org.example.a", seed: 15, data: [4])
+        #expect(response.result.version == .current && response.result.input.map { response.attachments[$0] } == fourth)
 
         // A token that is no longer current is a conflict whose error data has the current state.
         let edit = ChangeRequest.EditAsset(
             id: id,
             render: NewResource(type: .fullSizePhoto, source: .attachment(0)),
             adjustmentData: AdjustmentData(formatIdentifier: "org.example.a", formatVersion: "1", attachment: 1),
-            inputToken: given.result.inputToken
+            inputToken: response.result.inputToken
         )
-        let late = await #expect(throws: RPCError.self) {
+        let conflict = await #expect(throws: RPCError.self) {
             try await library.catalog.ask(
                 PerformChanges(requests: [.editAsset(edit)]),
                 attachments: [TestImages.jpeg(seed: 16), [5]]
             )
         }
-        #expect(late?.errorCode == .conflict && late?.data["contentRevision"] != nil)
+        #expect(conflict?.errorCode == .conflict && conflict?.data["contentRevision"] != nil)
         let asset = try await library.asset(id)
         #expect(asset.adjustmentFormatIdentifier == "org.example.a" && asset.hasAdjustments)
 
@@ -139,13 +137,13 @@ struct EditingTests {
     func `earlier versions of a video are not stored: each program receives the current version`() async throws {
         let (services, library, _) = try await services("videos", images: 0)
         let original = TestVideos.video(width: 640, height: 480, duration: 2500)
-        let made = try await library.catalog.ask(
+        let result = try await library.catalog.ask(
             PerformChanges(
                 requests: [.createAsset(.init(ref: "video", resources: [NewResource(source: .attachment(0))]))]
             ),
             attachments: [original]
         ).result
-        let id = try #require(made.id("video"))
+        let id = try #require(result.id("video"))
         let untouched = try await library.asset(id)
 
         /// Edits the video as a program that reads adjustment data of its own format.
@@ -164,33 +162,33 @@ struct EditingTests {
             _ = try await library.catalog.ask(PerformChanges(requests: requests), attachments: [render, data])
             return input
         }
-        func input(_ given: ServiceResponse<BeginEditing.Result>) -> Bytes? {
-            given.result.input.map { given.attachments[$0] }
+        func input(_ response: ServiceResponse<BeginEditing.Result>) -> Bytes? {
+            response.result.input.map { response.attachments[$0] }
         }
 
         let byA = TestVideos.video(width: 320, height: 240, duration: 2000)
         let byB = TestVideos.video(brand: "mp42", width: 200, height: 100, duration: 1000)
-        var given = try await edit(as: "org.example.a", byA, data: [1])
-        #expect(given.result.version == .original && input(given) == original)
-        #expect(!given.result.previousAvailable && given.result.displaySizeImage == nil)
-        #expect(given.result.supportedRenderTypes == ["com.apple.quicktime-movie", "public.mpeg-4"])
+        var response = try await edit(as: "org.example.a", byA, data: [1])
+        #expect(response.result.version == .original && input(response) == original)
+        #expect(!response.result.isPreviousAvailable && response.result.displaySizeImage == nil)
+        #expect(response.result.supportedRenderTypes == ["com.apple.quicktime-movie", "public.mpeg-4"])
 
         // Program A again: it receives its own data, but the current version and no earlier one.
-        given = try await library.editor.ask(
+        response = try await library.editor.ask(
             BeginEditing(asset: id, canHandle: [HandledFormat(formatIdentifier: "org.example.a")])
         )
-        #expect(given.result.version == .current && input(given) == byA && !given.result.previousAvailable)
-        #expect(given.result.adjustmentData.map { given.attachments[$0] } == [1])
+        #expect(response.result.version == .current && input(response) == byA && !response.result.isPreviousAvailable)
+        #expect(response.result.adjustmentData.map { response.attachments[$0] } == [1])
 
-        given = try await edit(as: "org.example.b", byB, data: [2])
-        #expect(given.result.version == .current && input(given) == byA && !given.result.previousAvailable)
-        #expect(given.result.adjustmentData == nil && given.result.formatIdentifier == nil)
+        response = try await edit(as: "org.example.b", byB, data: [2])
+        #expect(response.result.version == .current && input(response) == byA && !response.result.isPreviousAvailable)
+        #expect(response.result.adjustmentData == nil && response.result.formatIdentifier == nil)
 
-        given = try await library.editor.ask(
+        response = try await library.editor.ask(
             BeginEditing(asset: id, canHandle: [HandledFormat(formatIdentifier: "org.example.a")])
         )
-        #expect(given.result.version == .current && input(given) == byB)
-        #expect(given.result.adjustmentData == nil, "A's adjustment data no longer applies")
+        #expect(response.result.version == .current && input(response) == byB)
+        #expect(response.result.adjustmentData == nil, "A's adjustment data no longer applies")
 
         let edited = try await library.asset(id)
         #expect(edited.resources.map(\.type) == [.video, .fullSizeVideo, .adjustmentData])
@@ -291,13 +289,16 @@ struct EditingTests {
         #expect(try await render(ids[0]) == strong, "restored the step before the revert")
         history = try await editor.ask(EditHistory(asset: ids[0])).result
         #expect(history.steps.count == 7, "restoring a step is itself a step")
-        let far = await #expect(throws: RPCError.self) { try await editor.ask(UndoEdits(asset: ids[0], step: 99)) }
-        #expect(far?.errorCode == .rangeError)
+        let outOfRange = await #expect(throws: RPCError.self) {
+            try await editor.ask(UndoEdits(asset: ids[0], step: 99))
+        }
+        #expect(outOfRange?.errorCode == .rangeError)
 
         // A copied edit is rendered from each target's own original; a batch reports the outcome of each asset.
         let crop = Adjustment.crop(UnitRect(x: 0, y: 0, width: 0.5, height: 0.5))
         _ = try await editor.ask(ApplyEdit(asset: ids[0], adjustments: list(crop, .exposure(0.5))))
-        let copied = try await editor.ask(CopyEdits(from: ids[0], to: Array(ids[1...2]), geometry: false)).result
+        let copy = CopyEdits(from: ids[0], to: Array(ids[1...2]), includesGeometry: false)
+        let copied = try await editor.ask(copy).result
         #expect(copied.done == 2 && copied.failed == 0)
         #expect(try await bytes(library, ids[1], .adjustmentData) == list(.exposure(0.5)).json.bytes)
         #expect(try await library.asset(ids[1]).pixelWidth == 240, "without the crop")
@@ -317,9 +318,9 @@ struct EditingTests {
         ).result
         #expect(again.results[0]["sequence"] == batch.results[0]["sequence"], "applied once per transaction")
         let dry = try await editor.ask(
-            ApplyEdits(fetch: FetchDescription(.assets), adjustments: list(.exposure(1)), dryRun: true)
+            ApplyEdits(fetch: FetchDescription(.assets), adjustments: list(.exposure(1)), isDryRun: true)
         ).result
-        #expect(dry.done == 4 && dry.dryRun && !dry.isChanged)
+        #expect(dry.done == 4 && dry.isDryRun && !dry.isChanged)
 
         // Of two edits with the same revision one succeeds, and the other's error has the current revision.
         let revision = try await library.asset(ids[3]).revision
@@ -331,15 +332,15 @@ struct EditingTests {
         )
         let winners = [await left, await right].compactMap { $0 }
         #expect(winners.count == 1)
-        let present = try await library.asset(ids[3]).revision
+        let currentRevision = try await library.asset(ids[3]).revision
         let loser = await #expect(throws: RPCError.self) {
             try await editor.ask(ApplyEdits(asset: ids[3], adjustments: list(.exposure(2)), ifRevision: revision))
         }
-        #expect(loser?.errorCode == .conflict && loser?.data["revision"]?.stringValue == present.description)
+        #expect(loser?.errorCode == .conflict && loser?.data["revision"]?.stringValue == currentRevision.description)
 
         let suggested = try await editor.ask(SuggestEdit(asset: ids[2])).result.adjustments
         #expect(!suggested.operations.isEmpty)
-        _ = try await editor.ask(ApplyEdits(asset: ids[2], enhance: true))
+        _ = try await editor.ask(ApplyEdits(asset: ids[2], enhances: true))
         #expect(try await bytes(library, ids[2], .adjustmentData) == suggested.json.bytes, "stored as explicit values")
 
         let compared = try await editor.ask(CompareEdit(asset: ids[1], maximumSide: 100))

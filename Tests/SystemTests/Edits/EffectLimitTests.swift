@@ -6,8 +6,8 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Random lists with effects, over all values that the format allows: each is rendered within a worker's limits of memory
-/// and time, or refused by name. No worker crashes.
+/// Random lists with effects, over all values that the format allows: each is rendered within a worker's limits of
+/// memory and time, or refused with a named error. No worker crashes.
 ///
 /// The short form renders the same six lists each time; `SAFELIGHT_SOAK=34` and more renders 200, of images up to 12
 /// megapixels.
@@ -23,16 +23,16 @@ struct EffectLimitTests {
 
     private static func random(_ parameter: AdjustmentParameter, _ random: inout SeededRandom) -> JSON {
         switch parameter.domain {
-        // One value in four is the end of the range, which costs most.
+        // One value in four is the end of the range, which takes the longest.
         case .number(let range):
             .double(random.one(in: 4) ? range.upperBound : Double.random(in: range, using: &random))
         case .whole(let range): JSON(random.one(in: 4) ? range.upperBound : Int.random(in: range, using: &random))
         case .choice(let values): random.pick(values).json
-        default: parameter.byDefault.json
+        default: parameter.defaultValue.json
         }
     }
 
-    /// One to three operations of the stages effect and frame, sometimes with one before and after them.
+    /// Returns one to three operations of the stages effect and frame, sometimes with one before and after them.
     private static func list(_ random: inout SeededRandom) throws -> AdjustmentList {
         let effects = AdjustmentKind.all.filter { [.effect, .frame].contains($0.stage) }
         var kinds = (0..<Int.random(in: 1...3, using: &random)).map { _ in random.pick(effects) }
@@ -48,7 +48,7 @@ struct EffectLimitTests {
     }
 
     @Test(.spec("S-88"))
-    func `lists with effects are rendered within the limits of a worker or refused by name`() async throws {
+    func `lists with effects are rendered within the limits of a worker or refused with a named error`() async throws {
         let vips = try Needed.program("vips")
         // The estimate of a random list may be just below the limit; on a busy machine it then takes longer.
         let isLong = TestEnvironment.rounds(1) > 1
@@ -63,19 +63,19 @@ struct EffectLimitTests {
             let size = ["\(width)", "\(height)"]
             _ = try ExternalTool.run(vips, ["gaussnoise", noise] + size + ["--mean", "128", "--sigma", "30"])
             _ = try ExternalTool.run(vips, ["jpegsave", noise, file])
-            let made = try await library.perform(
+            let result = try await library.perform(
                 [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
                 attachments: [[UInt8](try Data(contentsOf: URL(filePath: file)))]
             )
-            assets.append(try #require(made.id("a")))
+            assets.append(try #require(result.id("a")))
         }
         var (rendered, refused) = (0, 0)
         var longest = 0.0
         for round in 0..<Self.lists {
             let list = try Self.list(&random)
-            let place = round % assets.count
+            let index = round % assets.count
             let edit = ApplyEdit(
-                asset: assets[place],
+                asset: assets[index],
                 adjustments: list,
                 engine: random.one(in: 2) ? .imagemagick : .fused
             )
@@ -84,13 +84,13 @@ struct EffectLimitTests {
                 _ = try await library.editor.ask(edit, deadline: .seconds(120))
                 rendered += 1
             } catch {
-                #expect(error.name == "limit_exceeded", "\(Self.sizes[place]) \(list.json.text): \(error)")
+                #expect(error.name == "limit_exceeded", "\(Self.sizes[index]) \(list.json.text): \(error)")
                 refused += 1
             }
             let seconds = Date().timeIntervalSince(start)
             longest = max(longest, seconds)
             if Self.lists > 6 {
-                print("effects: \(Self.sizes[place].0) \(list.operations.map(\.kind.rawValue)) \(seconds) s")
+                print("effects: \(Self.sizes[index].0) \(list.operations.map(\.kind.rawValue)) \(seconds) s")
             }
         }
         let workers = try await library.editor.metrics()["workers"]

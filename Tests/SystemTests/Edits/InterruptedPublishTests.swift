@@ -17,19 +17,17 @@ struct InterruptedPublishTests {
         return json.text + "\n"
     }
 
-    private static func image(_ library: PhotoLibrary, seed: UInt64) async throws -> ObjectID {
-        let made = try await library.perform(
-            [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
-            attachments: [TestImages.jpeg(width: 96, height: 64, seed: seed)]
-        )
-        return try #require(made.id("a"))
+    private static func importImage(_ library: PhotoLibrary, seed: UInt64) async throws -> ObjectID {
+        try await library.createAsset(TestImages.jpeg(width: 96, height: 64, seed: seed))
     }
 
     @Test func `ctrl-C reports which edits were accepted, and another run applies the others once`() async throws {
         let services = try SafelightFixture("stopped")
         try services.start()
         let library = try services.library()
-        let (first, second) = (try await Self.image(library, seed: 1), try await Self.image(library, seed: 2))
+        let (first, second) = (
+            try await Self.importImage(library, seed: 1), try await Self.importImage(library, seed: 2)
+        )
         let lines = [
             Self.line(first, 0.5), Self.line(first, 1), Self.line(second, 0.25), Self.line(second, 0.75), "no json\n",
         ]
@@ -46,13 +44,13 @@ struct InterruptedPublishTests {
 
         // One edit is accepted and cannot be applied, one reaches no editor. The error of the malformed line after them
         // shows that both were read.
-        let workers = try await library.editor.metrics()["workers"]?["pids"]?.arrayValue?.compactMap(\.intValue) ?? []
+        let workers = try await library.editor.workerIdentifiers()
         #expect(!workers.isEmpty)
-        for pid in workers { kill(Int32(pid), SIGSTOP) }
+        for pid in workers { kill(pid, SIGSTOP) }
         writing.write(Data(lines[2].utf8))
         #expect(running.wait { Self.states($0.outputText, 3) == ["accepted"] }, "\(running.outputText)")
         services.killHard(.editor)
-        for pid in workers { kill(Int32(pid), SIGKILL) }
+        for pid in workers { kill(pid, SIGKILL) }
         for line in lines[3...] { writing.write(Data(line.utf8)) }
         #expect(running.wait { Self.states($0.outputText, 5) == ["broken"] }, "\(running.outputText)")
 
@@ -94,11 +92,11 @@ struct InterruptedPublishTests {
             .filter { $0["line"]?.intValue == line }.compactMap { $0["state"]?.stringValue }
     }
 
-    @Test func `a reader that does not read stops the publishing, and memory does not grow`() async throws {
+    @Test func `publishing waits while its output is not read, and its memory does not grow`() async throws {
         let services = try SafelightFixture("slow")
         try services.start()
         let library = try services.library()
-        let asset = try await Self.image(library, seed: 1)
+        let asset = try await Self.importImage(library, seed: 1)
         // Each malformed line is reported at once in more than a hundred bytes, and the output is not read.
         let lines = String(repeating: "no json\n", count: 400_000) + Self.line(asset, 0.5)
         let file = try services.folder.write(lines.utf8, to: "lines.jsonl")
@@ -106,7 +104,7 @@ struct InterruptedPublishTests {
         let running = try RunningProgram("/bin/sh", ["-c", shell], environment: services.environment)
         var peak = 0
         while running.isRunning {
-            peak = max(peak, Self.resident(named: file))
+            peak = max(peak, Self.peakMemory(named: file))
             try await Task.sleep(for: .milliseconds(50))
         }
         TestPaths.report("publishing to a stalled reader: peak memory \(peak) MiB")
@@ -117,15 +115,14 @@ struct InterruptedPublishTests {
         #expect(services.stop() == [])
     }
 
-    /// Returns the resident memory, in MiB, of the `safelight` process that has this argument.
-    private static func resident(named argument: String) -> Int {
-        for entry in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] where Int32(entry) != nil {
-            guard let line = try? String(contentsOfFile: "/proc/\(entry)/cmdline", encoding: .utf8),
-                line.hasPrefix("safelight\0publish\0\(argument)"),
-                let status = try? String(contentsOfFile: "/proc/\(entry)/status", encoding: .utf8),
-                let peak = status.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM") })
+    /// Returns the peak memory, in MiB, of the `safelight` process that has this argument.
+    private static func peakMemory(named argument: String) -> Int {
+        for entry in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] {
+            guard let process = Int32(entry),
+                let line = try? String(contentsOfFile: "/proc/\(entry)/cmdline", encoding: .utf8),
+                line.hasPrefix("safelight\0publish\0\(argument)")
             else { continue }
-            return (Int(peak.filter(\.isNumber)) ?? 0) / 1024
+            return ProcessStatus.peakResident(of: process) / 1024
         }
         return 0
     }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The parameter `magick`, sent by a plain pyzmq script that checks nothing itself: every fragment is translated or
-/// refused by name, by `edits.apply`, by `edits.preview` and by `edits.publish`.
+/// refused with a named error, by `edits.apply`, by `edits.preview` and by `edits.publish`.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct MagickFragmentsByScriptTests {
     private static let script = """
@@ -92,7 +92,7 @@ struct MagickFragmentsByScriptTests {
                 let fragment = refused[index - accepted.count]
                 let label = "\(method) \(fragment.text.prefix(60))"
                 #expect(name == "invalid_params", "\(label): \(line.prefix(300))")
-                #expect(message.contains(fragment.names), "\(label): \(message.prefix(300))")
+                #expect(message.contains(fragment.errorPart), "\(label): \(message.prefix(300))")
             }
         }
         let all = accepted.count + refused.count

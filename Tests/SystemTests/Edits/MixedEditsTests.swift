@@ -95,11 +95,11 @@ struct MixedEditsTests {
             guard let list = lists[id] ?? nil else { continue }
             shown += 1
             let render = try await library.resource(asset: id, type: .fullSizePhoto).readAll(limit: 1 << 20)
-            let made = try await other.perform(
+            let result = try await other.perform(
                 [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
                 attachments: [original]
             )
-            let copy = try #require(made.id("a"))
+            let copy = try #require(result.id("a"))
             _ = try await other.editor.ask(ApplyEdit(asset: copy, adjustments: list))
             let again = try await other.resource(asset: copy, type: .fullSizePhoto).readAll(limit: 1 << 20)
             #expect(render == again, "\(id) shows another image than its operation list renders")
@@ -198,7 +198,13 @@ struct MixedEditsTests {
             let revert = RevertEdit(asset: asset, client: client, transaction: plan.name)
             return .done(isChanged: try await library.editor.ask(revert).result.isChanged)
         case .copy(let from, let to, let geometry):
-            let copy = CopyEdits(from: from, to: [to], geometry: geometry, client: client, transaction: plan.name)
+            let copy = CopyEdits(
+                from: from,
+                to: [to],
+                includesGeometry: geometry,
+                client: client,
+                transaction: plan.name
+            )
             let result = try await library.editor.ask(copy).result
             if let name = result.results.first?["error"]?["name"]?.stringValue, let refusal = ErrorCode(rawValue: name)
             {
@@ -230,15 +236,9 @@ struct MixedEditsTests {
     }
 
     /// Returns the processes that the editor has started.
-    private static func workers(of services: SafelightFixture) -> [pid_t] {
+    private static func workers(of services: SafelightFixture) -> [Int32] {
         guard let editor = services.program(.editor), editor.isRunning else { return [] }
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
-        return names.compactMap { pid_t($0) }.filter { process in
-            guard let text = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8),
-                let fields = text.split(separator: ")").last?.split(separator: " "), fields.count > 1
-            else { return false }
-            return pid_t(fields[1]) == editor.processIdentifier && fields[0] != "Z"
-        }
+        return ProcessStatus.children(of: editor.processIdentifier)
     }
 
     // MARK: - Replaying
@@ -254,16 +254,16 @@ struct MixedEditsTests {
         _ library: PhotoLibrary
     ) async throws -> [ObjectID: AdjustmentList?] {
         let steps = Dictionary(uniqueKeysWithValues: plans.map { ($0.name, $0.step) })
-        var made: [Int64: JSON] = [:]
+        var adjustmentsBySequence: [Int64: JSON] = [:]
         for id in assets {
             let history = try await library.editor.ask(EditHistory(asset: id)).result
             #expect(history.isComplete)
             for step in history.steps where step.kind == .edit {
-                if let list = step.adjustments { made[step.sequence] = list }
+                if let list = step.adjustments { adjustmentsBySequence[step.sequence] = list }
             }
         }
         var state: [ObjectID: AdjustmentList?] = [:]
-        var ever: [ObjectID: [AdjustmentList]] = [:]
+        var earlierLists: [ObjectID: [AdjustmentList]] = [:]
         var stored: [ObjectID: Asset] = [:]
         var changes: [String: Int] = [:]
         for record in try await library.history(after: token) {
@@ -275,16 +275,16 @@ struct MixedEditsTests {
                 let name = published ?? transaction ?? ""
                 changes[name, default: 0] += 1
                 let step = try #require(steps[name], "#\(record.sequence) belongs to no script's step")
-                let list = try made[record.sequence].map { try AdjustmentList(json: $0) }
+                let list = try adjustmentsBySequence[record.sequence].map { try AdjustmentList(json: $0) }
                 switch step {
-                case .apply(let asset, let given, let mode), .publish(let asset, let given, let mode, _):
+                case .apply(let asset, let requested, let mode), .publish(let asset, let requested, let mode, _):
                     #expect(asset == change.id)
-                    let present = mode == .append ? (state[asset] ?? nil)?.operations ?? [] : []
-                    #expect(list?.operations == present + given.operations, "\(name) #\(record.sequence)")
+                    let current = mode == .append ? (state[asset] ?? nil)?.operations ?? [] : []
+                    #expect(list?.operations == current + requested.operations, "\(name) #\(record.sequence)")
                 case .copy(let from, let to, let geometry):
                     #expect(to == change.id)
                     // The copied list is one that the source asset had at some earlier time.
-                    let possible = (ever[from] ?? []).map { list in
+                    let possible = (earlierLists[from] ?? []).map { list in
                         geometry ? list.operations : list.operations.filter { !$0.kind.isGeometric }
                     }
                     #expect(possible.contains(list?.operations ?? []), "\(name) #\(record.sequence)")
@@ -292,7 +292,7 @@ struct MixedEditsTests {
                     #expect(asset == change.id && list == nil && change.after?.hasAdjustments == false)
                 }
                 state[change.id] = .some(list)
-                if let list { ever[change.id, default: []].append(list) }
+                if let list { earlierLists[change.id, default: []].append(list) }
             }
         }
         for (name, answer) in answers {

@@ -15,11 +15,11 @@ struct PublishedKindsTests {
         let library = try services.library()
         var ids: [ObjectID] = []
         for seed in 1...2 {
-            let made = try await library.perform(
+            let result = try await library.perform(
                 [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
                 attachments: [TestImages.jpeg(width: 96, height: 64, seed: UInt64(seed))]
             )
-            ids.append(try #require(made.id("a")))
+            ids.append(try #require(result.id("a")))
         }
         func list(_ id: ObjectID) async throws -> AdjustmentList? {
             guard try await library.asset(id).hasAdjustments else { return nil }
@@ -46,19 +46,19 @@ struct PublishedKindsTests {
         }
         #expect(try await publish("copied", ids[1]) { $0.source = ids[0] } == "applied")
         #expect(try await list(ids[1]) == sepia)
-        #expect(try await publish("reverted", ids[1]) { $0.revert = true } == "applied")
+        #expect(try await publish("reverted", ids[1]) { $0.reverts = true } == "applied")
         #expect(try await list(ids[1]) == nil)
-        #expect(try await publish("again", ids[1]) { $0.revert = true } == "applied", "nothing is left to revert")
+        #expect(try await publish("again", ids[1]) { $0.reverts = true } == "applied", "nothing is left to revert")
         #expect(try await publish("back", ids[1]) { $0.step = 1 } == "applied")
         #expect(try await list(ids[1]) == sepia)
         #expect(try await publish("original", ids[1]) { $0.step = 0 } == "applied")
         #expect(try await list(ids[1]) == nil)
         #expect(try await publish("far", ids[1]) { $0.step = 99 } == "range_error")
         #expect(try await publish("none", ids[0]) { $0.source = ids[1] } == "request_not_supported")
-        #expect(try await publish("better", ids[0]) { $0.enhance = true } == "applied")
+        #expect(try await publish("better", ids[0]) { $0.enhances = true } == "applied")
         let suggested = try await library.editor.ask(SuggestEdit(asset: ids[0])).result.adjustments
         #expect(try await list(ids[0]) == suggested)
-        #expect(try await publish("both", ids[0]) { ($0.revert, $0.step) = (true, 1) } == "invalid_params")
+        #expect(try await publish("both", ids[0]) { ($0.reverts, $0.step) = (true, 1) } == "invalid_params")
         await publisher.finish()
         try await running.value
 

@@ -118,7 +118,7 @@ struct PublishingTests {
             #expect(bytes == originals[asset])
         }
         // The feed publishes an edit before the editor has the catalog's reply.
-        try await FeedChecker.until("the editor is idle") {
+        try await waitUntil("the editor is idle") {
             let metrics = try await library.editor.metrics()["published"]
             return metrics?["waiting"] == 0 && metrics?["running"] == 0 && metrics?["ready"] == 0
         }

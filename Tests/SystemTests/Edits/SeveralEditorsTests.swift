@@ -38,7 +38,7 @@ struct SeveralEditorsTests {
     }
 
     /// Returns clients of the first editor, of the other one, and of both.
-    private func clients() throws -> (first: PhotoLibrary, other: PhotoLibrary, both: PhotoLibrary) {
+    private func makeClients() throws -> (first: PhotoLibrary, other: PhotoLibrary, both: PhotoLibrary) {
         let addresses = otherAddresses.mapValues { address in
             [address, firstEdits].joined(separator: ",")
         }
@@ -49,12 +49,12 @@ struct SeveralEditorsTests {
         return (try client([:]), try client(otherAddresses), try client(both))
     }
 
-    private func images(_ count: Int, _ library: PhotoLibrary) async throws -> [ObjectID] {
-        let made = try await library.perform(
+    private func importImages(_ count: Int, _ library: PhotoLibrary) async throws -> [ObjectID] {
+        let result = try await library.perform(
             (0..<count).map { .createAsset(.init(ref: "\($0)", resources: [NewResource(source: .attachment($0))])) },
             attachments: (0..<count).map { TestImages.jpeg(width: 240, height: 160, seed: UInt64($0)) }
         )
-        return try (0..<count).map { try #require(made.id("\($0)")) }
+        return try (0..<count).map { try #require(result.id("\($0)")) }
     }
 
     /// Publishes chains of edits, one for each asset, each of which appends to the one before.
@@ -119,8 +119,8 @@ struct SeveralEditorsTests {
 
     @Test func `chains whose edits alternate between two editors are applied once, in order`() async throws {
         let program = try startOther()
-        let clients = try clients()
-        let assets = try await images(10, clients.first)
+        let clients = try makeClients()
+        let assets = try await importImages(10, clients.first)
         let beginning = try await clients.first.currentToken().token
         let publishers = [try EditPublisher(library: clients.first), try EditPublisher(library: clients.other)]
         try await publish(assets, 8, publishers)
@@ -133,8 +133,8 @@ struct SeveralEditorsTests {
 
     @Test func `the Python package publishes to several editors, and continues when one is killed`() async throws {
         let program = try startOther()
-        let clients = try clients()
-        let assets = try await images(16, clients.first)
+        let clients = try makeClients()
+        let assets = try await importImages(16, clients.first)
         let beginning = try await clients.first.currentToken().token
         let script = """
             import os, signal, sys, safelight
@@ -147,13 +147,11 @@ struct SeveralEditorsTests {
                     os.kill(int(sys.argv[1]), signal.SIGKILL)
             print("all applied")
             """
-        let paths = [TestPaths.package + "/Shared/python", TestEnvironment.text("PYTHONPATH")].compactMap { $0 }
         let edits = ["SAFELIGHT_EDITS": "\(otherAddresses["SAFELIGHT_EDITS"] ?? ""),\(firstEdits)"]
         let run = try RunningProgram.run(
             try Needed.python(),
             ["-B", "-c", script, "\(program.processIdentifier)"] + assets.map(\.text),
-            environment: services.environment.merging(edits) { $1 }
-                .merging(["PYTHONPATH": paths.joined(separator: ":")]) { $1 },
+            environment: services.environment.merging(edits) { $1 }.merging(PythonPackage.environment) { $1 },
             seconds: 90
         )
         #expect(run.output == "all applied\n", "\(run.errors)")
@@ -165,10 +163,10 @@ struct SeveralEditorsTests {
     }
 
     @Test(arguments: ["editor", "editor that starts again", "catalog"])
-    func `while one is killed all edits are applied once, in order`(victim: String) async throws {
+    func `all edits are applied once, in order, while a service is killed`(victim: String) async throws {
         let program = AwaitableValue(try startOther())
-        let clients = try clients()
-        let assets = try await images(12, clients.first)
+        let clients = try makeClients()
+        let assets = try await importImages(12, clients.first)
         let beginning = try await clients.first.currentToken().token
         let publisher = try EditPublisher(library: clients.both, window: 200)
         let (services, start) = (services, startOther)

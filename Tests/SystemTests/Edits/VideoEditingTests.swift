@@ -15,16 +15,16 @@ struct VideoEditingTests {
     }
 
     private func bytes(_ library: PhotoLibrary, _ id: ObjectID, _ type: ResourceType) async throws -> Bytes {
-        var all: Bytes = []
-        for try await chunk in library.resource(asset: id, type: type) { all += chunk }
-        return all
+        try await library.resource(asset: id, type: type).readAll(limit: 64 << 20)
     }
 
-    private func video(_ services: SafelightFixture, seconds: Double = 2, size: String = "640x480") throws -> ObjectID {
+    private func importVideo(_ services: SafelightFixture, seconds: Double = 2, size: String = "640x480") throws
+        -> ObjectID
+    {
         let path = services.folder.file("film.mp4")
         let h264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "aac"]
-        let place = ["-metadata", "location=+52.5200+013.4050/", "-metadata", "creation_time=2023-05-06T07:08:09Z"]
-        try FFmpegVideos.make(path, size: size, seconds: seconds, h264 + place)
+        let metadata = ["-metadata", "location=+52.5200+013.4050/", "-metadata", "creation_time=2023-05-06T07:08:09Z"]
+        try FFmpegVideos.make(path, size: size, seconds: seconds, h264 + metadata)
         let run = try services.safelight(["import", path])
         #expect(run.status == 0, "\(run)")
         let ids = try services.safelight(["fetch", "--where", "mediaType == 'video'", "--ids"]).output
@@ -35,7 +35,7 @@ struct VideoEditingTests {
     func `a video is edited, edited again, undone and reverted, and its original stays`() async throws {
         let services = try SafelightFixture("video-edits")
         try services.start([.catalog, .changeBroker, .thumbnailer, .editor])
-        let id = try video(services)
+        let id = try importVideo(services)
         let library = try services.library()
         let original = try await bytes(library, id, .video)
         let imported = try await library.asset(id)
@@ -81,7 +81,7 @@ struct VideoEditingTests {
     func `videos have previews and comparisons, and an edit may follow another program's`() async throws {
         let services = try SafelightFixture("video-previews")
         try services.start([.catalog, .changeBroker, .thumbnailer, .editor])
-        let id = try video(services)
+        let id = try importVideo(services)
         let library = try services.library()
         let grey = try list([(.blackAndWhite, [:]), (.rotate, ["value": 90])])
         let preview = try await library.editor.ask(
@@ -138,7 +138,7 @@ struct VideoEditingTests {
     @Test func `edits of videos report progress and can be cancelled, sent by commands and published`() async throws {
         let services = try SafelightFixture("video-progress")
         try services.start([.catalog, .changeBroker, .thumbnailer, .editor])
-        let id = try video(services, seconds: 20, size: "1280x720")
+        let id = try importVideo(services, seconds: 20, size: "1280x720")
         let library = try services.library()
         let warm = try list([(.temperature, ["value": 0.3])])
         var parts: [Double] = []

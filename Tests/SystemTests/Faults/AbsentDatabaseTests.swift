@@ -35,11 +35,11 @@ struct AbsentDatabaseTests {
             isHealthy = (try? await library.catalog.health(deadline: .seconds(2)).isHealthy) ?? false
             try await Task.sleep(for: .milliseconds(50))
         }
-        let made = try await library.perform([.createCollection(.init(ref: "a", title: "Alps"))])
+        let result = try await library.perform([.createCollection(.init(ref: "a", title: "Alps"))])
         let albums = try await library.collections(FetchDescription(.collections)).collections
         #expect(albums.contains { $0.title == "Alps" })
         // The change-broker follows the catalog from then on; until it has reached it, it is `unavailable`.
-        while try await followed(library) ?? -1 < made.token.sequence {
+        while try await newestSequence(library) ?? -1 < result.token.sequence {
             try await Task.sleep(for: .milliseconds(50))
         }
         await library.close()
@@ -51,7 +51,7 @@ struct AbsentDatabaseTests {
         let services = try SafelightFixture("absent-later", environment: ["SAFELIGHT_STORE": server.address])
         try services.start([.catalog, .changeBroker])
         let library = try services.library()
-        let made = try await library.perform([.createCollection(.init(ref: "a", title: "Alps"))])
+        let result = try await library.perform([.createCollection(.init(ref: "a", title: "Alps"))])
         let before = try await library.catalog.ask(LibraryStatus()).result
         #expect(before.state == .available && before.isReadable && before.isWritable)
         #expect(try services.safelight(["status", "--json"]).output.contains("database server") == false)
@@ -86,14 +86,14 @@ struct AbsentDatabaseTests {
         while next == nil {
             next = try? await library.perform([.createCollection(.init(ref: "b", title: "Lakes"))])
         }
-        #expect(next?.sequence == made.sequence + 1)
+        #expect(next?.sequence == result.sequence + 1)
         #expect(try await library.catalog.health(deadline: .seconds(10)).isHealthy)
         await library.close()
         #expect(services.stop() == [])
     }
 
     /// Returns the newest sequence of the feed; nil while the change-broker has not reached the catalog.
-    private func followed(_ library: PhotoLibrary) async throws(RPCError) -> Int64? {
+    private func newestSequence(_ library: PhotoLibrary) async throws(RPCError) -> Int64? {
         do {
             return try await library.changeBroker.ask(FeedHeadRequest()).result.sequence
         } catch {

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// A library whose folder is missing, read-only, full or locked for a while (T-42): `library.status` and the topic
-/// `availability` report the state by name, and all requests that it affects have the same error.
+/// `availability` report the name of the state, and all requests that it affects have the same error.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct AvailabilityTests {
     private static func writePhotos(_ folder: TemporaryFolder) throws {
@@ -17,11 +17,11 @@ struct AvailabilityTests {
     }
 
     @Test(.spec("T-42"))
-    func `a library that is moved, replaced or locked is refused by name and works again without a restart`() throws {
+    func `a library that is moved, replaced or locked is reported, and works again without a restart`() throws {
         let services = try SafelightFixture("availability")
         try Self.writePhotos(services.folder)
         try services.start()
-        try RowsByScriptTests.run(
+        try RowScript.run(
             "availability.py",
             services,
             parts: [
@@ -33,7 +33,7 @@ struct AvailabilityTests {
 
     private static func waitForHealth(_ services: SafelightFixture) async throws {
         for service in ["catalog", "thumbnailer", "editor"] {
-            try await FeedChecker.until("the \(service) is healthy") {
+            try await waitUntil("the \(service) is healthy") {
                 (try? services.safelight(["status", service]).status) == 0
             }
         }
@@ -59,7 +59,7 @@ struct AvailabilityTests {
 
         try FileManager.default.copyItem(atPath: disk + "/library", toPath: copy)
         #expect(umount2(disk, 2) == 0)
-        try await FeedChecker.until("the volume is missed") {
+        try await waitUntil("the volume is missed") {
             (try? services.safelight(["status", "thumbnailer"]).status) != 0
         }
         try #require(attach())
@@ -67,7 +67,7 @@ struct AvailabilityTests {
         try #require(rename(disk + "/incomplete", disk + "/library") == 0)
         try await Self.waitForHealth(services)
         let image = ImageRequest(asset: id, targetSize: .size(width: 40, height: 30))
-        try await FeedChecker.until("the library is shown") { (try? await library.image(image)) != nil }
+        try await waitUntil("the library is shown") { (try? await library.image(image)) != nil }
         await library.close()
         up.signal(SIGTERM)
         #expect(up.wait(seconds: 30) == 0, "\(up.errorText)")
@@ -81,29 +81,29 @@ struct AvailabilityTests {
         defer { up.killHard() }
         try #require(up.waitForOutput("ready"), "\(up.errorText)")
         try #require(try services.safelight(["import", services.folder.file("1.jpg")]).status == 0)
-        let (place, backup) = (services.folder.file("library"), services.folder.file("backup"))
+        let (path, backup) = (services.folder.file("library"), services.folder.file("backup"))
         try #require(try services.safelight(["backup", backup]).status == 0)
         // This change is not in the backup.
         try #require(try services.safelight(["import", services.folder.file("2.jpg")]).status == 0)
         let library = try services.library()
         let before = try await library.currentToken().token
-        try #require(rename(place, services.folder.file("aside")) == 0)
-        let restored = try services.safelight(["restore", backup, "--library", place])
+        try #require(rename(path, services.folder.file("aside")) == 0)
+        let restored = try services.safelight(["restore", backup, "--library", path])
         #expect(restored.status == 0, "\(restored.errors)")
 
         // A client waits for the other history, which begins above the sequences of this one.
         var now = before
-        try await FeedChecker.until("the restored library is open") {
+        try await waitUntil("the restored library is open") {
             now = (try? await library.currentToken().token) ?? before
             return now.library != before.library
         }
         #expect(now.sequence > before.sequence)
-        let found = try await library.assets(FetchDescription(.assets)).assets
-        #expect(found.map(\.originalFilename) == ["1.jpg"])
+        let assets = try await library.assets(FetchDescription(.assets)).assets
+        #expect(assets.map(\.originalFilename) == ["1.jpg"])
         // The other services follow.
-        let id = try #require(found.first?.id)
+        let id = try #require(assets.first?.id)
         let image = ImageRequest(asset: id, targetSize: .size(width: 40, height: 30))
-        try await FeedChecker.until("the restored library is shown") { (try? await library.image(image)) != nil }
+        try await waitUntil("the restored library is shown") { (try? await library.image(image)) != nil }
         try await Self.waitForHealth(services)
         await library.close()
         up.signal(SIGTERM)
@@ -122,12 +122,12 @@ struct AvailabilityTests {
         _ = try Needed.found(isAllowed ? true : nil, "the privilege to make a folder immutable (root)")
         try Self.writePhotos(services.folder)
         try services.start()
-        try RowsByScriptTests.run("availability.py", services, parts: ["resources_not_writable"])
+        try RowScript.run("availability.py", services, parts: ["resources_not_writable"])
         #expect(services.stop() == [])
     }
 
     @Test(.spec("T-42"))
-    func `a volume that is missing, read-only or full is refused by name and works again without a restart`() throws {
+    func `a volume that is missing, read-only or full is reported, and works again without a restart`() throws {
         let folder = try TemporaryFolder("volume")
         let (volume, disk) = (folder.file("volume"), folder.file("disk"))
         for path in [volume, disk] {
@@ -143,7 +143,7 @@ struct AvailabilityTests {
         )
         try Self.writePhotos(services.folder)
         try services.start()
-        try RowsByScriptTests.run(
+        try RowScript.run(
             "availability.py",
             services,
             parts: ["volume_unmounted", "filesystem_read_only", "disk_full"]

@@ -19,11 +19,11 @@ struct ClockJumpTests {
         let services = try SafelightFixture("clock")
         try services.start([.catalog])
         let library = try services.library()
-        let made = try await library.perform(
+        let result = try await library.perform(
             [.createAsset(.init(ref: "p", resources: [NewResource(source: .attachment(0))]))],
             attachments: [TestImages.jpeg(width: 32, height: 24, seed: 1)]
         )
-        let id = try #require(made.id("p"))
+        let id = try #require(result.id("p"))
         _ = try await library.perform([.trashAssets(.init(ids: [id]))])
         let before = try await library.currentToken()
         await library.close()
@@ -59,8 +59,8 @@ struct ClockJumpTests {
         #expect(services.stop() == [])
     }
 
-    /// A library that is preloaded into services: it shifts the wall clock by the seconds in a file, and no other clock.
-    /// (libfaketime also shifts the absolute times of timers on the monotonic clock.)
+    /// A library that is preloaded into services: it shifts the wall clock by the seconds in a file, and no other
+    /// clock. (libfaketime also shifts the absolute times of timers on the monotonic clock.)
     private static let source = """
         #define _GNU_SOURCE
         #include <dlfcn.h>
@@ -101,15 +101,10 @@ struct ClockJumpTests {
         }
         """
 
-    @Test func `F12: a wall clock that jumps while all run ends nothing, expires nothing and reorders nothing`() throws
-    {
-        let clock = try TestSupport.TemporaryFolder("jumps")
+    @Test func `a jump of the wall clock while the services run ends, expires and reorders nothing`() throws {
+        let clock = try TemporaryFolder("jumps")
         try clock.write([UInt8](repeating: 0, count: MemoryLayout<Int>.size), to: "offset")
-        let compiler = try Needed.program(oneOf: "cc", "clang")
-        let source = try clock.write(Array(Self.source.utf8), to: "clock.c")
-        let library = clock.file("libclock.so")
-        let made = try RunningProgram.run(compiler, ["-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"])
-        try #require(made.status == 0, "\(made.errors)")
+        let library = try PreloadedLibrary.compile(Self.source, "clock", in: clock)
         let services = try SafelightFixture(
             "jumps",
             environment: ["LD_PRELOAD": library, "CLOCK_OFFSET": clock.file("offset")]

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The demo of a library on many hosts, in its short form. It takes a minute and a half and needs root, so it runs only if
-/// `SAFELIGHT_SOAK` is set.
+/// The demo of a library on many hosts, in its short form. It takes a minute and a half and needs root, so it runs only
+/// if `SAFELIGHT_SOAK` is set.
 @Suite(
     .serialized,
     .timeLimit(.minutes(10)),
@@ -11,7 +11,7 @@ import Testing
     .enabled(if: getuid() == 0, "network namespaces need root")
 )
 struct ClusterDemoTests {
-    /// The processes whose arguments name a folder of the demo.
+    /// Returns the processes whose arguments name a folder of the demo.
     private func processes() throws -> [String] {
         try RunningProgram.run("/bin/ps", ["-eo", "args"]).output.split(separator: "\n").map(String.init)
             .filter { $0.contains("/tmp/safelight-cluster-") }

@@ -8,9 +8,9 @@ import Testing
 
 /// A photo with damaged image data: it is imported as it is, and every report marks it as damaged.
 @Suite(.serialized, .timeLimit(.minutes(2)))
-struct DamagedPictureTests {
+struct DamagedImageTests {
     /// Follows the records and returns the first one that marks an asset as damaged.
-    private func mark(_ library: PhotoLibrary) async throws -> ChangeRecord {
+    private func waitForMark(_ library: PhotoLibrary) async throws -> ChangeRecord {
         let beginning = ChangeToken(library: try await library.currentToken().token.library, sequence: 0)
         for try await event in library.changes(since: beginning) {
             if case .change(let record) = event, record.origin.identity == "examiner" { return record }
@@ -35,7 +35,7 @@ struct DamagedPictureTests {
         try services.restart(.catalog)
 
         let library = try services.library()
-        let record = try await mark(library)
+        let record = try await waitForMark(library)
         // The import has ended, so its record is the newest one.
         #expect(try await library.currentToken().token.sequence == record.sequence)
         let marked = try #require(record.assets.first?.after)
@@ -43,22 +43,22 @@ struct DamagedPictureTests {
         #expect(record.assets.first?.isContentChanged == false)
         let damage = try #require(marked.originalResource?.damage)
         #expect(damage.contains("of 480"), "\(damage)")
-        func damages() async throws -> [String] {
+        func listDamages() async throws -> [String] {
             try await library.assets(FetchDescription(.assets), count: 100).assets.compactMap(
                 \.originalResource?.damage
             )
         }
-        #expect(try await damages() == [damage])
+        #expect(try await listDamages() == [damage])
         #expect(try services.safelight(["show", marked.id.text]).output.contains(damage))
         // The stored original is byte for byte the imported file.
         #expect(try await library.resource(asset: marked.id).readAll(limit: 1 << 20) == cut)
 
         // The asset is marked once: neither a restart nor another import repeats it.
         try services.restart(.catalog)
-        #expect(try await damages() == [damage])
+        #expect(try await listDamages() == [damage])
         try services.folder.write(TestImages.jpeg(seed: 99), to: "q/99.jpg")
         #expect(try services.safelight(["import", services.folder.file("q")]).status == 0)
-        try await FeedChecker.until("the examiner has looked at the import") {
+        try await waitUntil("the import is examined") {
             try await library.catalog.metrics()["examiner"]?["sequence"] == .int(record.sequence + 1)
         }
         #expect(try await library.currentToken().token.sequence == record.sequence + 1)

@@ -11,15 +11,8 @@ import Testing
 struct DamagedStoreTests {
     private static let good = TestImages.jpeg(width: 64, height: 48, seed: 1)
 
-    /// Returns the paths of the stored files of a library.
-    static func stored(_ services: SafelightFixture) throws -> [String] {
-        let root = services.folder.file("library/resources")
-        return try FileManager.default.subpathsOfDirectory(atPath: root).map { root + "/" + $0 }
-            .filter { ($0 as NSString).lastPathComponent.count == 64 }.sorted()
-    }
-
-    /// Changes a byte in the middle of a file in place. The size stays, and with `isTraceless` the timestamps too.
-    private static func rot(_ path: String, isTraceless: Bool) throws {
+    /// Changes a byte in the middle of a file in place. The size stays, and with `keepsTimes` the timestamps too.
+    private static func damage(_ path: String, keepsTimes: Bool) throws {
         var status = stat()
         #expect(stat(path, &status) == 0)
         chmod(path, 0o644)
@@ -28,7 +21,7 @@ struct DamagedStoreTests {
         pread(file, &byte, 1, off_t(status.st_size / 2))
         byte[0] ^= 0xFF
         #expect(pwrite(file, byte, 1, off_t(status.st_size / 2)) == 1)
-        if isTraceless {
+        if keepsTimes {
             var times = [status.st_atim, status.st_mtim]
             #expect(futimens(file, &times) == 0)
         }
@@ -48,8 +41,8 @@ struct DamagedStoreTests {
         let library = try services.library()
         let first = try services.folder.write(Self.good, to: "in/first.jpg")
         _ = try await library.perform([Self.create(first)])
-        let stored = try #require(try Self.stored(services).first)
-        try Self.rot(stored, isTraceless: true)
+        let stored = try #require(try services.storedFiles.first)
+        try Self.damage(stored, keepsTimes: true)
 
         let second = try services.folder.write(Self.good, to: "in/second.jpg")
         let moved = try await library.perform([Self.create(second, isMoved: true)])
@@ -67,14 +60,14 @@ struct DamagedStoreTests {
         try services.start([.catalog])
         let file = try services.folder.write(Self.good, to: "in/one.jpg")
         #expect(try services.safelight(["import", file]).status == 0)
-        let stored = try #require(try Self.stored(services).first)
+        let stored = try #require(try services.storedFiles.first)
 
-        try Self.rot(stored, isTraceless: false)
+        try Self.damage(stored, keepsTimes: false)
         let plain = try services.safelight(["import", file])
         #expect(plain.status == 0 && plain.output.contains("1 damaged and replaced"), "\(plain.output)")
         #expect(try Self.bytes(stored) == Self.good)
 
-        try Self.rot(stored, isTraceless: true)
+        try Self.damage(stored, keepsTimes: true)
         let unnoticed = try services.safelight(["import", file])
         #expect(unnoticed.output.contains("1 already there") && !unnoticed.output.contains("damaged"))
         let verified = try services.safelight(["import", "--verify", "--json", file])
@@ -84,11 +77,11 @@ struct DamagedStoreTests {
         #expect(try Self.bytes(stored) == Self.good)
 
         // Damage found by a deep check is recorded, and a later import without verify repairs it.
-        try Self.rot(stored, isTraceless: true)
+        try Self.damage(stored, keepsTimes: true)
         #expect(try services.safelight(["doctor", "--deep"]).status == 2)
         #expect(try services.safelight(["import", file]).output.contains("1 damaged and replaced"))
         #expect(try Self.bytes(stored) == Self.good)
-        // A file that was lost is no other case.
+        // A missing file is repaired alike.
         try FileManager.default.removeItem(atPath: stored)
         #expect(try services.safelight(["import", file]).output.contains("1 damaged and replaced"))
         #expect(try Self.bytes(stored) == Self.good)
@@ -97,18 +90,18 @@ struct DamagedStoreTests {
         #expect(services.stop() == [])
     }
 
-    @Test func `an upload and an attachment repair what a failed read found damaged`() async throws {
+    @Test func `an upload or an attachment repairs a file that a failed read found damaged`() async throws {
         let services = try SafelightFixture("upload")
         try services.start([.catalog])
         let library = try services.library()
-        let made = try await library.perform(
+        let result = try await library.perform(
             [.createAsset(.init(ref: "p", resources: [NewResource(source: .attachment(0))]))],
             attachments: [Self.good]
         )
-        let id = try #require(made.id("p"))
-        let stored = try #require(try Self.stored(services).first)
+        let id = try #require(result.id("p"))
+        let stored = try #require(try services.storedFiles.first)
 
-        try Self.rot(stored, isTraceless: true)
+        try Self.damage(stored, keepsTimes: true)
         let refused = await #expect(throws: RPCError.self) {
             try await library.catalog.ask(ReadResource(asset: id, type: .photo))
         }
@@ -122,9 +115,9 @@ struct DamagedStoreTests {
         #expect(try Self.bytes(stored) == Self.good)
         #expect(try await !upload())
 
-        try Self.rot(stored, isTraceless: true)
+        try Self.damage(stored, keepsTimes: true)
         #expect(try await upload(verifies: true))
-        try Self.rot(stored, isTraceless: false)
+        try Self.damage(stored, keepsTimes: false)
         let again = try await library.perform(
             [.createAsset(.init(ref: "p", resources: [NewResource(source: .attachment(0))]))],
             attachments: [Self.good]
@@ -151,14 +144,14 @@ struct DamagedStoreTests {
         let database = services.folder.file("library/library.sqlite")
         let run = try RunningProgram.run(sqlite, [database, "DELETE FROM counter WHERE name = 'examined'"])
         #expect(run.status == 0, "\(run.errors)")
-        let files = try Self.stored(services)
+        let files = try services.storedFiles
         #expect(files.count == 20)
         for file in files { unlink(file) }
 
         try services.start([.catalog])
         let library = try services.library()
         let head = try await library.currentToken().token.sequence
-        try await FeedChecker.until("the scan has looked for all files") {
+        try await waitUntil("all files are examined") {
             try await library.catalog.metrics()["examiner"]?["sequence"] == .int(head)
         }
         await library.close()

@@ -6,7 +6,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Database files damaged below the database (fault F16): no acknowledged transaction is lost silently.
+/// Database files damaged below the database: no acknowledged transaction is lost silently.
 ///
 /// Each round restores the content that a killed catalog left into the same files: in a copied folder the library would
 /// begin a new history for that reason alone. `SAFELIGHT_SOAK` runs more random rounds.
@@ -42,7 +42,7 @@ struct DatabaseRecoveryTests {
     }
 
     private static func remains() async throws -> Remains {
-        let services = try SafelightFixture("f16")
+        let services = try SafelightFixture("recovery")
         try services.start([.catalog])
         let library = try services.library()
         var tokens: [ChangeToken] = []
@@ -62,7 +62,7 @@ struct DatabaseRecoveryTests {
 
     /// Returns true if anything is left of the library's database, as `sqlite3` reads a copy of it.
     private static func hasLibrary(_ library: String) throws -> Bool {
-        let copy = try TemporaryFolder("f16-copy")
+        let copy = try TemporaryFolder("database-copy")
         for ending in ["", "-wal"] where FileManager.default.fileExists(atPath: library + "/library.sqlite" + ending) {
             try FileManager.default.copyItem(
                 atPath: library + "/library.sqlite" + ending,
@@ -75,7 +75,7 @@ struct DatabaseRecoveryTests {
 
     /// Starts a catalog on damaged files, and compares its state with the acknowledged one.
     ///
-    /// - Returns: whether the history continues
+    /// - Returns: true if the history continues
     @discardableResult
     private static func check(
         _ what: String,
@@ -84,7 +84,7 @@ struct DatabaseRecoveryTests {
     ) async throws -> Bool {
         try remains.restore()
         let copy = remains.library
-        let services = try SafelightFixture("f16-next", environment: ["SAFELIGHT_LIBRARY": copy])
+        let services = try SafelightFixture("recovered", environment: ["SAFELIGHT_LIBRARY": copy])
         try operate(copy + "/library.sqlite", try Self.log(remains))
         guard try Self.hasLibrary(copy) else {
             // Although the database is empty, the head file keeps the catalog from creating a new library.
@@ -103,8 +103,8 @@ struct DatabaseRecoveryTests {
         let titles = Set(albums.compactMap(\.title).compactMap { Int($0) })
         // The remaining transactions are a prefix of the original ones: no hole, and none applied in part.
         #expect(titles == Set(0..<titles.count), "\(what): \(titles.sorted())")
-        let goesOn = head.library == last.library
-        if goesOn {
+        let continues = head.library == last.library
+        if continues {
             #expect(head.sequence == last.sequence && titles.count == transactions, "\(what): acknowledged but lost")
             let records = try await library.changeBroker.ask(FeedSince(token: remains.tokens[0])).result.records
             #expect(records.count == transactions - 1, "\(what)")
@@ -126,16 +126,14 @@ struct DatabaseRecoveryTests {
         _ = try await library.perform([.createCollection(.init(ref: "a", title: "\(titles.count)"))])
         await library.close()
         #expect(services.stop() == [], "\(what)")
-        let sqlite = try Needed.program("sqlite3")
-        let run = try RunningProgram.run(sqlite, ["-readonly", copy + "/library.sqlite", "PRAGMA integrity_check"])
-        #expect(run.output == "ok\n", "\(what): \(run.errors)")
-        return goesOn
+        try DatabaseCheck.expectIntact(copy + "/library.sqlite", what)
+        return continues
     }
 
-    @Test func `F16: a WAL cut, flipped or removed leaves a whole prefix, and what is missing is reported`()
+    @Test func `a WAL that is cut, damaged or removed leaves a whole prefix, and the loss is reported`()
         async throws
     {
-        var random = SeededRandom(named: "F16")
+        var random = SeededRandom(named: "damaged logs")
         let remains = try await Self.remains()
         let size = try Self.log(remains).count
         #expect(size > 32 + Self.transactions * 4120, "the WAL contains the transactions")
@@ -155,51 +153,51 @@ struct DatabaseRecoveryTests {
             ("bytes after the log's end", { path, log in try write(log + [1, 2, 3], path) }),
         ]
         for (what, operate) in untouched {
-            let goesOn = try await Self.check(what, remains, operate)
-            #expect(goesOn, "\(what)")
+            let continues = try await Self.check(what, remains, operate)
+            #expect(continues, "\(what)")
         }
         for (what, operate) in [
             ("without -wal", { path, _ in unlink(path + "-wal") }),
             ("an empty log", { path, _ in try write([], path) }),
         ] as [(String, (String, [UInt8]) throws -> Void)] {
-            let goesOn = try await Self.check(what, remains, operate)
-            #expect(!goesOn, "\(what)")
+            let continues = try await Self.check(what, remains, operate)
+            #expect(!continues, "\(what)")
         }
         // A WAL has a header of 32 bytes; each frame is a header of 24 bytes and a page of 4,096.
         var cuts = [31, 32, 33, size - 1, size - 4096, size - 4120, size - 4121]
         let rounds = TestEnvironment.rounds(3)
         cuts += (0..<rounds).map { _ in Int.random(in: 1..<size, using: &random) }
-        var (went, new) = (0, 0)
+        var (continued, begun) = (0, 0)
         for cut in cuts {
-            let goesOn = try await Self.check("WAL cut at \(cut) of \(size)", remains) { path, log in
+            let continues = try await Self.check("WAL cut at \(cut) of \(size)", remains) { path, log in
                 try write(Array(log.prefix(cut)), path)
             }
-            if goesOn { went += 1 } else { new += 1 }
+            if continues { continued += 1 } else { begun += 1 }
         }
         for _ in 0..<rounds {
-            let place = Int.random(in: 0..<size, using: &random)
+            let offset = Int.random(in: 0..<size, using: &random)
             let bit = Int.random(in: 0..<8, using: &random)
-            let goesOn = try await Self.check("bit \(bit) of byte \(place) of \(size)", remains) { path, log in
+            let continues = try await Self.check("bit \(bit) of byte \(offset) of \(size)", remains) { path, log in
                 var bytes = log
-                bytes[min(place, bytes.count - 1)] ^= 1 << bit
+                bytes[min(offset, bytes.count - 1)] ^= 1 << bit
                 try write(bytes, path)
             }
-            if goesOn { went += 1 } else { new += 1 }
+            if continues { continued += 1 } else { begun += 1 }
         }
-        TestPaths.report("a WAL of \(size) bytes, cut or flipped: \(went) histories continued, \(new) began anew")
-        #expect(new > 0)
+        TestPaths.report("a WAL of \(size) bytes, cut or flipped: \(continued) histories continued, \(begun) began")
+        #expect(begun > 0)
     }
 
-    @Test func `F16: if one of the two slots of the head file is damaged the other is used`() async throws {
+    @Test func `if one of the two slots of the head file is damaged the other is used`() async throws {
         let remains = try await Self.remains()
         for slot in [0, 4096] {
-            let goesOn = try await Self.check("head's slot at \(slot)", remains) { database, _ in
+            let continues = try await Self.check("head's slot at \(slot)", remains) { database, _ in
                 let path = (database as NSString).deletingLastPathComponent + "/head"
                 var bytes = try Data(contentsOf: URL(filePath: path))
                 bytes[slot + 40] ^= 0xFF
                 try bytes.write(to: URL(filePath: path))
             }
-            #expect(goesOn, "slot at \(slot)")
+            #expect(continues, "slot at \(slot)")
         }
     }
 }

@@ -6,7 +6,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// A disk that fails at the n-th call on the database's files, for increasing n (fault F15). A small shared library is
+/// A disk that fails at the n-th call on the database's files, for increasing n. A small shared library is
 /// preloaded (`LD_PRELOAD`) into a real catalog. It makes one of the C library's calls fail, or all from that one on.
 /// `SAFELIGHT_SOAK` covers more calls.
 @Suite(.serialized, .timeLimit(.minutes(20)))
@@ -69,20 +69,10 @@ struct DiskFaultTests {
         int ftruncate64(int file, off64_t size) { return fault(file) < 0 ? -1 : REAL(ftruncate64)(file, size); }
         """
 
-    /// Compiles the library.
-    private static func build(in folder: TemporaryFolder) throws -> String {
-        let compiler = try Needed.program(oneOf: "cc", "clang")
-        let source = try folder.write(source.utf8, to: "faults.c")
-        let library = folder.file("libfaults.so")
-        let run = try RunningProgram.run(compiler, ["-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"])
-        guard run.status == 0 else { throw FixtureError(description: run.errors) }
-        return library
-    }
-
     private static func request(_ title: String) -> PerformChanges {
         PerformChanges(
             requests: [.createCollection(.init(ref: "a", title: title))],
-            client: "f15",
+            client: "test",
             transaction: title
         )
     }
@@ -102,15 +92,15 @@ struct DiskFaultTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func `F15: whichever call fails, everything acknowledged is stored and nothing is applied twice`(
+    func `whichever call fails, everything acknowledged is stored and nothing is applied twice`(
         _ kind: Kind
     ) async throws {
-        let tools = try TemporaryFolder("f15-tools")
-        let faults = try Self.build(in: tools)
+        let tools = try TemporaryFolder("faults")
+        let faults = try PreloadedLibrary.compile(Self.source, "faults", in: tools)
         let trigger = tools.file("trigger")
-        let faulty = try SafelightFixture("f15", environment: ["LD_PRELOAD": faults, "FAULT_TRIGGER": trigger])
+        let faulty = try SafelightFixture("faulty", environment: ["LD_PRELOAD": faults, "FAULT_TRIGGER": trigger])
         let whole = try SafelightFixture(
-            "f15-whole",
+            "whole",
             environment: [
                 "SAFELIGHT_RUN": faulty.folder.file("run"), "SAFELIGHT_LIBRARY": faulty.folder.file("library"),
             ]
@@ -125,11 +115,11 @@ struct DiskFaultTests {
         // The first calls are those of a new log, so they fail in a catalog that has just started with an intact
         // database. Later ones fail in the catalog that was started and checked after the previous fault.
         let firstCalls = 4
-        var goesOn = false
+        var isRunning = false
         for call in 1...calls {
             for stays in [false, true] where stays == false || call % 4 == 1 {
                 let what = "\(kind.rawValue) at call \(call)\(stays ? " and after" : "")"
-                if !goesOn { try faulty.start([.catalog]) }
+                if !isRunning { try faulty.start([.catalog]) }
                 _ = try await library.catalog.health()
                 try tools.write("\(call) \(kind.number) \(stays ? 1 : 0)\n".utf8, to: "trigger")
                 // Several requests, so that later calls are reached; each is sent once.
@@ -150,8 +140,8 @@ struct DiskFaultTests {
                 if faulty.program(.catalog)?.isRunning == false { ended += 1 }
                 // The power fails too: only synced data remains.
                 faulty.killHard(.catalog)
-                goesOn = call > firstCalls
-                try (goesOn ? faulty : whole).start([.catalog])
+                isRunning = call > firstCalls
+                try (isRunning ? faulty : whole).start([.catalog])
                 let storedTitles = try await Self.titles(library)
                 #expect(Set(storedTitles).count == storedTitles.count, "\(what): an album exists twice")
                 #expect(storedTitles.starts(with: titles), "\(what): earlier albums are missing or out of order")
@@ -166,7 +156,7 @@ struct DiskFaultTests {
                     "\(what)"
                 )
                 #expect(try await library.currentToken().token.sequence == Int64(titles.count), "\(what)")
-                if !goesOn { #expect(whole.stop() == [], "\(what)") }
+                if !isRunning { #expect(whole.stop() == [], "\(what)") }
             }
         }
         #expect(faulty.stop() == [])
@@ -175,9 +165,7 @@ struct DiskFaultTests {
         )
         if kind != .half { #expect(refused > 0) }
         await library.close()
-        let sqlite = try Needed.program("sqlite3")
-        let path = faulty.folder.file("library/library.sqlite")
-        #expect(try RunningProgram.run(sqlite, [path, "PRAGMA integrity_check"]).output == "ok\n")
+        try DatabaseCheck.expectIntact(faulty.folder.file("library/library.sqlite"))
     }
 
     /// Returns the albums' titles in order of creation.

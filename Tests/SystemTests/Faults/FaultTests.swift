@@ -9,12 +9,8 @@ import Testing
 /// Faults of the disk and of the database under a running catalog. `SAFELIGHT_SOAK` selects the long forms.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct FaultTests {
-    private static func integrity(_ services: SafelightFixture, _ library: String? = nil) throws {
-        guard !TestStore.isPostgreSQL else { return }
-        let sqlite = try Needed.program("sqlite3")
-        let path = (library ?? services.folder.file("library")) + "/library.sqlite"
-        let check = try RunningProgram.run(sqlite, ["-readonly", path, "PRAGMA integrity_check"])
-        #expect(check.output == "ok\n", "\(check.errors)")
+    private static func expectIntact(_ services: SafelightFixture) throws {
+        try DatabaseCheck.expectIntact(services.folder.file("library/library.sqlite"))
     }
 
     private static func importImages(_ count: Int, _ services: SafelightFixture, _ library: PhotoLibrary) async throws
@@ -30,15 +26,15 @@ struct FaultTests {
                     .init(ref: "a\(number)", resources: [NewResource(source: .path(path))])
                 )
             }
-            let made = try await library.perform(requests, deadline: .seconds(60))
-            ids += try numbers.map { try #require(made.id("a\($0)")) }
+            let result = try await library.perform(requests, deadline: .seconds(60))
+            ids += try numbers.map { try #require(result.id("a\($0)")) }
         }
         return ids
     }
 
-    @Test func `F2: after a kill at any point an edit of many rows is applied completely or not at all`() async throws {
-        var random = SeededRandom(named: "F2")
-        let services = try SafelightFixture("f2")
+    @Test func `after a kill at any point an edit of many rows is applied completely or not at all`() async throws {
+        var random = SeededRandom(named: "kills during an edit")
+        let services = try SafelightFixture("kill-edit")
         try services.start([.catalog])
         let library = try services.library()
         let ids = try await Self.importImages(100, services, library)
@@ -49,9 +45,9 @@ struct FaultTests {
             let requests = ids.map {
                 ChangeRequest.updateAsset(.init(id: .id($0), set: AssetPatch(caption: .some(caption))))
             }
-            let name = "f2-\(round)"
+            let name = "edit-\(round)"
             // The request is sent once: its outcome is checked before any client repeats it.
-            let edit = PerformChanges(requests: requests, client: "f2", transaction: name)
+            let edit = PerformChanges(requests: requests, client: "test", transaction: name)
             async let answer = library.catalog.ask(edit, deadline: .seconds(20)).result
             try await Task.sleep(for: .milliseconds(Int.random(in: 0...80, using: &random)))
             try services.restart(.catalog)
@@ -69,24 +65,21 @@ struct FaultTests {
             if let acknowledged { #expect(repeated.json == acknowledged.json) }
             sequence += 1
             confirmed = caption
-            if round % 10 == 0 { try Self.integrity(services) }
+            if round % 10 == 0 { try Self.expectIntact(services) }
         }
         await library.close()
         #expect(services.stop() == [])
-        try Self.integrity(services)
+        try Self.expectIntact(services)
     }
 
     @Test(.onlySQLite)
-    func `F14: on a full disk changes are refused by name, reads continue, and freed space resumes writes`()
+    func `on a full disk changes are refused with a named error, reads continue, and freed space resumes writes`()
         async throws
     {
-        let services = try SafelightFixture("f14")
-        let disk = services.folder.file("disk")
-        try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
-        let isMounted = mount("tmpfs", disk, "tmpfs", 0, "size=6m") == 0
-        _ = try Needed.found(isMounted ? true : nil, "the privilege to mount a small disk (root)")
-        defer { umount2(disk, 2) }
-        let small = try SafelightFixture("f14-small", environment: ["SAFELIGHT_LIBRARY": disk + "/library"])
+        let services = try SafelightFixture("full-disk")
+        let disk = try SmallDisk(services.folder.file("disk"), mebibytes: 6)
+        defer { disk.unmount() }
+        let small = try SafelightFixture("small-disk", environment: ["SAFELIGHT_LIBRARY": disk.path + "/library"])
         try small.start([.catalog, .changeBroker])
         let library = try small.library()
         let ids = try await Self.importImages(3, small, library)
@@ -94,7 +87,7 @@ struct FaultTests {
             [.updateAsset(.init(id: .id(ids[0]), set: AssetPatch(caption: .some(text))))]
         }
         let before = try await library.perform(change("before"))
-        let filler = disk + "/filler"
+        let filler = disk.path + "/filler"
         let file = open(filler, O_WRONLY | O_CREAT, 0o600)
         let bytes = [UInt8](repeating: 1, count: 4096)
         while write(file, bytes, bytes.count) > 0 {}
@@ -107,7 +100,7 @@ struct FaultTests {
             do {
                 let text = String(repeating: "full \(number) ", count: 100)
                 accepted = try await library.catalog.ask(
-                    PerformChanges(requests: change(text), client: "f14", transaction: "full-\(number)")
+                    PerformChanges(requests: change(text), client: "test", transaction: "full-\(number)")
                 ).result.sequence
             } catch {
                 refusal = error
@@ -131,11 +124,11 @@ struct FaultTests {
         #expect(after.sequence == accepted + 1)
         await library.close()
         #expect(small.stop() == [])
-        try Self.integrity(small, disk + "/library")
+        try DatabaseCheck.expectIntact(disk.path + "/library/library.sqlite")
     }
 
-    @Test(.onlySQLite) func `F17: a database that is replaced by an old copy begins a new history`() async throws {
-        let services = try SafelightFixture("f17")
+    @Test(.onlySQLite) func `a database that is replaced by an old copy begins a new history`() async throws {
+        let services = try SafelightFixture("old-copy")
         try services.start([.catalog, .changeBroker])
         var library = try services.library()
         let ids = try await Self.importImages(2, services, library)
@@ -172,11 +165,11 @@ struct FaultTests {
         #expect(try await library.asset(ids[0]).caption == nil)
         await library.close()
         #expect(services.stop() == [])
-        try Self.integrity(services)
+        try Self.expectIntact(services)
     }
 
-    @Test func `F23: concurrent commits, checkpoints and readers leave the database intact`() async throws {
-        let services = try SafelightFixture("f23")
+    @Test func `concurrent commits, checkpoints and readers leave the database intact`() async throws {
+        let services = try SafelightFixture("concurrent")
         try services.start([.catalog])
         let library = try services.library()
         let ids = try await Self.importImages(50, services, library)
@@ -202,7 +195,7 @@ struct FaultTests {
             group.addTask {
                 // Another process that only reads, such as a backup tool.
                 while Date() < end {
-                    try Self.integrity(services)
+                    try Self.expectIntact(services)
                     try await Task.sleep(for: .milliseconds(500))
                 }
             }
@@ -210,6 +203,6 @@ struct FaultTests {
         }
         await library.close()
         #expect(services.stop() == [])
-        try Self.integrity(services)
+        try Self.expectIntact(services)
     }
 }

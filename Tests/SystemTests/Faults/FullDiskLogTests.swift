@@ -11,20 +11,13 @@ import Testing
 struct FullDiskLogTests {
     @Test(.onlySQLite) func `refused changes are logged at most once a second, with their number`() async throws {
         let folder = try TemporaryFolder("full-log")
-        let disk = folder.file("disk")
-        try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
-        let isMounted = mount("tmpfs", disk, "tmpfs", 0, "size=24m") == 0
-        defer { umount2(disk, 2) }
-        _ = try Needed.found(isMounted ? true : nil, "the privilege to mount a small disk (root)")
-        let services = try SafelightFixture("full-log", environment: ["SAFELIGHT_LIBRARY": disk + "/library"])
+        let disk = try SmallDisk(folder.file("disk"), mebibytes: 24)
+        defer { disk.unmount() }
+        let services = try SafelightFixture("full-log", environment: ["SAFELIGHT_LIBRARY": disk.path + "/library"])
         try services.start([.catalog])
         let library = try services.library()
-        let create = ChangeRequest.createAsset(.init(ref: "p", resources: [NewResource(source: .attachment(0))]))
-        let bytes = TestImages.jpeg(width: 64, height: 48, seed: 1)
-        let id = try #require(try await library.perform([create], attachments: [bytes]).id("p"))
-        var status = statvfs()
-        #expect(statvfs(disk, &status) == 0)
-        try Data(count: Int(status.f_bavail * status.f_frsize)).write(to: URL(filePath: disk + "/filler"))
+        let id = try await library.createAsset(TestImages.jpeg(width: 64, height: 48, seed: 1))
+        try Data(count: disk.freeBytes).write(to: URL(filePath: disk.path + "/filler"))
 
         let clock = ContinuousClock()
         let start = clock.now

@@ -22,7 +22,7 @@ struct HostileFilesTests {
         let peaks = PeakMemory()
         let watching = Task { await peaks.watch(clients) }
 
-        let files = try plant(in: services.folder)
+        let files = try writeFiles(into: services.folder)
         // A user's file name must not be parsed as an option of `safelight`.
         let imported = try services.safelight(["import", "--json", "--parallel", "4", "--"] + files)
         #expect(imported.status == 3, "\(imported.errors)")
@@ -53,9 +53,9 @@ struct HostileFilesTests {
             for lane in lanes { group.addTask { await self.endings(of: lane, library) } }
             for await endings in group {
                 for ending in endings {
-                    for (what, outcome) in [("picture", ending.image), ("edit", ending.edit)] {
+                    for (what, outcome) in [("image", ending.image), ("edit", ending.edit)] {
                         #expect(outcome.map(Self.isNamed) ?? true, "\(what) of \(ending.file): \(outcome ?? "")")
-                        outcomes["\(what) \(outcome ?? "made")", default: 0] += 1
+                        outcomes["\(what) \(outcome ?? "succeeded")", default: 0] += 1
                     }
                     if ending.time > slowest.time { slowest = (ending.time, ending.file) }
                 }
@@ -65,7 +65,8 @@ struct HostileFilesTests {
         #expect(slowest.time < .seconds(30), "\(slowest.file)")
 
         // The next client is served by the same processes.
-        let good = try await asset(services.folder.write(TestImages.jpeg(seed: 4711), to: "good.jpg"), library)
+        let file = try services.folder.write(TestImages.jpeg(seed: 4711), to: "good.jpg")
+        let good = try await library.createAsset(path: file)
         #expect(await image(good, library) == nil)
         #expect(await edit(good, library) == nil)
         #expect(SafelightFixture.Service.allCases.map { services.program($0)?.processIdentifier } == pids)
@@ -84,9 +85,9 @@ struct HostileFilesTests {
             TestPaths.report("workers of \(name): peak \(peak) MiB of \(limit), \(counts.joined(separator: ", "))")
             #expect(peak < limit)
         }
-        let whole = ContinuousClock().now - started
-        TestPaths.report("import \(importTime), slowest file \(slowest.file) \(slowest.time), all \(whole)")
-        if Self.rounds == 1 { #expect(whole < .seconds(110)) }
+        let duration = ContinuousClock().now - started
+        TestPaths.report("import \(importTime), slowest file \(slowest.file) \(slowest.time), all \(duration)")
+        if Self.rounds == 1 { #expect(duration < .seconds(110)) }
         await library.close()
         #expect(services.stop() == [])
     }
@@ -106,8 +107,8 @@ struct HostileFilesTests {
         var endings: [Ending] = []
         for (id, file) in assets {
             let start = ContinuousClock().now
-            let (made, edited) = await (image(id, library), edit(id, library))
-            endings.append(Ending(file: file, image: made, edit: edited, time: ContinuousClock().now - start))
+            let (imageError, editError) = await (image(id, library), edit(id, library))
+            endings.append(Ending(file: file, image: imageError, edit: editError, time: ContinuousClock().now - start))
         }
         return endings
     }
@@ -117,18 +118,18 @@ struct HostileFilesTests {
         return ErrorCode(rawValue: name).map { !faults.contains($0) } ?? false
     }
 
-    fileprivate func image(_ id: ObjectID, _ library: PhotoLibrary) async -> String? {
+    func image(_ id: ObjectID, _ library: PhotoLibrary) async -> String? {
         do throws(RPCError) {
             let answer = try await library.thumbnailer.ask(
                 ImageRequest(asset: id, targetSize: .size(width: 128, height: 128))
             )
-            return answer.attachments.first?.isEmpty == false ? nil : "no picture"
+            return answer.attachments.first?.isEmpty == false ? nil : "no image"
         } catch {
             return error.name
         }
     }
 
-    fileprivate func edit(_ id: ObjectID, _ library: PhotoLibrary) async -> String? {
+    func edit(_ id: ObjectID, _ library: PhotoLibrary) async -> String? {
         do throws(RPCError) {
             _ = try await library.editor.ask(
                 ApplyEdit(asset: id, adjustments: AdjustmentList(operations: [.exposure(0.5)]))
@@ -139,16 +140,9 @@ struct HostileFilesTests {
         }
     }
 
-    fileprivate func asset(_ path: String, _ library: PhotoLibrary) async throws -> ObjectID {
-        let result = try await library.perform([
-            .createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))
-        ])
-        return try #require(result.id("a"))
-    }
-
     // MARK: The files
 
-    fileprivate func plant(in folder: TemporaryFolder) throws -> [String] {
+    func writeFiles(into folder: TemporaryFolder) throws -> [String] {
         var random = SeededRandom(named: "hostile files")
         var files: [String] = []
         func add(_ name: String, _ bytes: some Sequence<UInt8>) throws {
@@ -186,7 +180,7 @@ struct HostileFilesTests {
         }
         let invalid = SharedPhotos.files(["jpg"], below: "exif-samples/jpg/invalid")
         let heic = SharedPhotos.files(["heic"], below: "exif-samples/heic")
-        if invalid.isEmpty { try Needed.missingPart("photographs: broken real files") }
+        if invalid.isEmpty { try Needed.reportMissingPart("photographs: broken real files") }
         for file in invalid { try add(file.lastPathComponent, SharedPhotos.bytes(file)) }
         for file in heic.prefix(1) {
             let bytes = SharedPhotos.bytes(file)
@@ -198,126 +192,6 @@ struct HostileFilesTests {
     }
 }
 
-/// Further hostile files: their names, and workers that are killed meanwhile. The tests limit neither times nor memory,
-/// so they need not run alone.
-@Suite(.serialized, .timeLimit(.minutes(TestEnvironment.rounds(1) > 1 ? 60 : 10)))
-struct KilledWorkerTests {
-    private let hostile = HostileFilesTests()
-
-    @Test func `no file name sends control characters to the terminal`() async throws {
-        let services = try SafelightFixture("names")
-        try services.start([.catalog])
-        // No other output ends in an upper-case Q: identifiers are lower case.
-        let name = "Q\n\u{1B}[31mred\u{1B}]0;title\u{07}\u{202E}gpj.jpg"
-        let good = try services.folder.write(TestImages.jpeg(seed: 1), to: "p/" + name)
-        try services.folder.write(Array("nothing".utf8), to: "p/broken " + name)
-        let library = try services.library()
-        let id = try await hostile.asset(good, library)
-        for arguments in [
-            ["import", "-v", services.folder.file("p")], ["import", "--dry-run", services.folder.file("p")],
-            ["fetch"], ["show", id.text], ["import", good + "\n.not there"],
-        ] {
-            let run = try services.safelight(arguments)
-            for text in [run.output, run.errors] {
-                #expect(!text.unicodeScalars.contains { $0.value == 0x1B || $0.value == 7 || $0.value == 0x202E })
-                #expect(!text.contains("\nred") && !text.contains("Q\n"), "\(arguments): \(text)")
-            }
-            #expect((run.output + run.errors).contains("red"), "\(arguments): \(run)")
-        }
-        // The log's lines stay whole and free of escapes too.
-        #expect(!services.logs.unicodeScalars.contains { $0.value == 0x1B })
-        await library.close()
-        #expect(services.stop() == [])
-    }
-
-    /// Returns the outcomes of each file's import, image and edit, by path.
-    private func outcomes(_ files: [String], _ services: SafelightFixture, _ library: PhotoLibrary) async throws
-        -> [String: [String]]
-    {
-        let imported = try services.safelight(["import", "--json", "--parallel", "4", "--"] + files)
-        var outcomes: [String: [String]] = [:]
-        var assets: [(String, ObjectID)] = []
-        for line in imported.output.split(separator: "\n") {
-            let json = try JSON(parsing: Array(line.utf8))
-            guard let file = json["file"]?.stringValue else { continue }
-            #expect(outcomes[file] == nil, "\(file) is reported twice")
-            outcomes[file] = [json["error"]?["name"]?.stringValue ?? "imported"]
-            if let id = json["id"]?.stringValue.flatMap({ ObjectID($0) }) { assets.append((file, id)) }
-        }
-        #expect(outcomes.count == files.count, "\(imported.errors)")
-        for (file, id) in assets {
-            async let image = repeated { await hostile.image(id, library) }
-            async let edit = repeated { await hostile.edit(id, library) }
-            outcomes[file]? += [await image ?? "made", await edit ?? "made"]
-        }
-        return outcomes
-    }
-
-    /// Repeats a request that failed because there was temporarily no worker, as the error advises.
-    private func repeated(_ ask: () async -> String?) async -> String? {
-        for _ in 0..<100 {
-            let end = await ask()
-            if end != "unavailable" { return end }
-            try? await Task.sleep(for: .milliseconds(50))
-        }
-        return "unavailable"
-    }
-
-    @Test func `killed workers lose no request, and each job ends as without kills or by name (F4)`()
-        async throws
-    {
-        var random = SeededRandom(named: "hostile files and killed workers")
-        let undisturbed = try SafelightFixture("still")
-        try undisturbed.start()
-        let quiet = try undisturbed.library()
-        let files = try hostile.plant(in: undisturbed.folder).shuffled(using: &random).prefix(40).map { $0 }
-        let expected = try await outcomes(files, undisturbed, quiet)
-        await quiet.close()
-        #expect(undisturbed.stop() == [])
-
-        let services = try SafelightFixture("killed")
-        try services.start()
-        let library = try services.library()
-        let clients = [library.catalog, library.thumbnailer, library.editor]
-        let killer = Task { [seed = random.next()] in
-            var random = SeededRandom(seed: seed)
-            var kills = 0
-            while !Task.isCancelled {
-                let client = random.pick(clients)
-                let pids = try? await client.metrics()["workers"]?["pids"]?.arrayValue?.compactMap(\.intValue)
-                if let pids, !pids.isEmpty, kill(Int32(random.pick(pids)), SIGKILL) == 0 { kills += 1 }
-                try? await Task.sleep(for: .milliseconds(Int.random(in: 20...120, using: &random)))
-            }
-            return kills
-        }
-        let stormy = try await outcomes(files, services, library)
-        killer.cancel()
-        let kills = await killer.value
-        var unlucky = 0
-        for (file, ends) in stormy {
-            for (index, end) in ends.enumerated() where end != expected[file]?[index] {
-                #expect(["worker_crashed", "quarantined"].contains(end), "\(file): \(end) of \(expected[file] ?? [])")
-                unlucky += 1
-            }
-        }
-        let list = try await library.catalog.ask(ListQuarantine()).result
-        TestPaths.report(
-            "\(files.count) hostile files, \(kills) workers killed: \(unlucky) differ, \(list.count) quarantined"
-        )
-        // Bytes whose workers were killed twice are quarantined. After the quarantine is lifted all outcomes are as
-        // expected.
-        for entry in list.resources { _ = try await library.catalog.ask(LiftQuarantine(digest: entry.digest)) }
-        let after = try await outcomes(files, services, library)
-        for (file, ends) in after { #expect(ends == expected[file], "\(file)") }
-        #expect(
-            SafelightFixture.Service.allCases.allSatisfy { services.program($0)?.isRunning == true },
-            "\(services.logs)"
-        )
-        await library.close()
-        #expect(services.stop() == [])
-    }
-}
-
 /// The peak memory of any worker of the services.
 private actor PeakMemory {
     private(set) var mebibytes: [String: Int] = [:]
@@ -326,20 +200,12 @@ private actor PeakMemory {
     func watch(_ clients: [ServiceClient]) async {
         while !Task.isCancelled {
             for client in clients {
-                let pids = try? await client.metrics()["workers"]?["pids"]?.arrayValue?.compactMap(\.intValue)
                 let name = client.address.path.map { ($0 as NSString).lastPathComponent } ?? ""
-                for pid in pids ?? [] {
-                    mebibytes[name] = max(mebibytes[name] ?? 0, Self.peak(Int32(pid)))
+                for pid in (try? await client.workerIdentifiers()) ?? [] {
+                    mebibytes[name] = max(mebibytes[name] ?? 0, ProcessStatus.peakResident(of: pid) / 1024)
                 }
             }
             try? await Task.sleep(for: .milliseconds(50))
         }
-    }
-
-    private static func peak(_ pid: Int32) -> Int {
-        guard let status = try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8),
-            let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM") })
-        else { return 0 }
-        return (Int(line.filter(\.isNumber)) ?? 0) / 1024
     }
 }

@@ -18,7 +18,7 @@ struct KillTests {
     @Test func `killing any service at any time loses nothing acknowledged and adds nothing`() async throws {
         var random = SeededRandom(named: "kill -9")
         for round in 1...Self.rounds {
-            let result = try await Self.round(random: &random)
+            let result = try await Self.runRound(random: &random)
             TestPaths.report(
                 "round \(round): \(result.kills) kills, \(result.acknowledged) acknowledged, head \(result.head), "
                     + "\(String(format: "%.1f", result.seconds)) s"
@@ -37,7 +37,7 @@ struct KillTests {
     private static let changes = 200
     private static let edits = 50
 
-    private static func round(random: inout SeededRandom) async throws -> RoundResult {
+    private static func runRound(random: inout SeededRandom) async throws -> RoundResult {
         let start = Date()
         let services = try SafelightFixture("kill")
         var digests: [String: String] = [:]
@@ -205,14 +205,7 @@ struct KillTests {
         await subscriber.close()
         #expect(services.stop() == [])
         #expect(result.kills > 2)
-        if !TestStore.isPostgreSQL {
-            let sqlite = try Needed.program("sqlite3")
-            let check = try RunningProgram.run(
-                sqlite,
-                ["-readonly", services.folder.file("library") + "/library.sqlite", "PRAGMA integrity_check"]
-            )
-            #expect(check.output == "ok\n", "\(check.errors)")
-        }
+        try DatabaseCheck.expectIntact(services.folder.file("library/library.sqlite"))
         result.seconds = Date().timeIntervalSince(start)
         return result
     }

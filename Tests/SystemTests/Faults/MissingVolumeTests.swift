@@ -23,10 +23,10 @@ struct MissingVolumeTests {
     {
         let services = try SafelightFixture("missing")
         let (live, away) = (services.folder.file("library"), services.folder.file("away"))
-        // A first start needs no flag.
+        // The first start of a library needs no flag.
         try services.start([.catalog])
         var library = try services.library()
-        let made = try await library.perform([.createCollection(.init(ref: "a", title: "Alps"))])
+        let result = try await library.perform([.createCollection(.init(ref: "a", title: "Alps"))])
         #expect(services.stop() == [])
         await library.close()
 
@@ -35,7 +35,7 @@ struct MissingVolumeTests {
             if isMountPoint { try FileManager.default.createDirectory(atPath: live, withIntermediateDirectories: true) }
             let refused = try catalog(services)
             #expect(refused.status != 0 && refused.status != nil)
-            for part in ["offline: \(live) has no library", made.token.library, "mount", "--new-library", "restore"] {
+            for part in ["offline: \(live) has no library", result.token.library, "mount", "--new-library", "restore"] {
                 #expect(refused.errors.contains(part), "\(refused.errors)")
             }
             #expect(FileManager.default.fileExists(atPath: live) == isMountPoint)
@@ -48,7 +48,7 @@ struct MissingVolumeTests {
         try FileManager.default.moveItem(atPath: away, toPath: live)
         try services.start([.catalog])
         library = try services.library()
-        #expect(try await library.currentToken().token == made.token)
+        #expect(try await library.currentToken().token == result.token)
         let albums = try await library.collections(FetchDescription(.collections)).collections
         #expect(albums.contains { $0.title == "Alps" })
         await library.close()
@@ -65,10 +65,10 @@ struct MissingVolumeTests {
         try FileManager.default.removeItem(atPath: live)
         #expect(try catalog(services).errors.contains("--new-library"))
 
-        func up() throws -> RunningProgram {
+        func runUp() throws -> RunningProgram {
             try RunningProgram("safelight", ["up", "--new-library", "--json"], environment: services.environment)
         }
-        let program = try up()
+        let program = try runUp()
         #expect(program.waitForOutput(#""up""#), "\(program.errorText)")
         #expect(FileManager.default.fileExists(atPath: live + "/library.sqlite"))
         // The volume is unmounted and the catalog ends: `safelight up` restarts it, and it must not create another
@@ -90,7 +90,7 @@ struct MissingVolumeTests {
         try services.folder.write(Data(), to: "state")
         try services.start([.catalog])
         let program = try #require(services.program(.catalog))
-        #expect(program.wait { $0.errorText.contains("cannot be remembered") }, "\(program.errorText)")
+        #expect(program.wait { $0.errorText.contains("cannot be recorded") }, "\(program.errorText)")
         #expect(services.stop() == [])
     }
 }

@@ -25,7 +25,7 @@ struct RecordHashes: Sendable {
         }
     }
 
-    /// FNV-1a.
+    /// Returns the FNV-1a hash.
     static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
         bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
@@ -63,9 +63,9 @@ struct KilledWatch: Sendable {
             let watch = try RunningProgram("safelight", arguments, environment: services.environment)
             let isLast = ContinuousClock.now >= end
             if isLast {
-                let wanted = try await last()
-                try await FeedChecker.until("a watch that was killed is complete") {
-                    try (Self.tokens(watch.outputText).last ?? position).sequence >= wanted
+                let sequence = try await last()
+                try await waitUntil("a watch that was killed is complete") {
+                    try (Self.tokens(watch.outputText).last ?? position).sequence >= sequence
                 }
             } else {
                 try? await Task.sleep(for: .seconds(Double.random(in: 1...8, using: &random)))

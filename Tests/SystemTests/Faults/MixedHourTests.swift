@@ -5,7 +5,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// F25: an hour of mixed load, in which memory, descriptors and threads of each service must not grow.
+/// An hour of mixed load, in which memory, descriptors and threads of each service must not grow.
 ///
 /// 18 s in the short form; `SAFELIGHT_SOAK=50` is the hour. Catalog, thumbnailer and editor run all the time; brokers,
 /// subscribers and workers are killed. A slope is measured within one process, because a kill resets its figures.
@@ -14,7 +14,7 @@ struct MixedHourTests {
     private static let isLong = TestEnvironment.rounds(1) > 1
     private static let seconds = min(3600, TestEnvironment.rounds(isLong ? 72 : 18))
 
-    /// The maximum growth of a figure over the measured part of a process's life, along its slope.
+    /// Returns the maximum growth of a figure over the measured part of a process's life, along its slope.
     ///
     /// In the hour that is two thirds of it, with more than 100,000 requests and a thousand connections that were
     /// opened and closed. Above the bound is a leak of 100 bytes for each request, of a descriptor for each hundredth
@@ -26,13 +26,13 @@ struct MixedHourTests {
         case .resident, .proportional: isLong ? 8192 : 16_384
         case .descriptors: 10
         case .threads: 4
-        // A process may be missing for a moment after a kill.
+        // A process may be missing for a short time after a kill.
         case .workers: 3
         }
     }
 
     @Test(.spec("T-38"))
-    func `F25 - memory, descriptors and threads stay flat under a mixed load with kills, and followers complete`()
+    func `memory, descriptors and threads stay flat under a mixed load with kills, and followers complete`()
         async throws
     {
         var random = SeededRandom(named: "mixed hour")
@@ -58,7 +58,7 @@ struct MixedHourTests {
         try await load.fill()
         let start = try await library.currentToken().token
         let followers = (0..<3).map { _ in RecordHashes() }
-        let following = followers.map { one in Task { try await one.run(library, since: start) } }
+        let following = followers.map { follower in Task { try await follower.run(library, since: start) } }
         defer { for task in following { task.cancel() } }
         let watches = (0..<2).map { _ in KilledWatch(services: services, seed: random.next()) }
         let sampler = ProcessSampler(services: services)
@@ -91,7 +91,7 @@ struct MixedHourTests {
         let table = try RecordHashes.table(services, after: start, to: head)
         #expect(table.count == Int(head - start.sequence))
         for (number, follower) in followers.enumerated() {
-            try await FeedChecker.until("follower \(number) is complete") {
+            try await waitUntil("follower \(number) is complete") {
                 follower.received.current.count >= table.count
             }
             #expect(follower.received.current == table && follower.problems.current == [], "follower \(number)")
@@ -102,9 +102,7 @@ struct MixedHourTests {
         Self.judge(sampler.lives.current, kills: kills.count)
         await library.close()
         #expect(services.stop() == [])
-        let sqlite = try Needed.program("sqlite3")
-        let file = services.folder.file("library") + "/library.sqlite"
-        #expect(try RunningProgram.run(sqlite, [file, "PRAGMA integrity_check"]).output == "ok\n")
+        try DatabaseCheck.expectIntact(services.folder.file("library/library.sqlite"))
     }
 
     /// Returns the seconds after which brokers are killed: none in the last third, so that one process lives that long.
@@ -112,10 +110,10 @@ struct MixedHourTests {
         (0..<max(1, seconds / 300)).map { _ in Double.random(in: 0.1...0.6, using: &random) * Double(seconds) }.sorted()
     }
 
-    private static func killBrokers(_ services: SafelightFixture, _ moments: [Double]) async throws {
+    private static func killBrokers(_ services: SafelightFixture, _ times: [Double]) async throws {
         let beginning = ContinuousClock.now
-        for moment in moments {
-            try await Task.sleep(until: beginning + .seconds(moment), clock: .continuous)
+        for time in times {
+            try await Task.sleep(until: beginning + .seconds(time), clock: .continuous)
             try services.restart(.changeBroker)
         }
     }

@@ -41,7 +41,7 @@ struct MixedLoad: Sendable {
     ]
 
     /// Runs one kind of action after the other until the end, with pauses of half to one and a half times `pace`.
-    private func lane(
+    private func runLane(
         _ name: String,
         every pace: Duration,
         _ body: @Sendable (inout SeededRandom) async throws -> Void
@@ -82,16 +82,16 @@ struct MixedLoad: Sendable {
             }
             group.addTask {
                 await withDiscardingTaskGroup { lanes in
-                    lanes.addTask { await lane("import", every: .milliseconds(600), importOne) }
-                    lanes.addTask { await lane("delete", every: .milliseconds(600), deleteOldest) }
+                    lanes.addTask { await runLane("import", every: .milliseconds(600), importOne) }
+                    lanes.addTask { await runLane("delete", every: .milliseconds(600), deleteOldest) }
                     for number in 0..<3 {
-                        lanes.addTask { await lane("change \(number)", every: .milliseconds(250), change) }
-                        lanes.addTask { await lane("live list \(number)", every: .milliseconds(100), followList) }
-                        lanes.addTask { await lane("image \(number)", every: .milliseconds(250), requestImage) }
+                        lanes.addTask { await runLane("change \(number)", every: .milliseconds(250), change) }
+                        lanes.addTask { await runLane("live list \(number)", every: .milliseconds(100), followList) }
+                        lanes.addTask { await runLane("image \(number)", every: .milliseconds(250), requestImage) }
                     }
-                    lanes.addTask { await lane("edit", every: .seconds(1), edit) }
+                    lanes.addTask { await runLane("edit", every: .seconds(1), edit) }
                     lanes.addTask {
-                        await lane("publish", every: .seconds(2)) { random in
+                        await runLane("publish", every: .seconds(2)) { random in
                             guard let asset = pick(&random) else { return }
                             try await publisher.publish(
                                 PublishEdit(
@@ -102,9 +102,9 @@ struct MixedLoad: Sendable {
                             )
                         }
                     }
-                    lanes.addTask { await lane("limit", every: .seconds(2), limit) }
-                    lanes.addTask { await lane("limited client", every: .milliseconds(200), limitedSession) }
-                    lanes.addTask { await lane("kill a worker", every: .seconds(8), killWorker) }
+                    lanes.addTask { await runLane("limit", every: .seconds(2), changeGrantedAssets) }
+                    lanes.addTask { await runLane("limited client", every: .milliseconds(200), runLimitedSession) }
+                    lanes.addTask { await runLane("kill a worker", every: .seconds(8), killWorker) }
                 }
                 await publisher.finish()
             }
@@ -128,12 +128,12 @@ struct MixedLoad: Sendable {
             date: "2024:05:\(String(format: "%02d", day)) 10:00:00",
             seed: random.next()
         )
-        let made = try await library.perform(
+        let result = try await library.perform(
             [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
             attachments: [bytes],
             transaction: "import-\(random.next())"
         )
-        if let id = made.id("a") { assets.withLock { $0.append(id) } }
+        if let id = result.id("a") { assets.withLock { $0.append(id) } }
     }
 
     private func deleteOldest(_ random: inout SeededRandom) async throws {
@@ -203,14 +203,14 @@ struct MixedLoad: Sendable {
 
     // MARK: Limited access
 
-    /// The owner selects other assets for the limited client.
-    private func limit(_ random: inout SeededRandom) async throws {
-        let some = Set((0..<20).compactMap { _ in pick(&random) })
-        _ = try await library.catalog.ask(LimitGrant(identity: "key:viewer", assets: Array(some)))
+    /// Selects other assets for the limited client, as the owner.
+    private func changeGrantedAssets(_ random: inout SeededRandom) async throws {
+        let selected = Set((0..<20).compactMap { _ in pick(&random) })
+        _ = try await library.catalog.ask(LimitGrant(identity: "key:viewer", assets: Array(selected)))
     }
 
     /// Connects with a key, updates a view by the records of the feed, and compares it with a fresh one.
-    private func limitedSession(_ random: inout SeededRandom) async throws {
+    private func runLimitedSession(_ random: inout SeededRandom) async throws {
         let (catalog, broker) = (
             NetworkFixture.addresses(.catalog, services), NetworkFixture.addresses(.changeBroker, services)
         )
@@ -223,15 +223,15 @@ struct MixedLoad: Sendable {
             "SAFELIGHT_SERVER_KEY": keys + "/server.key", "SAFELIGHT_CLIENT_KEY": keys + "/viewer.key_secret",
         ])
         let outcome: Result<Void, any Error>
-        do { outcome = .success(try await view(viewer, &random)) } catch { outcome = .failure(error) }
+        do { outcome = .success(try await compareView(viewer, &random)) } catch { outcome = .failure(error) }
         await viewer.close()
         try outcome.get()
     }
 
-    private func view(_ viewer: PhotoLibrary, _ random: inout SeededRandom) async throws {
-        let every = FetchDescription(.assets)
-        let first = try await viewer.assets(every, count: 500, deadline: .seconds(5))
-        let observed = try await viewer.changeBroker.ask(FetchObserve(fetch: every, token: first.token)).result
+    private func compareView(_ viewer: PhotoLibrary, _ random: inout SeededRandom) async throws {
+        let allAssets = FetchDescription(.assets)
+        let first = try await viewer.assets(allAssets, count: 500, deadline: .seconds(5))
+        let observed = try await viewer.changeBroker.ask(FetchObserve(fetch: allAssets, token: first.token)).result
         var (model, token) = (Dictionary(uniqueKeysWithValues: first.assets.map { ($0.id, $0) }), first.token)
         for _ in 0..<4 {
             try? await Task.sleep(for: .milliseconds(Int.random(in: 100...600, using: &random)))
@@ -250,7 +250,7 @@ struct MixedLoad: Sendable {
                 _ = try await viewer.image(image, deadline: .seconds(5))
             }
         }
-        let fresh = try await viewer.assets(every, token: token, count: 500, deadline: .seconds(5)).assets
+        let fresh = try await viewer.assets(allAssets, token: token, count: 500, deadline: .seconds(5)).assets
         guard Dictionary(uniqueKeysWithValues: fresh.map { ($0.id, $0) }) == model else {
             throw FixtureError(description: "the limited view at \(token) is not the one carried forward")
         }
@@ -261,10 +261,10 @@ struct MixedLoad: Sendable {
 
     // MARK: Kills
 
-    /// Kills a worker of the thumbnailer, the editor or the catalog; another one repeats its job (F4).
+    /// Kills a worker of the thumbnailer, the editor or the catalog; another one repeats its job.
     private func killWorker(_ random: inout SeededRandom) async throws {
         guard let program = services.program(random.pick([.thumbnailer, .editor, .catalog])),
-            let worker = ProcessLife.workers(of: program.processIdentifier).randomElement(using: &random)
+            let worker = ProcessStatus.children(of: program.processIdentifier).randomElement(using: &random)
         else { return }
         kill(worker, SIGKILL)
     }

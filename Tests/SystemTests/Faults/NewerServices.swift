@@ -39,7 +39,8 @@ struct NewerServices {
     private static let script = #"""
         import json, signal, sys, zmq
 
-        # Objects whose members are names of the caller, and texts of adjustments, whose format has a version of its own.
+        # Objects whose members are names of the caller, and texts of adjustments, whose format has a version of
+        # its own.
         MAPS = {"placeholders", "can", "mappings", "byMediaType", "failed", "adjustments", "figures"}
         FUTURE = {"version": 2, "list": [1, None, "x"]}
         context = zmq.Context.instance()
@@ -48,11 +49,11 @@ struct NewerServices {
 
         def newer(value, isMap=False):
             if isinstance(value, list):
-                return [newer(one) for one in value]
+                return [newer(item) for item in value]
             if not isinstance(value, dict):
                 return value
-            made = {name: newer(one, name in MAPS) for name, one in value.items()}
-            return made if isMap else {"aFuture": FUTURE, **made, "zFuture": FUTURE}
+            members = {name: newer(item, name in MAPS) for name, item in value.items()}
+            return members if isMap else {"aFuture": FUTURE, **members, "zFuture": FUTURE}
 
 
         def rewritten(frame):

@@ -9,22 +9,21 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Published edits that cannot be applied: each fails by name, and the others continue.
+/// Published edits that cannot be applied: each fails with a named error, and the others continue.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct PoisonEditTests {
     private static let bright = AdjustmentList(operations: [.exposure(0.5)])
 
-    private static func image(_ library: PhotoLibrary, _ width: Int = 64, seed: UInt64 = 1) async throws -> ObjectID {
-        let bytes = TestImages.jpeg(width: width, height: width * 3 / 4, seed: seed)
-        let made = try await library.perform(
-            [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
-            attachments: [bytes]
-        )
-        return try #require(made.id("a"))
+    private static func createImage(_ library: PhotoLibrary, _ width: Int = 64, seed: UInt64 = 1) async throws
+        -> ObjectID
+    {
+        try await library.createAsset(TestImages.jpeg(width: width, height: width * 3 / 4, seed: seed))
     }
 
     /// Polls until the edits are finished, without sending them again.
-    private static func ends(_ ids: [String], in library: PhotoLibrary) async throws -> [String: PublishedEdit] {
+    private static func waitUntilEnded(_ ids: [String], in library: PhotoLibrary) async throws -> [String:
+        PublishedEdit]
+    {
         var ended: [String: PublishedEdit] = [:]
         for _ in 0..<600 where ended.count < ids.count {
             let status = try await library.catalog.ask(EditsStatus(ids: ids)).result
@@ -34,11 +33,11 @@ struct PoisonEditTests {
         return ended
     }
 
-    private static func pusher(_ services: SafelightFixture, _ thread: PollThread) throws -> Pusher {
+    private static func makePusher(_ services: SafelightFixture, _ thread: PollThread) throws -> Pusher {
         try Pusher(address: services.address("edits"), thread: thread)
     }
 
-    @Test func `each broken edit fails by name and the queue continues`() async throws {
+    @Test func `each broken edit fails with a named error and the queue continues`() async throws {
         let services = try SafelightFixture("poison")
         try services.start([.catalog, .changeBroker])
         // An editor with a short `--patience`.
@@ -49,17 +48,17 @@ struct PoisonEditTests {
         )
         #expect(editor.waitForOutput("ready"))
         let library = try services.library()
-        let asset = try await Self.image(library)
+        let asset = try await Self.createImage(library)
         var random = SeededRandom(named: "poison edits")
         let unknownID = ObjectID(.asset, milliseconds: 1, using: &random)
         let thread = try PollThread(name: "test")
-        let pusher = try Self.pusher(services, thread)
+        let pusher = try Self.makePusher(services, thread)
         func edit(_ id: String, _ asset: ObjectID, after: String? = nil, _ mode: AdjustmentMode = .replace)
             -> PublishEdit
         {
             PublishEdit(id: id, asset: asset, adjustments: Self.bright, after: after, mode: mode)
         }
-        func raw(_ id: String, _ adjustments: JSON) -> Bytes {
+        func makeMessage(_ id: String, _ adjustments: JSON) -> Bytes {
             let params: JSON = ["id": .string(id), "asset": .string(asset.text), "adjustments": adjustments]
             return (["jsonrpc": "2.0", "method": "edits.publish", "params": params] as JSON).bytes
         }
@@ -67,8 +66,8 @@ struct PoisonEditTests {
         conditional.ifContentRevision = Revision(999_999)
         let frames: [Bytes] = [
             Array("garbage".utf8), [0xFF, 0, 1], [], Array("{}".utf8), Array("[1, 2]".utf8),
-            raw("range", ["version": 1, "operations": [["operation": "exposure", "value": 1000]]]),
-            raw("shape", "bright"),
+            makeMessage("range", ["version": 1, "operations": [["operation": "exposure", "value": 1000]]]),
+            makeMessage("shape", "bright"),
             edit("gone", unknownID).frame,
             edit("orphan", asset, after: "nobody").frame,
             conditional.frame,
@@ -83,7 +82,7 @@ struct PoisonEditTests {
             "orphan": "missing_predecessor", "stale": "conflict", "appended": "predecessor_failed",
             "framed": "invalid_request", "replaced": nil, "good": nil,
         ]
-        let ended = try await Self.ends(Array(expected.keys), in: library)
+        let ended = try await Self.waitUntilEnded(Array(expected.keys), in: library)
         for (id, name) in expected {
             #expect(ended[id]?.state == (name == nil ? .applied : .failed), "\(id): \(String(describing: ended[id]))")
             #expect(ended[id]?.errorName == name)
@@ -98,9 +97,9 @@ struct PoisonEditTests {
         for _ in 0..<3 { try await pusher.push([edit("good", asset).frame]) }
         for _ in 0..<3 { try await pusher.push([edit("good", unknownID).frame]) }
         try await pusher.push([edit("last", asset).frame])
-        #expect(try await Self.ends(["last"], in: library)["last"]?.state == .applied)
+        #expect(try await Self.waitUntilEnded(["last"], in: library)["last"]?.state == .applied)
         var reused: [PublishedEdit] = []
-        try await FeedChecker.until("the reused id is reported") {
+        try await waitUntil("the reused id is reported") {
             let page = try await library.changeBroker.ask(FeedSince(token: head, limit: 100, topics: ["edit.good"]))
                 .result
             reused = try page.records.flatMap { try ChangeRecord(json: $0).edits }
@@ -109,7 +108,7 @@ struct PoisonEditTests {
         #expect(reused.map(\.errorName) == ["id_reused"])
         #expect(reused.map(\.state) == [.applied], "the state of the edit, which did not fail after it was applied")
         #expect(reused.first?.refusedDigest?.isEmpty == false)
-        #expect(try await Self.ends(["good"], in: library)["good"]?.state == .applied)
+        #expect(try await Self.waitUntilEnded(["good"], in: library)["good"]?.state == .applied)
         // Their log stays short: a line a second at most.
         #expect(editor.errorText.split(separator: "\n").count { $0.contains("has no id to fail") } < 5)
 
@@ -127,9 +126,9 @@ struct PoisonEditTests {
         let services = try SafelightFixture("crash")
         try services.start([.catalog, .changeBroker, .editor])
         let library = try services.library()
-        let (large, small) = (try await Self.image(library, 3600), try await Self.image(library, seed: 2))
+        let (large, small) = (try await Self.createImage(library, 3600), try await Self.createImage(library, seed: 2))
         let thread = try PollThread(name: "test")
-        let pusher = try Self.pusher(services, thread)
+        let pusher = try Self.makePusher(services, thread)
         // This simulates a decoder that crashes: its process disappears during the job. Workers are stopped as soon as
         // they appear, so that one of them is always in the middle of a job when it is killed.
         func workers() async throws -> (pids: [Int32], isBusy: Bool) {
@@ -152,7 +151,7 @@ struct PoisonEditTests {
         #expect(end?.state == .failed)
         #expect(end?.errorName == "worker_crashed")
         try await pusher.push([PublishEdit(id: "next", asset: small, adjustments: Self.bright).frame])
-        #expect(try await Self.ends(["next"], in: library)["next"]?.state == .applied)
+        #expect(try await Self.waitUntilEnded(["next"], in: library)["next"]?.state == .applied)
         await pusher.close()
         await thread.shutdown()
         await library.close()
@@ -163,15 +162,15 @@ struct PoisonEditTests {
         async throws
     {
         let python = try Needed.python("zmq.auth")
-        let open = try NetworkFixture(withEditor: true)
-        #expect(try open.services.safelight(["keys", "create", "ann"]).status == 0)
-        #expect(try open.services.safelight(["keys", "create", "eve", "--domain", "requests,feed"]).status == 0)
-        let library = try open.services.library()
-        let asset = try await Self.image(library)
-        #expect(open.editor.count == 2)
+        let network = try NetworkFixture(withEditor: true)
+        #expect(try network.services.safelight(["keys", "create", "ann"]).status == 0)
+        #expect(try network.services.safelight(["keys", "create", "eve", "--domain", "requests,feed"]).status == 0)
+        let library = try network.services.library()
+        let asset = try await Self.createImage(library)
+        #expect(network.editor.count == 2)
         func script(_ name: String) throws -> RunningProgram {
-            var variables = open.variables(name)
-            variables["SAFELIGHT_EDITS"] = open.editor.last
+            var variables = network.variables(name)
+            variables["SAFELIGHT_EDITS"] = network.editor.last
             let edit = PublishEdit(id: "from-\(name)", asset: asset, adjustments: Self.bright)
             return try RunningProgram(
                 python,
@@ -192,6 +191,6 @@ struct PoisonEditTests {
         #expect(records.map { $0.edits.map(\.state) } == [[.accepted], [.applied]])
         #expect(records.allSatisfy { $0.origin.onBehalfOf == "key:ann" && $0.edits.first?.id == "from-ann" })
         await library.close()
-        #expect(open.services.stop() == [])
+        #expect(network.services.stop() == [])
     }
 }

@@ -7,11 +7,11 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A power failure at any time (fault F19), after which only synced data remains.
+/// A power failure at any time, after which only synced data remains.
 ///
 /// A small shared library is preloaded (`LD_PRELOAD`) into a real catalog. It copies the content of each file when the
 /// file is synced, and the names of each folder when the folder is synced. The catalog is killed while it works, and a
-/// folder is made of the copies: it has no byte and no name that was not synced. That is the least that a filesystem
+/// folder is created from the copies: it has no byte and no name that was not synced. That is the minimum that a filesystem
 /// must preserve; most preserve more.
 @Suite(.serialized, .timeLimit(.minutes(20)))
 struct PowerLossTests {
@@ -102,31 +102,22 @@ struct PowerLossTests {
         }
         """
 
-    private static func build(in folder: TemporaryFolder) throws -> String {
-        let compiler = try Needed.program(oneOf: "cc", "clang")
-        let source = try folder.write(source.utf8, to: "power.c")
-        let library = folder.file("libpower.so")
-        let run = try RunningProgram.run(compiler, ["-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"])
-        guard run.status == 0 else { throw FixtureError(description: run.errors) }
-        return library
-    }
-
-    /// Makes a folder of the synced data. A name that was synced without its content has an empty file.
-    private static func restore(_ inode: UInt64, from kept: String, to path: String) throws {
+    /// Creates a folder of the synced data. A name that was synced without its content has an empty file.
+    private static func restore(_ inode: UInt64, from copies: String, to path: String) throws {
         try FileManager.default.createDirectory(
             atPath: path,
             withIntermediateDirectories: true,
             attributes: [.posixPermissions: 0o700]
         )
-        let listing = (try? String(contentsOfFile: "\(kept)/folder-\(inode)", encoding: .utf8)) ?? ""
+        let listing = (try? String(contentsOfFile: "\(copies)/folder-\(inode)", encoding: .utf8)) ?? ""
         for line in listing.split(separator: "\n") {
             let parts = line.split(separator: " ", maxSplits: 2)
             guard parts.count == 3, let child = UInt64(parts[1]) else { continue }
             let target = path + "/" + parts[2]
             if parts[0] == "d" {
-                try restore(child, from: kept, to: target)
-            } else if FileManager.default.fileExists(atPath: "\(kept)/file-\(child)") {
-                try FileManager.default.copyItem(atPath: "\(kept)/file-\(child)", toPath: target)
+                try restore(child, from: copies, to: target)
+            } else if FileManager.default.fileExists(atPath: "\(copies)/file-\(child)") {
+                try FileManager.default.copyItem(atPath: "\(copies)/file-\(child)", toPath: target)
             } else {
                 _ = FileManager.default.createFile(atPath: target, contents: nil)
             }
@@ -140,7 +131,7 @@ struct PowerLossTests {
     }
 
     /// Changes the library until the catalog is killed.
-    private static func work(_ number: Int, _ library: PhotoLibrary, _ done: Acknowledged) async {
+    private static func changeLibrary(_ number: Int, _ library: PhotoLibrary, _ acknowledged: Acknowledged) async {
         for step in 0..<10_000 {
             let title = "\(number)-\(step)"
             do throws(RPCError) {
@@ -148,16 +139,16 @@ struct PowerLossTests {
                     let bytes = TestImages.jpeg(width: 32, height: 24, seed: UInt64(number * 10_000 + step))
                     let file = NewResource(source: .attachment(0))
                     let create = ChangeRequest.createAsset(.init(ref: "a", resources: [file]))
-                    let made = try await library.catalog.ask(
+                    let result = try await library.catalog.ask(
                         PerformChanges(requests: [create]),
                         attachments: [bytes],
                         deadline: .seconds(20)
                     ).result
-                    if let id = made.id("a") { done.photos.withLock { $0[id] = bytes } }
+                    if let id = result.id("a") { acknowledged.photos.withLock { $0[id] = bytes } }
                 } else {
                     let create = ChangeRequest.createCollection(.init(ref: "c", title: title))
                     _ = try await library.catalog.ask(PerformChanges(requests: [create]), deadline: .seconds(20))
-                    done.titles.withLock { _ = $0.insert(title) }
+                    acknowledged.titles.withLock { _ = $0.insert(title) }
                 }
             } catch {
                 return
@@ -165,52 +156,54 @@ struct PowerLossTests {
         }
     }
 
-    @Test func `F19: after a power failure everything acknowledged is there, and the database is whole`() async throws {
-        let tools = try TemporaryFolder("f19-tools")
-        let preloaded = try Self.build(in: tools)
-        var random = SeededRandom(named: "F19")
+    @Test func `after a power failure the database is intact and has all acknowledged transactions`() async throws {
+        let tools = try TemporaryFolder("power-tools")
+        let preloaded = try PreloadedLibrary.compile(Self.source, "power", in: tools)
+        var random = SeededRandom(named: "power failures")
         for round in 0..<TestEnvironment.rounds(4) {
-            let folder = try TemporaryFolder("f19")
-            let (place, kept) = (folder.file("library"), folder.file("kept"))
-            try FileManager.default.createDirectory(atPath: kept, withIntermediateDirectories: true)
+            let folder = try TemporaryFolder("power")
+            let (path, copies) = (folder.file("library"), folder.file("kept"))
+            try FileManager.default.createDirectory(atPath: copies, withIntermediateDirectories: true)
             let services = try SafelightFixture(
-                "f19",
+                "power",
                 environment: [
-                    "SAFELIGHT_LIBRARY": place, "LD_PRELOAD": preloaded, "POWER_LIBRARY": place, "POWER_KEPT": kept,
+                    "SAFELIGHT_LIBRARY": path, "LD_PRELOAD": preloaded, "POWER_LIBRARY": path, "POWER_KEPT": copies,
                 ]
             )
             try services.start([.catalog])
             let library = try services.library()
-            let done = Acknowledged()
-            let wanted = Int.random(in: 20...120, using: &random)
+            let acknowledged = Acknowledged()
+            let minimum = Int.random(in: 20...120, using: &random)
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
                     await withTaskGroup(of: Void.self) { workers in
-                        for number in 0..<6 { workers.addTask { await Self.work(number, library, done) } }
+                        for number in 0..<6 {
+                            workers.addTask { await Self.changeLibrary(number, library, acknowledged) }
+                        }
                     }
                 }
                 group.addTask {
-                    await done.titles.wait { $0.count >= wanted }
+                    await acknowledged.titles.wait { $0.count >= minimum }
                     services.killHard(.catalog)
                     await library.close()
                 }
-                // If all workers have failed, nothing is left to wait for.
+                // If all workers have failed, there is nothing left to wait for.
                 _ = await group.next()
                 group.cancelAll()
             }
-            #expect(done.titles.current.count >= wanted, "the catalog failed before it was killed")
+            #expect(acknowledged.titles.current.count >= minimum, "the catalog failed before it was killed")
             let inode = try #require(
-                try FileManager.default.attributesOfItem(atPath: place)[.systemFileNumber] as? NSNumber
+                try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? NSNumber
             )
-            let left = folder.file("left")
-            try Self.restore(inode.uint64Value, from: kept, to: left)
+            let remaining = folder.file("left")
+            try Self.restore(inode.uint64Value, from: copies, to: remaining)
             if round == 0 {
                 // The check detects a loss, here that of a log that was not synced.
                 let worse = folder.file("worse")
-                try FileManager.default.copyItem(atPath: left, toPath: worse)
+                try FileManager.default.copyItem(atPath: remaining, toPath: worse)
                 try FileManager.default.removeItem(atPath: worse + "/library.sqlite-wal")
                 if let (services, library) = try? await Self.open(worse) {
-                    #expect(try await !Self.missing(library, done).isEmpty)
+                    #expect(try await !Self.findMissingAlbums(library, acknowledged).isEmpty)
                     await library.close()
                     #expect(services.stop() == [])
                 } else {
@@ -225,36 +218,36 @@ struct PowerLossTests {
                     #expect(refused.errors.contains("the database is empty"), "\(refused.errors)")
                 }
             }
-            try await Self.check(left, done, "round \(round)")
-            let (titles, photos) = (done.titles.current.count, done.photos.withLock { $0.count })
+            try await Self.check(remaining, acknowledged, "round \(round)")
+            let (titles, photos) = (acknowledged.titles.current.count, acknowledged.photos.withLock { $0.count })
             TestPaths.report("power failed after \(titles) albums and \(photos) photos were acknowledged")
         }
     }
 
     /// Compares a library with the transactions that were acknowledged.
-    private static func check(_ folder: String, _ done: Acknowledged, _ what: String) async throws {
+    private static func check(_ folder: String, _ acknowledged: Acknowledged, _ label: String) async throws {
         let (services, library) = try await open(folder)
-        let missing = try await missing(library, done)
-        #expect(missing.isEmpty, "\(what): acknowledged albums are gone: \(missing)")
-        for (id, bytes) in done.photos.withLock({ $0 }) {
+        let missing = try await findMissingAlbums(library, acknowledged)
+        #expect(missing.isEmpty, "\(label): acknowledged albums are missing: \(missing)")
+        for (id, bytes) in acknowledged.photos.withLock({ $0 }) {
             let read = try await library.catalog.ask(ReadResource(asset: id, type: .photo))
-            #expect(read.attachments.flatMap { $0 } == bytes, "\(what): the bytes of \(id)")
+            #expect(read.attachments.flatMap { $0 } == bytes, "\(label): the bytes of \(id)")
         }
         await library.close()
         #expect(services.stop() == [])
-        let sqlite = try Needed.program("sqlite3")
-        let checked = try RunningProgram.run(sqlite, [folder + "/library.sqlite", "PRAGMA integrity_check"])
-        #expect(checked.output == "ok\n", "\(what): \(checked.output)")
+        try DatabaseCheck.expectIntact(folder + "/library.sqlite", label)
     }
 
     private static func open(_ folder: String) async throws -> (SafelightFixture, PhotoLibrary) {
-        let services = try SafelightFixture("f19-left", environment: ["SAFELIGHT_LIBRARY": folder])
+        let services = try SafelightFixture("power-left", environment: ["SAFELIGHT_LIBRARY": folder])
         try services.start([.catalog])
         return (services, try services.library())
     }
 
     /// Returns the acknowledged albums that a library does not have.
-    private static func missing(_ library: PhotoLibrary, _ done: Acknowledged) async throws -> Set<String> {
+    private static func findMissingAlbums(_ library: PhotoLibrary, _ acknowledged: Acknowledged) async throws
+        -> Set<String>
+    {
         var titles: Set<String> = []
         var count = 0
         while case let page = try await library.collections(albums, from: count, count: 1000), !page.collections.isEmpty
@@ -262,7 +255,7 @@ struct PowerLossTests {
             titles.formUnion(page.collections.compactMap(\.title))
             count += page.collections.count
         }
-        return done.titles.current.subtracting(titles)
+        return acknowledged.titles.current.subtracting(titles)
     }
 
     private static var albums: FetchDescription {

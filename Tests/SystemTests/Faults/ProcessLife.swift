@@ -75,17 +75,8 @@ struct ProcessLife: Sendable {
         else { return nil }
         return [
             .resident: resident, .proportional: proportional, .threads: threads,
-            .descriptors: Double(descriptors), .workers: Double(workers(of: process).count),
+            .descriptors: Double(descriptors), .workers: Double(ProcessStatus.children(of: process).count),
         ]
-    }
-
-    /// Returns the child processes of a process.
-    static func workers(of process: Int32) -> [Int32] {
-        let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []
-        return tasks.flatMap { task in
-            ((try? String(contentsOfFile: "/proc/\(process)/task/\(task)/children", encoding: .utf8)) ?? "")
-                .split(separator: " ").compactMap { Int32($0) }
-        }
     }
 
     /// One line for each figure: its mean, its slope for an hour and the growth over the measured time.

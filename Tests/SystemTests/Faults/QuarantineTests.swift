@@ -6,7 +6,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Bytes that hang or kill workers, with the real services (fault F4). An image whose decoding takes longer than the
+/// Bytes that hang or kill workers, with the real services. An image whose decoding takes longer than the
 /// time limit of a job hangs a worker; a worker killed from outside does not count as a failure of the bytes.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct QuarantineTests {
@@ -36,32 +36,23 @@ struct QuarantineTests {
         return numbers
     }
 
-    private func asset(_ services: SafelightFixture, _ library: PhotoLibrary, seed: UInt64) async throws -> ObjectID {
-        let path = try services.folder.write(TestImages.jpeg(seed: seed), to: "p\(seed).jpg")
-        let result = try await library.perform([
-            .createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))
-        ])
-        return try #require(result.id("a"))
+    private func createAsset(_ services: SafelightFixture, _ library: PhotoLibrary, seed: UInt64) async throws
+        -> ObjectID
+    {
+        try await library.createAsset(
+            path: services.folder.write(TestImages.jpeg(seed: seed), to: "p\(seed).jpg")
+        )
     }
 
     /// Imports an image whose decoding takes a worker some seconds.
-    private func slowAsset(_ services: SafelightFixture, _ library: PhotoLibrary) async throws -> ObjectID {
-        let path = try services.folder.write(TestImages.largeBlackPNG(side: 9900), to: "slow.png")
-        let result = try await library.perform([
-            .createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))
-        ])
-        return try #require(result.id("a"))
+    private func createSlowAsset(_ services: SafelightFixture, _ library: PhotoLibrary) async throws -> ObjectID {
+        try await library.createAsset(
+            path: services.folder.write(TestImages.largeBlackPNG(side: 9900), to: "slow.png")
+        )
     }
 
-    private func image(_ id: ObjectID, side: Int, _ library: PhotoLibrary) async -> RPCError? {
-        do throws(RPCError) {
-            _ = try await library.thumbnailer.ask(
-                ImageRequest(asset: id, targetSize: .size(width: side, height: side))
-            )
-            return nil
-        } catch {
-            return error
-        }
+    private func requestImage(_ id: ObjectID, side: Int, _ library: PhotoLibrary) async -> RPCError? {
+        await library.thumbnailer.rpcError(of: ImageRequest(asset: id, targetSize: .size(width: side, height: side)))
     }
 
     @Test func `a job whose worker is killed is repeated by another one, and the request is answered once`()
@@ -70,21 +61,21 @@ struct QuarantineTests {
         let services = try SafelightFixture("redo")
         try services.start()
         let library = try services.library()
-        let id = try await asset(services, library, seed: 1)
-        for (client, name) in [(library.thumbnailer, "picture"), (library.editor, "edit")] {
+        let id = try await createAsset(services, library, seed: 1)
+        for (client, name) in [(library.thumbnailer, "image"), (library.editor, "edit")] {
             let stopped = try await workers(client)
             try await stop(stopped)
             let started = ContinuousClock().now
             async let answer: RPCError? =
-                name == "picture" ? image(id, side: 64, library) : edit(id, library)
+                name == "image" ? requestImage(id, side: 64, library) : edit(id, library)
             while try await number("busy", client) == 0, !Task.isCancelled { await Task.yield() }
-            let service = try #require(services.program(name == "picture" ? .thumbnailer : .editor))
+            let service = try #require(services.program(name == "image" ? .thumbnailer : .editor))
             while !isWaitingForWorkers(service), !Task.isCancelled { await Task.yield() }
             // The service must see them die at the same time: otherwise it could give the job to a worker that is
             // killed next, and a job fails after two deaths.
             try await stop([service.processIdentifier])
             for pid in stopped { kill(pid, SIGKILL) }
-            while !stopped.allSatisfy(isGone), !Task.isCancelled { await Task.yield() }
+            while !stopped.allSatisfy(hasEnded), !Task.isCancelled { await Task.yield() }
             service.signal(SIGCONT)
             let error = await answer
             #expect(error == nil, "\(name): \(String(describing: error))")
@@ -126,31 +117,28 @@ struct QuarantineTests {
 
     /// Returns true if a process has ended with all of its threads, even if its parent has not reaped it: while a
     /// thread remains, its socket is open and accepts a job.
-    private func isGone(_ pid: Int32) -> Bool {
+    private func hasEnded(_ pid: Int32) -> Bool {
         let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task").count) ?? 0
         return threads <= 1
             && (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8))?.contains(") Z ") ?? true
     }
 
     private func edit(_ id: ObjectID, _ library: PhotoLibrary) async -> RPCError? {
-        do throws(RPCError) {
-            _ = try await library.editor.ask(
-                ApplyEdit(asset: id, adjustments: AdjustmentList(operations: [.exposure(0.5)]))
-            )
-            return nil
-        } catch {
-            return error
-        }
+        await library.editor.rpcError(
+            of: ApplyEdit(asset: id, adjustments: AdjustmentList(operations: [.exposure(0.5)]))
+        )
     }
 
     @Test func `bytes that hang twice are quarantined, across restarts, until the quarantine is lifted`() async throws {
         let services = try SafelightFixture("poison", environment: ["SAFELIGHT_JOB_SECONDS": "1"])
         try services.start()
         let library = try services.library()
-        let (id, good) = (try await slowAsset(services, library), try await asset(services, library, seed: 2))
+        let (id, good) = (
+            try await createSlowAsset(services, library), try await createAsset(services, library, seed: 2)
+        )
         var timeouts = 0
         for side in 1...60 {
-            let error = await image(id, side: side, library)
+            let error = await requestImage(id, side: side, library)
             if side == 1 { #expect(error?.errorCode == .workerTimeout, "\(String(describing: error))") }
             guard error?.errorCode == .workerTimeout else {
                 #expect(error?.errorCode == .quarantined, "\(side): \(String(describing: error))")
@@ -162,12 +150,12 @@ struct QuarantineTests {
         #expect((2..<60).contains(timeouts))
         let before = try await number("started", library.thumbnailer)
         for side in 70..<90 {
-            let error = await image(id, side: side, library)
+            let error = await requestImage(id, side: side, library)
             #expect(error?.errorCode == .quarantined)
             #expect(error?.data["reason"]?.stringValue?.contains("1 s") == true, "\(String(describing: error))")
         }
         #expect(await edit(id, library)?.errorCode == .quarantined, "the editor learns it from the catalog")
-        #expect(await image(good, side: 50, library) == nil)
+        #expect(await requestImage(good, side: 50, library) == nil)
         // Only killed workers were replaced; refused requests cost none.
         #expect(try await number("started", library.thumbnailer) <= before + 1)
 
@@ -176,7 +164,7 @@ struct QuarantineTests {
         let json = try JSON(parsing: Array(services.safelight(["show", id.text, "--json"]).output.utf8))
         #expect(json["quarantined"]?.arrayValue?.first?["name"] == "worker_timeout")
         for service in [SafelightFixture.Service.catalog, .thumbnailer, .editor] { try services.restart(service) }
-        #expect(await image(id, side: 91, library)?.errorCode == .quarantined)
+        #expect(await requestImage(id, side: 91, library)?.errorCode == .quarantined)
         let list = try services.safelight(["quarantine", "list"])
         #expect(list.output.contains(id.text) && list.output.contains("thumbnailer"), "\(list.output)")
 
@@ -189,17 +177,17 @@ struct QuarantineTests {
         #expect(try services.safelight(["quarantine", "lift", id.text]).output.contains("1 file"))
         // With more time the same bytes are decoded.
         services.killHard(.thumbnailer)
-        let patient = try RunningProgram(
+        let slower = try RunningProgram(
             "thumbnailer",
             ["--ready-fd", "1", "--job-seconds", "60"],
             environment: services.environment
         )
-        #expect(patient.waitForOutput("ready"))
-        #expect(await image(id, side: 92, library) == nil)
+        #expect(slower.waitForOutput("ready"))
+        #expect(await requestImage(id, side: 92, library) == nil)
         #expect(try services.safelight(["quarantine", "list"]).output.contains("nothing"))
         await library.close()
-        patient.signal(SIGTERM)
-        #expect(patient.wait(seconds: 20) == 0)
+        slower.signal(SIGTERM)
+        #expect(slower.wait(seconds: 20) == 0)
         #expect(services.stop() == [])
     }
 }

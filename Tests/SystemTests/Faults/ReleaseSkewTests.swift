@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// F21 with the executables of an earlier commit: its client with the services of this one, the client of this one with
-/// its services, services of both, and its library.
+/// Tests this commit with an earlier one: the earlier client with these services, this client with the earlier
+/// services, services of both versions together, and a library of the earlier version.
 ///
 /// Runs with `SAFELIGHT_EARLIER_EXECUTABLES`, the folder of the earlier executables, which `make soak` builds.
 @Suite(
@@ -14,8 +14,8 @@ import Testing
 struct ReleaseSkewTests {
     private static let earlier = TestEnvironment.text("SAFELIGHT_EARLIER_EXECUTABLES") ?? ""
 
-    /// Commands that every version has, with an album and three photos. Each must succeed.
-    private func use(_ services: SafelightFixture, client: String, _ round: Int) throws {
+    /// Runs commands that every version has, with an album and three photos. Each must succeed.
+    private func runCommands(_ services: SafelightFixture, client: String, _ round: Int) throws {
         let photos = try (1...3).map { number in
             try services.folder.write(
                 TestImages.jpeg(
@@ -52,25 +52,25 @@ struct ReleaseSkewTests {
             ["backup", services.folder.file("backup-\(round)")],
         ] { _ = try run(arguments) }
         #expect(FileManager.default.fileExists(atPath: image))
-        // The changes of this client, as a client of its version follows them.
+        // A client of the same version follows the changes of this client.
         let watched = try run(["watch", "--since", token, "--count", "7", "--json"])
         #expect(watched.split(separator: "\n").count == 7)
         #expect(try run(["fetch", "--where", "rating > 3", "--count"]).contains("\(round)"))
     }
 
-    @Test func `F21 - earlier clients and services work with these, and an earlier library is migrated`() throws {
+    @Test func `earlier clients and services work with these, and an earlier library is migrated`() throws {
         let (these, earlier) = (TestPaths.executables, Self.earlier)
         let old = try SafelightFixture("release-skew", executables: earlier)
         try old.start()
-        try use(old, client: earlier, 1)
-        try use(old, client: these, 2)
+        try runCommands(old, client: earlier, 1)
+        try runCommands(old, client: these, 2)
         #expect(old.stop() == [])
         // The same library: this version migrates it.
-        let place = ["SAFELIGHT_LIBRARY": old.folder.file("library")]
-        let new = try SafelightFixture("release-skew", environment: place)
+        let environment = ["SAFELIGHT_LIBRARY": old.folder.file("library")]
+        let new = try SafelightFixture("release-skew", environment: environment)
         try new.start()
-        try use(new, client: these, 3)
-        try use(new, client: earlier, 4)
+        try runCommands(new, client: these, 3)
+        try runCommands(new, client: earlier, 4)
         // One service after the other is replaced by the earlier one.
         for (number, service) in [SafelightFixture.Service.editor, .thumbnailer, .changeBroker].enumerated() {
             let program = try #require(new.program(service))
@@ -82,14 +82,14 @@ struct ReleaseSkewTests {
                 environment: new.environment
             )
             #expect(mixed.waitForOutput("ready"), "\(mixed.errorText)")
-            try use(new, client: number % 2 == 0 ? these : earlier, 5 + number)
+            try runCommands(new, client: number % 2 == 0 ? these : earlier, 5 + number)
             #expect(!mixed.errorText.contains("cannot be decoded"), "\(mixed.errorText)")
             mixed.signal(SIGTERM)
             #expect(mixed.wait(seconds: 20) == 0)
             try new.start([service])
         }
         #expect(new.stop() == [])
-        // The earlier catalog opens the library of this version, or refuses it by name.
+        // The earlier catalog opens the library of this version, or refuses it with newer_version.
         let again = try RunningProgram(earlier + "/catalog", ["--ready-fd", "1"], environment: new.environment)
         if again.waitForOutput("ready") {
             again.signal(SIGTERM)

@@ -23,9 +23,8 @@ struct RestoredFolderTests {
         #expect(run.status == 0, "\(arguments): \(run.errors)")
     }
 
-    /// Returns running services whose library was copied before its last five changes, and the tokens of the five
-    /// changes.
-    private static func houseWithCopy() async throws -> (services: SafelightFixture, lost: [ChangeToken]) {
+    /// Returns stopped services whose library was copied before its last five changes, and the tokens of these changes.
+    private static func makeServicesWithCopy() async throws -> (services: SafelightFixture, lost: [ChangeToken]) {
         let services = try SafelightFixture("folder")
         try services.start([.catalog])
         var library = try services.library()
@@ -45,7 +44,7 @@ struct RestoredFolderTests {
     func `an older copy of the folder begins a new history, in which no sequence is assigned twice`(isNew: Bool)
         async throws
     {
-        let (services, lost) = try await Self.houseWithCopy()
+        let (services, lost) = try await Self.makeServicesWithCopy()
         let folder = services.folder.file("library")
         // The folder is replaced as a whole, or the copy is written over the existing files.
         if isNew { try Self.run(["rm", "-r", folder]) }
@@ -102,7 +101,7 @@ struct RestoredFolderTests {
     }
 
     @Test func `a missing head file begins a new history`() async throws {
-        let (services, lost) = try await Self.houseWithCopy()
+        let (services, lost) = try await Self.makeServicesWithCopy()
         unlink(services.folder.file("library/head"))
         try services.start([.catalog])
         let library = try services.library()

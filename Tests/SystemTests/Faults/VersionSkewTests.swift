@@ -8,8 +8,8 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// F21: clients, services and libraries of different versions. A message or file of another version is understood as far
-/// as it is the same, or refused with an error that names the unknown part; it is never misinterpreted.
+/// Clients, services and libraries of different versions. A message or file of another version is understood as far as
+/// it is the same, or refused with an error that names the unknown part; it is never misinterpreted.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct VersionSkewTests {
     // MARK: A newer client
@@ -125,7 +125,7 @@ struct VersionSkewTests {
             ),
         ]
 
-    /// A transaction whose first request is valid, and must not be applied because of the other one.
+    /// Returns a transaction whose first request is valid, and must not be applied because of the other one.
     private static func change(_ request: String) -> String {
         #""jsonrpc":"2.0","method":"changes.perform","params":{"requests":["#
             + #"{"type":"collection.create","title":"known"},\#(request)]}"#
@@ -136,7 +136,7 @@ struct VersionSkewTests {
             + #""adjustments":\#(adjustments)}"#
     }
 
-    @Test func `F21 - requests of a newer client are refused by name, and no part of them is applied`() async throws {
+    @Test func `a newer client's requests are refused with the unknown name, and no part is applied`() async throws {
         let services = try SafelightFixture("skew")
         try services.start()
         let library = try services.library()
@@ -162,7 +162,7 @@ struct VersionSkewTests {
 
     /// The version in ZMTP's greeting: 1 is that of ZeroMQ 3, 3 that of ZeroMQ 4; the last one does not exist.
     @Test(arguments: [UInt8(1), 3, 4, 255])
-    func `F21 - a peer of another version of ZMTP is served as version 3 or closed, over ipc and over TCP`(
+    func `a peer of another version of ZMTP is served as version 3 or closed, over ipc and over TCP`(
         version: UInt8
     ) async throws {
         let network = try NetworkFixture()
@@ -208,7 +208,7 @@ struct VersionSkewTests {
 
     // MARK: Newer services
 
-    @Test func `F21 - clients and services work with services whose replies have more members`() async throws {
+    @Test func `clients and services work with services whose replies have more members`() async throws {
         let catalog = try SafelightFixture("skew-catalog")
         let photos = try (1...3).map { number in
             let bytes = TestImages.jpeg(
@@ -223,7 +223,7 @@ struct VersionSkewTests {
         let newerCatalog = try NewerServices(["SAFELIGHT_CATALOG": catalog.address("catalog").description])
         let library = ["SAFELIGHT_LIBRARY": catalog.folder.file("library")]
         let services = try SafelightFixture("skew", environment: library.merging(newerCatalog.environment) { $1 })
-        // They follow, ask and change the newer catalog.
+        // They follow the newer catalog and send it requests and changes.
         try services.start([.changeBroker, .thumbnailer, .editor])
         let newer = try NewerServices([
             "SAFELIGHT_BROKER": services.address("change-broker").description,
@@ -269,7 +269,7 @@ struct VersionSkewTests {
 
     // MARK: Libraries
 
-    @Test func `F21 - a library of a newer version is refused by name, and not a byte of it is changed`() async throws {
+    @Test func `a library of a newer version is refused with newer_version and is not changed`() async throws {
         let services = try SafelightFixture("skew-library")
         try services.start([.catalog])
         let library = try services.library()
@@ -297,15 +297,15 @@ struct VersionSkewTests {
 
     /// Returns the bytes of the files of a folder, without the files that name the process that has it open.
     private static func content(_ folder: String) throws -> [String: Data] {
-        var found: [String: Data] = [:]
+        var contents: [String: Data] = [:]
         for name in try FileManager.default.subpathsOfDirectory(atPath: folder) {
             guard name != "lock", !name.hasSuffix("-shm"),
                 let bytes = FileManager.default.contents(atPath: "\(folder)/\(name)")
             else { continue }
             // An empty log is the same as none.
             if name.hasSuffix("-wal"), bytes.isEmpty { continue }
-            found[name] = bytes
+            contents[name] = bytes
         }
-        return found
+        return contents
     }
 }

@@ -24,7 +24,7 @@ final class ChainedBroker: Sendable {
         ]) { $1 }
     }
 
-    /// Makes a client of the services with this broker.
+    /// Returns a client of the services with this broker.
     func library() throws -> PhotoLibrary { try NetworkFixture.library(variables: environment) }
 
     func start() throws {

@@ -39,19 +39,19 @@ struct ChainedBrokerTests {
         }
     }
 
-    @Test func `a broker whose source is silent says so, and recovers`() async throws {
+    @Test func `a broker whose source is silent reports that, and recovers`() async throws {
         try await FeedChecker.withServices { services, library, ids in
             let chained = try ChainedBroker(services)
             let chainedLibrary = try chained.library()
-            try await FeedChecker.until("it follows") { try await chainedLibrary.changeBroker.health().isHealthy }
+            try await waitUntil("it follows") { try await chainedLibrary.changeBroker.health().isHealthy }
             let start = try await library.currentToken().token
             let reader = SubscriberLog(chainedLibrary, since: start)
             try await FeedChecker.commit(10, ids, library)
-            try await FeedChecker.until("they are delivered") { reader.received.current.count == 10 }
+            try await waitUntil("they are delivered") { reader.received.current.count == 10 }
 
             services.program(.changeBroker)?.signal(SIGSTOP)
             try await FeedChecker.commit(10, ids, library)
-            try await FeedChecker.until("it is not healthy", seconds: 20) {
+            try await waitUntil("it is not healthy", seconds: 20) {
                 try await !chainedLibrary.changeBroker.health().isHealthy
             }
             #expect(try await chainedLibrary.changeBroker.health().problems.contains { $0.contains("followed") })
@@ -60,7 +60,7 @@ struct ChainedBrokerTests {
             #expect(page.records.count == 20)
 
             services.program(.changeBroker)?.signal(SIGCONT)
-            try await FeedChecker.until("it is healthy again", seconds: 20) {
+            try await waitUntil("it is healthy again", seconds: 20) {
                 try await chainedLibrary.changeBroker.health().isHealthy
             }
             try await FeedChecker.expectComplete([reader], services, after: start)

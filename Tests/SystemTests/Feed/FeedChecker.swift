@@ -43,13 +43,14 @@ enum FeedChecker {
     /// Libraries that were generated in this process, by their number of assets.
     private static let generated = Mutex<[Int: TemporaryFolder]>([:])
 
-    /// Gives the services a generated library. Each is made once and copied; the catalog begins a new history in a copy.
+    /// Gives the services a generated library. Each is generated once and copied; the catalog begins a new history in a
+    /// copy.
     private static func copyLibrary(assets: Int, to services: SafelightFixture) throws {
         guard !TestStore.isPostgreSQL else { return try services.generateLibrary(assets: assets) }
         try generated.withLock { folders in
             let library = services.folder.file("library")
-            if let made = folders[assets] {
-                return try FileManager.default.copyItem(atPath: made.file("library"), toPath: library)
+            if let existing = folders[assets] {
+                return try FileManager.default.copyItem(atPath: existing.file("library"), toPath: library)
             }
             try services.generateLibrary(assets: assets)
             let folder = try TemporaryFolder("generated")
@@ -143,31 +144,12 @@ enum FeedChecker {
     {
         let table = try table(services, after: token)
         for (number, reader) in readers.enumerated() {
-            try await until("reader \(number) is complete") { reader.received.current.count >= table.count }
+            try await waitUntil("reader \(number) is complete") { reader.received.current.count >= table.count }
             let received = reader.received.current
             let wrong = Set(table.keys).union(received.keys).filter { table[$0] != received[$0] }.sorted()
             #expect(wrong.isEmpty, "reader \(number) of \(readers.count) is wrong at \(wrong.prefix(10))")
             #expect(reader.problems.current == [], "reader \(number)")
             reader.task.cancel()
         }
-    }
-
-    /// Polls a condition that has no event of its own.
-    static func until(_ what: String, seconds: Int = 60, _ condition: () async throws -> Bool) async throws {
-        let clock = ContinuousClock()
-        let end = clock.now + .seconds(seconds)
-        while try await !condition() {
-            guard clock.now < end else { throw FixtureError(description: "\(what): not within \(seconds) s") }
-            try await Task.sleep(for: .milliseconds(20))
-        }
-    }
-
-    /// Returns the resident memory of a service, in KiB.
-    static func resident(_ services: SafelightFixture, _ service: SafelightFixture.Service = .changeBroker) -> Int {
-        guard let program = services.program(service),
-            let status = try? String(contentsOfFile: "/proc/\(program.processIdentifier)/status", encoding: .utf8),
-            let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmRSS") })
-        else { return 0 }
-        return Int(line.filter(\.isNumber)) ?? 0
     }
 }

@@ -75,12 +75,12 @@ struct ObservedFetchTests {
             }
             clock.stop(\.reading, reading)
             for (topic, list) in lists {
-                let (wanted, moment) = try await clock.time(\.fetching) {
+                let (expected, freshToken) = try await clock.time(\.fetching) {
                     try await RandomWorkload.fresh(list.fetch, library)
                 }
-                #expect(moment == token)
-                guard list.ids == wanted else {
-                    Issue.record("after \(number), \(list.fetch.json.text): \(list.ids) differs from \(wanted)")
+                #expect(freshToken == token)
+                guard list.ids == expected else {
+                    Issue.record("after \(number), \(list.fetch.json.text): \(list.ids) differs from \(expected)")
                     return
                 }
                 // The details since a current list's token are empty and move the token.

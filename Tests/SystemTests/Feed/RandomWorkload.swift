@@ -17,7 +17,6 @@ struct RandomWorkload {
     /// moments.
     private let derived: [ObjectID]
     private let momentLists: [ObjectID]
-    private var made = 0
     /// The number of refused transactions, by error name.
     private(set) var refused: [String: Int] = [:]
 
@@ -153,7 +152,7 @@ struct RandomWorkload {
         }
     }
 
-    /// Returns the result as the catalog computes it now, and its token.
+    /// Returns the result as the catalog computes it currently, and its token.
     static func fresh(_ fetch: FetchDescription, _ library: PhotoLibrary) async throws -> ([ObjectID], ChangeToken) {
         do throws(RPCError) {
             switch fetch.kind {
@@ -183,13 +182,12 @@ struct RandomWorkload {
     ///
     /// - Returns: the token after it
     mutating func perform(_ random: inout SeededRandom) async throws -> ChangeToken {
-        made += 1
         let requests: [ChangeRequest]
         switch Int.random(in: 0..<10, using: &random) {
-        case 0: requests = [try await arranging(&random)]
-        case 1: requests = creating(&random)
-        case 2 where random.one(in: 3): requests = deleting(&random)
-        default: requests = (0..<(random.one(in: 4) ? 6 : 1)).map { _ in change(&random) }
+        case 0: requests = [try await makeArrangement(&random)]
+        case 1: requests = makeCreation(&random)
+        case 2 where random.one(in: 3): requests = makeDeletion(&random)
+        default: requests = (0..<(random.one(in: 4) ? 6 : 1)).map { _ in makeChange(&random) }
         }
         do throws(RPCError) {
             let done = try await library.perform(requests)
@@ -206,7 +204,7 @@ struct RandomWorkload {
         }
     }
 
-    private mutating func change(_ random: inout SeededRandom) -> ChangeRequest {
+    private mutating func makeChange(_ random: inout SeededRandom) -> ChangeRequest {
         let id = random.pick(assets)
         var patch = AssetPatch()
         switch Int.random(in: 0..<15, using: &random) {
@@ -240,7 +238,7 @@ struct RandomWorkload {
     }
 
     /// Returns a rename or move of an album or folder, or a new order of its content.
-    private func arranging(_ random: inout SeededRandom) async throws -> ChangeRequest {
+    private func makeArrangement(_ random: inout SeededRandom) async throws -> ChangeRequest {
         let title = Bool.random(using: &random) ? random.pick(Self.titles) : nil
         let (album, folder) = (random.pick(albums), random.pick(folders))
         switch Int.random(in: 0..<6, using: &random) {
@@ -255,26 +253,26 @@ struct RandomWorkload {
             var fetch = FetchDescription(.assets)
             fetch.container = album
             let (members, token) = try await Self.fresh(fetch, library)
-            guard let edit = Self.move(members, &random) else { break }
+            guard let edit = Self.makeMove(members, &random) else { break }
             return .updateCollection(.init(id: .id(album), title: title, edits: [edit], snapshot: token))
         default:
             var fetch = FetchDescription(.children)
             let list = random.one(in: 3) ? ObjectID.root : folder
             fetch.container = list
             let (members, token) = try await Self.fresh(fetch, library)
-            guard let edit = Self.move(members, &random) else { break }
+            guard let edit = Self.makeMove(members, &random) else { break }
             return .updateList(.init(id: .id(list), edits: [edit], snapshot: token))
         }
         return .updateList(.init(id: .id(folder), edits: [.add([.id(album)])]))
     }
 
-    private static func move(_ members: [ObjectID], _ random: inout SeededRandom) -> MemberEdit? {
+    private static func makeMove(_ members: [ObjectID], _ random: inout SeededRandom) -> MemberEdit? {
         guard members.count > 1 else { return nil }
         let from = Array(Set([random.pick(Array(members.indices)), random.pick(Array(members.indices))])).sorted()
         return .move(from: from, to: Int.random(in: 0...members.count - from.count, using: &random))
     }
 
-    private mutating func creating(_ random: inout SeededRandom) -> [ChangeRequest] {
+    private mutating func makeCreation(_ random: inout SeededRandom) -> [ChangeRequest] {
         let title = random.pick(Self.titles)
         let parent = random.one(in: 3) ? nil : ObjectReference.id(random.pick(folders))
         let members = (0..<3).map { _ in ObjectReference.id(random.pick(assets)) }
@@ -289,15 +287,15 @@ struct RandomWorkload {
         }
     }
 
-    private mutating func deleting(_ random: inout SeededRandom) -> [ChangeRequest] {
+    private mutating func makeDeletion(_ random: inout SeededRandom) -> [ChangeRequest] {
         if Bool.random(using: &random), albums.count > 6 {
             let album = random.pick(albums)
             albums.removeAll { $0 == album }
             return [.deleteCollections(.init(ids: [album]))]
         }
         let folder = random.pick(folders)
-        // Deleting a folder deletes everything below it: later changes of those objects are refused, and fetches in
-        // them are empty.
+        // Deleting a folder deletes everything below it: later changes of those objects are refused, and fetches of
+        // their content are empty.
         if folders.count > 3 { folders.removeAll { $0 == folder } }
         return [.deleteLists(.init(ids: [folder]))]
     }

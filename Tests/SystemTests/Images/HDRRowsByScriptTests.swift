@@ -31,11 +31,10 @@ struct HDRRowsByScriptTests {
         let saved = try services.safelight(["thumb", "ultra.jpg", "--hdr", "--size", "64", "-o", file, "--json"])
         #expect(try JSON(parsing: saved.output)["hdrHeadroom"]?.doubleValue.map { abs($0 - 5.657) < 0.001 } == true)
         // The Python package.
-        let modules = TestPaths.package + "/Shared/python:" + (TestEnvironment.text("PYTHONPATH") ?? "")
         let package = try RunningProgram.run(
             python,
             ["-c", Self.packageScript],
-            environment: services.environment.merging(["PYTHONPATH": modules]) { $1 }
+            environment: services.environment.merging(PythonPackage.environment) { $1 }
         )
         #expect(package.status == 0, "\(package.errors)")
         #expect(services.stop() == [])
@@ -53,7 +52,7 @@ struct HDRRowsByScriptTests {
         assert library.thumbnail(asset, 64, format="avif").hdr_headroom is None
         """
 
-    /// The headroom of a real photo of an Apple camera, from the two numbers that ExifTool prints.
+    /// Compares the headroom with the one that follows from the two numbers that ExifTool prints.
     @Test(.spec("T-45"))
     func `a photo of an Apple camera has the headroom of its maker note`() throws {
         let photo = try #require(

@@ -87,9 +87,9 @@ enum HDRScript {
             """Returns a file of items: (type, data, properties, end of the entry, is hidden)."""
             properties, links = [], []
             for number, (kind, data, own, rest, hidden) in enumerate(items, 1):
-                places = range(len(properties) + 1, len(properties) + len(own) + 1)
+                indexes = range(len(properties) + 1, len(properties) + len(own) + 1)
                 properties += own
-                links.append(struct.pack(">HB", number, len(own)) + bytes(places))
+                links.append(struct.pack(">HB", number, len(own)) + bytes(indexes))
             entries = b"".join(
                 full(b"infe", struct.pack(">HH4s", number, 0, kind), b"\0" + rest, version=2, flags=hidden)
                 for number, (kind, data, own, rest, hidden) in enumerate(items, 1))
@@ -99,22 +99,23 @@ enum HDRScript {
             head = box(b"ftyp", b"avif\0\0\0\0avifmif1miaf")
 
             def meta(start):
-                places, offset = b"", start
+                locations, offset = b"", start
                 for number, (kind, data, *_) in enumerate(items, 1):
-                    places += struct.pack(">HHHII", number, 0, 1, offset, len(data))
+                    locations += struct.pack(">HHHII", number, 0, 1, offset, len(data))
                     offset += len(data)
                 return full(b"meta", full(b"hdlr", bytes(4) + b"pict" + bytes(13)), full(b"pitm", struct.pack(">H", 1)),
                             full(b"iinf", struct.pack(">H", len(items)), entries), refer, links_box,
-                            full(b"iloc", struct.pack(">HH", 0x4400, len(items)), places))
+                            full(b"iloc", struct.pack(">HH", 0x4400, len(items)), locations))
 
             start = len(head) + len(meta(0)) + 8
             return head + meta(start) + box(b"mdat", *(data for kind, data, *_ in items))
 
 
         def tone_mapped():
-            base, one = avif_item(BASE)
-            map, two = avif_item(MAP)
-            items = [(b"av01", base, one, b"", 0), (b"av01", map, two, b"", 1), (b"tmap", b"\0" + BINARY, one[:1], b"", 0)]
+            base, base_properties = avif_item(BASE)
+            map, map_properties = avif_item(MAP)
+            items = [(b"av01", base, base_properties, b"", 0), (b"av01", map, map_properties, b"", 1),
+                     (b"tmap", b"\0" + BINARY, base_properties[:1], b"", 0)]
             return avif(items, [(b"dimg", 3, [1, 2])])
 
 
@@ -123,12 +124,12 @@ enum HDRScript {
 
 
         def apple():
-            base, one = avif_item(BASE)
-            map, two = avif_item(MAP)
+            base, base_properties = avif_item(BASE)
+            map, map_properties = avif_item(MAP)
             text = packet('xmlns:HDRGainMap="http://ns.apple.com/HDRGainMap/1.0/" HDRGainMap:HDRGainMapVersion="131072" '
                           f'HDRGainMap:HDRGainMapHeadroom="{APPLE_HEADROOM}"')
             kind = full(b"auxC", APPLE.encode() + b"\0")
-            items = [(b"av01", base, one, b"", 0), (b"av01", map, two + [kind], b"", 1),
+            items = [(b"av01", base, base_properties, b"", 0), (b"av01", map, map_properties + [kind], b"", 1),
                      (b"mime", text, [], b"application/rdf+xml\0", 0)]
             return avif(items, [(b"auxl", 2, [1]), (b"cdsc", 3, [2])])
 
@@ -160,7 +161,7 @@ enum HDRScript {
 
         context = zmq.Context.instance()
         sockets = {}
-        made = {}
+        created = {}
 
 
         def call(service, method, attachments=(), **params):
@@ -176,17 +177,17 @@ enum HDRScript {
             return reply["result"], frames
 
 
-        def new(name):
-            if name not in made:
+        def asset_id(name):
+            if name not in created:
                 request = {"type": "asset.create", "ref": "a", "resources": [{"attachment": 0, "originalFilename": name}]}
-                made[name] = call("catalog", "changes.perform", [FILES[name]], requests=[request])[0]["placeholders"]["a"]
-            return made[name]
+                created[name] = call("catalog", "changes.perform", [FILES[name]], requests=[request])[0]["placeholders"]["a"]
+            return created[name]
 
 
         def image(name, size=(WIDTH, HEIGHT), format="avif", quality=100, **params):
             params.setdefault("preferHDR", True)
             box = {"width": size[0], "height": size[1]}
-            reply, frames = call("thumbnailer", "image.request", asset=new(name), targetSize=box, format=format,
+            reply, frames = call("thumbnailer", "image.request", asset=asset_id(name), targetSize=box, format=format,
                                  quality=quality, synchronous=True, **params)
             return reply, frames[0]
 
@@ -211,8 +212,8 @@ enum HDRScript {
             return list(image.getdata())
 
 
-        def wanted(base, map, weight=1.0, is_apple=False):
-            """Returns the formula for images of the same size, in cd/m²."""
+        def expected_luminance(base, map, weight=1.0, is_apple=False):
+            """Returns the luminances by the formula, for a base and a map of the same size, in cd/m²."""
             result = []
             for value, gain in zip(floats(base), floats(map)):
                 value, gain = value / 255, min(max(gain / 255, 0), 1)
@@ -226,14 +227,14 @@ enum HDRScript {
             return result
 
 
-        def largest_error(got, want, width):
-            """Compares the means of squares of 8 by 8 pixels."""
-            worst, height = 0, len(want) // width
+        def largest_error(actual, expected, width):
+            """Returns the largest relative difference between the means of squares of 8 by 8 pixels."""
+            worst, height = 0, len(expected) // width
             for top in range(0, height - 7, 8):
                 for left in range(0, width - 7, 8):
-                    places = [(top + y) * width + left + x for y in range(8) for x in range(8)]
-                    mean = sum(want[place] for place in places)
-                    worst = max(worst, abs(sum(got[place] for place in places) - mean) / mean)
+                    indexes = [(top + y) * width + left + x for y in range(8) for x in range(8)]
+                    mean = sum(expected[index] for index in indexes)
+                    worst = max(worst, abs(sum(actual[index] for index in indexes) - mean) / mean)
             return worst
 
 
@@ -251,10 +252,10 @@ enum HDRScript {
             assert error < limit, f"{error:.4f} is not below {limit}"
 
 
-        def subtypes_tell_gain_maps():
+        def subtypes_name_gain_maps():
             for name in FILES:
                 has = name not in ("plain.jpg", "absurd.jpg", "inverse.jpg")
-                reply, _ = call("catalog", "fetch.assets", fetch={"kind": "assets", "ids": [new(name)]})
+                reply, _ = call("catalog", "fetch.assets", fetch={"kind": "assets", "ids": [asset_id(name)]})
                 found = "photoHDR" in reply["assets"][0]["mediaSubtypes"]
                 assert found == (has and name != "cut.jpg"), (name, reply["assets"][0]["mediaSubtypes"])
 
@@ -267,22 +268,22 @@ enum HDRScript {
                 headroom = APPLE_HEADROOM if is_apple else 2 ** STOPS
                 assert abs(reply["hdrHeadroom"] - headroom) < 0.01, reply
                 assert (reply["mimeType"], reply["pixelWidth"], reply["pixelHeight"]) == ("image/avif", WIDTH, HEIGHT)
-                got = luminance(data, (WIDTH, HEIGHT))
-                assert max(got) > 203 * 0.9 * headroom, max(got)
-                want = wanted(base_of(name), map_of(name), is_apple=is_apple)
-                near(largest_error(got, want, WIDTH))
+                actual = luminance(data, (WIDTH, HEIGHT))
+                assert max(actual) > 203 * 0.9 * headroom, max(actual)
+                expected = expected_luminance(base_of(name), map_of(name), is_apple=is_apple)
+                near(largest_error(actual, expected, WIDTH))
             reply, data = image("turned.jpg")
             assert (reply["pixelWidth"], reply["pixelHeight"]) == (WIDTH, HEIGHT)
-            near(largest_error(luminance(data, (WIDTH, HEIGHT)), wanted(base_of("ultra.jpg"), map_of("ultra.jpg")), WIDTH),
-                 0.02)
+            expected = expected_luminance(base_of("ultra.jpg"), map_of("ultra.jpg"))
+            near(largest_error(luminance(data, (WIDTH, HEIGHT)), expected, WIDTH), 0.02)
 
 
         def displays_with_less_headroom():
             for headroom, weight in ((2.0, 1 / STOPS), (1.0, 0.0), (64.0, 1.0)):
                 reply, data = image("ultra.jpg", targetHDRHeadroom=headroom)
                 assert abs(reply["hdrHeadroom"] - min(headroom, 2 ** STOPS)) < 0.01, reply
-                want = wanted(base_of("ultra.jpg"), map_of("ultra.jpg"), weight)
-                near(largest_error(luminance(data, (WIDTH, HEIGHT)), want, WIDTH))
+                expected = expected_luminance(base_of("ultra.jpg"), map_of("ultra.jpg"), weight)
+                near(largest_error(luminance(data, (WIDTH, HEIGHT)), expected, WIDTH))
             _, whole = image("ultra.jpg")
             for unknown in (0, 0.5, -3):
                 reply, data = image("ultra.jpg", targetHDRHeadroom=unknown)
@@ -317,33 +318,34 @@ enum HDRScript {
             map = Image.open(io.BytesIO(data[data.rindex(b"\xff\xd8\xff"):])).convert("F")
             map = map.resize((WIDTH, HEIGHT), Image.Resampling.BILINEAR)
             base = Image.open(io.BytesIO(plain)).convert("L").convert("F")
-            near(largest_error(wanted(base, map), wanted(base_of("ultra.jpg"), map_of("ultra.jpg")), WIDTH), 0.03)
+            expected = expected_luminance(base_of("ultra.jpg"), map_of("ultra.jpg"))
+            near(largest_error(expected_luminance(base, map), expected, WIDTH), 0.03)
             # Apple's map is written in the logarithmic form, which has the same luminance.
             reply, data = image("apple.avif", format="jpeg", quality=98)
             FILES["again.jpg"] = data
             again, light = image("again.jpg")
             assert abs(again["hdrHeadroom"] - APPLE_HEADROOM) < 0.01, again
-            want = wanted(base_of("apple.avif"), map_of("apple.avif"), is_apple=True)
-            near(largest_error(luminance(light, (WIDTH, HEIGHT)), want, WIDTH), 0.04)
+            expected = expected_luminance(base_of("apple.avif"), map_of("apple.avif"), is_apple=True)
+            near(largest_error(luminance(light, (WIDTH, HEIGHT)), expected, WIDTH), 0.04)
 
 
         def parts_have_their_part_of_the_map():
             rect = {"x": 0.5, "y": 0.25, "width": 0.5, "height": 0.5}
             reply, data = image("ultra.jpg", (128, 64), resizeMode="exact", normalizedCropRect=rect)
             part = (128, 32, 256, 96)
-            want = wanted(base_of("ultra.jpg").crop(part), map_of("ultra.jpg").crop(part))
-            near(largest_error(luminance(data, (128, 64)), want, 128), 0.02)
+            expected = expected_luminance(base_of("ultra.jpg").crop(part), map_of("ultra.jpg").crop(part))
+            near(largest_error(luminance(data, (128, 64)), expected, 128), 0.02)
             reply, data = image("ultra.jpg", (64, 64), contentMode="aspectFill", resizeMode="exact")
-            want = wanted(base_of("ultra.jpg").resize((128, 64)).crop((32, 0, 96, 64)),
-                          map_of("ultra.jpg", (128, 64)).crop((32, 0, 96, 64)))
-            near(largest_error(luminance(data, (64, 64)), want, 64), 0.03)
+            expected = expected_luminance(base_of("ultra.jpg").resize((128, 64)).crop((32, 0, 96, 64)),
+                                          map_of("ultra.jpg", (128, 64)).crop((32, 0, 96, 64)))
+            near(largest_error(luminance(data, (64, 64)), expected, 64), 0.03)
 
 
         def prepared_images_are_those_of_the_same_range():
             box = {"width": 77, "height": 77}
             manager = call("thumbnailer", "cache.open")[0]["cache"]
             for headroom in (0, 2):
-                call("thumbnailer", "cache.start", cache=manager, assets=[new("ultra.jpg")], targetSize=box,
+                call("thumbnailer", "cache.start", cache=manager, assets=[asset_id("ultra.jpg")], targetSize=box,
                      format="avif", preferHDR=True, targetHDRHeadroom=headroom)
             reply, data = image("ultra.jpg", (77, 77), quality=85, resizeMode="fast", cache=manager)
             assert reply["cacheReason"] != "optionsDiffer", reply
@@ -353,7 +355,7 @@ enum HDRScript {
 
 
         def edit(name, *operations):
-            return call("editor", "edits.apply", asset=new(name), adjustments={"version": 1, "operations": operations})[0]
+            return call("editor", "edits.apply", asset=asset_id(name), adjustments={"version": 1, "operations": operations})[0]
 
 
         def edits_keep_the_map_in_step():
@@ -365,9 +367,10 @@ enum HDRScript {
             part = (64, 0, 192, 128)
             base = base_of("iso.jpg").crop(part).transpose(Image.Transpose.ROTATE_270)
             map = map_of("iso.jpg").crop(part).transpose(Image.Transpose.ROTATE_270)
-            near(largest_error(luminance(data, (128, 128)), wanted(base, map), 128), 0.04)
+            near(largest_error(luminance(data, (128, 128)), expected_luminance(base, map), 128), 0.04)
             reply, original = image("iso.jpg", version="original")
-            near(largest_error(luminance(original, (WIDTH, HEIGHT)), wanted(base_of("iso.jpg"), map_of("iso.jpg")), WIDTH))
+            expected = expected_luminance(base_of("iso.jpg"), map_of("iso.jpg"))
+            near(largest_error(luminance(original, (WIDTH, HEIGHT)), expected, WIDTH))
             assert "dropsGainMap" not in edit("turned.jpg", {"operation": "straighten", "value": 3})
             assert image("turned.jpg")[0]["hdrHeadroom"] > 5
             assert "dropsGainMap" not in edit("tmap.avif", {"operation": "saturation", "value": 0.3})
@@ -389,17 +392,17 @@ enum HDRScript {
             resources = [{"attachment": 0, "type": "photo", "originalFilename": "live.jpg"},
                          {"attachment": 1, "type": "pairedVideo", "originalFilename": "live.mov"}]
             request = {"type": "asset.create", "ref": "a", "resources": resources}
-            made["live.jpg"] = call("catalog", "changes.perform", files, requests=[request])[0]["placeholders"]["a"]
+            created["live.jpg"] = call("catalog", "changes.perform", files, requests=[request])[0]["placeholders"]["a"]
             brighter = {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}]}
-            reply, _ = call("editor", "edits.livePhoto", asset=made["live.jpg"], adjustments=brighter)
+            reply, _ = call("editor", "edits.livePhoto", asset=created["live.jpg"], adjustments=brighter)
             assert "dropsGainMap" not in reply, reply
             assert image("live.jpg")[0]["hdrHeadroom"] > 5
-            reply, _ = call("editor", "edits.livePhoto", asset=made["live.jpg"], adjustments=brighter, keyFrame=200000)
+            reply, _ = call("editor", "edits.livePhoto", asset=created["live.jpg"], adjustments=brighter, keyFrame=200000)
             assert reply.get("dropsGainMap") is True, reply
             assert "hdrHeadroom" not in image("live.jpg")[0]
 
 
-        for check in (subtypes_tell_gain_maps, luminance_is_that_of_the_formula, displays_with_less_headroom,
+        for check in (subtypes_name_gain_maps, luminance_is_that_of_the_formula, displays_with_less_headroom,
                       standard_range_is_unchanged, jpegs_have_their_map_beside_them, parts_have_their_part_of_the_map,
                       prepared_images_are_those_of_the_same_range,
                       edits_keep_the_map_in_step, edits_that_move_pixels_drop_it_and_say_so,

@@ -12,30 +12,16 @@ import Testing
 /// The short form has ten clients for three seconds; `SAFELIGHT_SOAK=50` has a hundred, each with ten open requests,
 /// for two minutes.
 @Suite(.serialized, .timeLimit(.minutes(10)))
-struct PictureLoadTests {
+struct ImageLoadTests {
     /// The memory (PSS, in bytes) of a process with its workers, and the number of its own descriptors.
-    private struct Holding {
+    private struct Usage {
         var bytes = 0
         var descriptors = 0
 
         init(_ process: Int32) {
             descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/fd").count) ?? 0
-            bytes = Self.family(process).reduce(0) { $0 + Self.proportionalBytes($1) }
-        }
-
-        private static func family(_ process: Int32) -> [Int32] {
-            let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []
-            let children = tasks.flatMap { task in
-                ((try? String(contentsOfFile: "/proc/\(process)/task/\(task)/children", encoding: .utf8)) ?? "")
-                    .split(separator: " ").compactMap { Int32($0) }
-            }
-            return [process] + children
-        }
-
-        private static func proportionalBytes(_ process: Int32) -> Int {
-            let text = (try? String(contentsOfFile: "/proc/\(process)/smaps_rollup", encoding: .utf8)) ?? ""
-            let line = text.split(separator: "\n").first { $0.hasPrefix("Pss:") } ?? ""
-            return (line.split(separator: " ").compactMap { Int($0) }.first ?? 0) << 10
+            let processes = [process] + ProcessStatus.children(of: process)
+            bytes = processes.reduce(0) { $0 + ProcessStatus.proportional(of: $1) << 10 }
         }
     }
 
@@ -47,14 +33,14 @@ struct PictureLoadTests {
         let services = try SafelightFixture("load")
         try services.start()
         let library = try services.library("load-test")
-        let (good, broken) = try await photos(services, library)
+        let (good, broken) = try await importPhotos(services, library)
         let process = try #require(services.program(.thumbnailer)).processIdentifier
         for id in good {
             _ = try await library.image(
                 ImageRequest(asset: id, targetSize: .size(width: 40, height: 40), resizeMode: .exact)
             )
         }
-        let before = Holding(process)
+        let before = Usage(process)
         let input: JSON = [
             "endpoint": .string(library.thumbnailer.address.description), "good": .array(good.map { .string($0.text) }),
             "broken": .string(broken.text), "unknown": .string(ObjectID.none.text), "clients": isLong ? 100 : 10,
@@ -64,7 +50,7 @@ struct PictureLoadTests {
         var largest = before
         while program.isRunning {
             try await Task.sleep(for: .milliseconds(500))
-            let now = Holding(process)
+            let now = Usage(process)
             largest.bytes = max(largest.bytes, now.bytes)
             largest.descriptors = max(largest.descriptors, now.descriptors)
         }
@@ -81,10 +67,10 @@ struct PictureLoadTests {
         }
         // The bound covers the memory cache, responses waiting to be sent, and the workers' own memory.
         #expect(largest.bytes < before.bytes + 700 << 20)
-        var after = Holding(process)
+        var after = Usage(process)
         for _ in 0..<100 where after.descriptors > before.descriptors + 4 {
             try await Task.sleep(for: .milliseconds(100))
-            after = Holding(process)
+            after = Usage(process)
         }
         #expect(after.descriptors <= before.descriptors + 4, "\(before.descriptors) before, \(after.descriptors) after")
         let metrics = try await library.thumbnailer.metrics()
@@ -95,7 +81,9 @@ struct PictureLoadTests {
     }
 
     /// Imports valid photos, and one whose stored bytes are then damaged.
-    private func photos(_ services: SafelightFixture, _ library: PhotoLibrary) async throws -> ([ObjectID], ObjectID) {
+    private func importPhotos(_ services: SafelightFixture, _ library: PhotoLibrary) async throws -> (
+        [ObjectID], ObjectID
+    ) {
         var ids: [ObjectID] = []
         for seed in 0..<9 {
             let bytes = TestImages.jpeg(width: 480, height: 320, seed: UInt64(seed))

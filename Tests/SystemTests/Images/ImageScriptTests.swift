@@ -88,8 +88,8 @@ struct ImageScriptTests {
             return reply["result"]
 
         def add(path):
-            made = perform({"type": "asset.create", "ref": "a", "resources": [{"path": path}]})
-            return made["placeholders"]["a"]
+            reply = perform({"type": "asset.create", "ref": "a", "resources": [{"path": path}]})
+            return reply["placeholders"]["a"]
 
         def image(asset, side, mode, **more):
             size = side if isinstance(side, str) else {"width": side[0], "height": side[1]}
@@ -133,18 +133,18 @@ struct ImageScriptTests {
         check("read small", attachments and attachments[0] == open(given["photo"], "rb").read())
 
         # Images of the trash.
-        gone = add(given["trash"])
-        perform({"type": "asset.trash", "ids": [gone]})
+        trashed = add(given["trash"])
+        perform({"type": "asset.trash", "ids": [trashed]})
         for mode in ["highQualityFormat", "opportunistic"]:
-            _, reply, attachments = image(gone, (50, 50), mode)
+            _, reply, attachments = image(trashed, (50, 50), mode)
             check("trash " + mode, "result" in reply and len(attachments) == 1, reply)
-        _, reply, attachments = call("thumbnailer", "image.data", {"asset": gone})
+        _, reply, attachments = call("thumbnailer", "image.data", {"asset": trashed})
         check("trash data", attachments and attachments[0] == open(given["trash"], "rb").read(), reply)
-        _, reply, _ = call("thumbnailer", "image.sheet", {"assets": [photo, gone]})
+        _, reply, _ = call("thumbnailer", "image.sheet", {"assets": [photo, trashed]})
         check("trash sheet", not reply["result"].get("failed"), reply)
-        token = perform({"type": "asset.delete", "ids": [gone]})["token"]
+        token = perform({"type": "asset.delete", "ids": [trashed]})["token"]
         for _ in range(2):
-            _, reply, _ = image(gone, (50, 50), "highQualityFormat", atLeast=token)
+            _, reply, _ = image(trashed, (50, 50), "highQualityFormat", atLeast=token)
             check("deleted", error(reply) == "identifier_not_found", reply)
 
         # After cache.stop the reply says where the image came from.
@@ -162,8 +162,8 @@ struct ImageScriptTests {
             return [reply["result"]["isCacheHit"], reply["result"]["cacheReason"]]
         check("prepared", reason(cache=cache) == [True, "prepared"], reason(cache=cache))
         call("thumbnailer", "cache.stop", images)
-        found = reason(cache=cache)
-        check("stopped", found == [True, "disk"], found)
+        state = reason(cache=cache)
+        check("stopped", state == [True, "disk"], state)
         check("again", reason(cache=cache) == [True, "memory"])
 
         # An image that exceeds the limits is stored and marked.
@@ -210,9 +210,10 @@ struct ImageScriptTests {
         for path, kind in paths:
             asset = add(path)
             _, reply, _ = call("catalog", "fetch.assets", {"fetch": {"kind": "assets", "ids": [asset]}})
-            found = reply["result"]["assets"][0]
-            check("type of " + path, found["contentType"] == kind and found["mediaType"] == "image", found)
-            check("size of " + path, [found["pixelWidth"], found["pixelHeight"]] == [128, 80], found)
+            properties = reply["result"]["assets"][0]
+            check("type of " + path, properties["contentType"] == kind and properties["mediaType"] == "image",
+                  properties)
+            check("size of " + path, [properties["pixelWidth"], properties["pixelHeight"]] == [128, 80], properties)
             _, reply, attachments = image(asset, "max", "highQualityFormat", format="png")
             check("image of " + path, "result" in reply, reply)
             if attachments:
@@ -223,8 +224,8 @@ struct ImageScriptTests {
             check("data of " + path, data and reply["result"]["contentType"] == kind, reply)
             # Damage in the file neither crashes nor hangs a worker.
             bytes_ = bytearray(open(path, "rb").read())
-            for place in range(20, len(bytes_), max(1, len(bytes_) // 7)):
-                bytes_[place] ^= 0xFF
+            for offset in range(20, len(bytes_), max(1, len(bytes_) // 7)):
+                bytes_[offset] ^= 0xFF
             broken = path + ".broken." + path.rsplit(".")[-1]
             open(broken, "wb").write(bytes_)
             create = {"type": "asset.create", "ref": "a", "resources": [{"path": broken}]}

@@ -10,7 +10,7 @@ struct LivePhotoEditsByScriptTests {
         let services = try SafelightFixture("live-edits")
         try Self.makeFiles(services.folder)
         try services.start([.catalog, .changeBroker, .thumbnailer, .editor])
-        try RowsByScriptTests.run(
+        try RowScript.run(
             "live_edits.py",
             services,
             programs: ["ffmpeg", "ffprobe"],
@@ -21,11 +21,11 @@ struct LivePhotoEditsByScriptTests {
                 "previews_have_still_and_video", "input_of_another_program", "what_is_refused",
             ]
         )
-        try exported(services)
+        try expectExport(services)
         #expect(services.stop() == [])
     }
 
-    /// A pair whose still is a frame of the video in twice the size, and motion photos.
+    /// Creates a pair whose still is a frame of the video in twice the size, and motion photos.
     private static func makeFiles(_ folder: TemporaryFolder) throws {
         let h264 = ["-c:v", "libx264", "-preset", "ultrafast", "-crf", "4", "-pix_fmt", "yuv420p", "-c:a", "aac"]
         let tag = "com.apple.quicktime.content.identifier=LIVE-ID"
@@ -50,10 +50,10 @@ struct LivePhotoEditsByScriptTests {
         try folder.write(TestImages.jpeg(width: 320, height: 240, seed: 9), to: "plain.jpg")
     }
 
-    /// The current version of a Live Photo is exported as the edited still with the edited video.
-    private func exported(_ services: SafelightFixture) throws {
-        let found = try services.safelight(["fetch", "--where", "originalFilename == 'motion.jpg'", "--ids"]).output
-        let id = try #require(found.split(separator: "\n").first.map(String.init))
+    /// Expects that the current version of a Live Photo is exported as the edited still with the edited video.
+    private func expectExport(_ services: SafelightFixture) throws {
+        let output = try services.safelight(["fetch", "--where", "originalFilename == 'motion.jpg'", "--ids"]).output
+        let id = try #require(output.split(separator: "\n").first.map(String.init))
         let edit = try services.safelight(
             ["edit", id, "--live-photo", "--rotate", "90", "--audio-volume", "0", "--key-frame", "0.4"]
         )

@@ -28,7 +28,7 @@ struct LivePhotoRowsByScriptTests {
         }
         try folder.write(TestImages.jpeg(width: 1600, height: 1200, seed: 9), to: "plain.jpg")
         try services.start([.catalog, .changeBroker, .thumbnailer])
-        try RowsByScriptTests.run(
+        try RowScript.run(
             "live.py",
             services,
             parts: [
@@ -36,7 +36,7 @@ struct LivePhotoRowsByScriptTests {
                 "one_terminal_message", "options_of_live_photos", "parts_are_read_exported_and_kept",
             ]
         )
-        try exported(services)
+        try expectExport(services)
         #expect(services.stop() == [])
     }
 
@@ -51,12 +51,12 @@ struct LivePhotoRowsByScriptTests {
             try folder.write(SharedPhotos.bytes(photo), to: "\(index).heic")
         }
         try services.start([.catalog, .changeBroker, .thumbnailer])
-        try RowsByScriptTests.run("live.py", services, parts: ["videos_inside_heics"])
+        try RowScript.run("live.py", services, parts: ["videos_inside_heics"])
         #expect(services.stop() == [])
     }
 
-    /// A still is exported with its video, and a motion photo as one file.
-    private func exported(_ services: SafelightFixture) throws {
+    /// Expects that a still is exported with its video, and a motion photo as one file.
+    private func expectExport(_ services: SafelightFixture) throws {
         let live = try services.safelight(["fetch", "--where", "(mediaSubtypes & {'photoLive'}) == 8", "--ids"])
         let ids = live.output.split(separator: "\n").map(String.init)
         #expect(ids.count == 6, "\(live)")

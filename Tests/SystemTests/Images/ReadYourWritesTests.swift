@@ -53,7 +53,7 @@ struct ReadYourWritesTests {
         ).token
     }
 
-    /// The content revision in the reply of a plain socket, without the project's client.
+    /// Returns the content revision in the reply to a plain socket, without the project's client.
     private static func revision(_ method: String, _ params: JSON, _ socket: ScriptSocket) throws -> String {
         let request: JSON = ["jsonrpc": "2.0", "id": 1, "method": .string(method), "params": params]
         socket.send(request.text)

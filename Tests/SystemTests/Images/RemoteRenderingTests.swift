@@ -11,19 +11,21 @@ import Testing
 /// TCP.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct RemoteRenderingTests {
-    /// The folder of the other machine.
+    /// The folder of the other machine's caches and sockets.
     private let folder: TemporaryFolder
     private let network: NetworkFixture
 
     init() throws {
-        folder = try TemporaryFolder("far")
+        folder = try TemporaryFolder("remote")
         network = try NetworkFixture(withThumbnailer: true)
-        let made = try network.services.safelight(["keys", "create", "far", "--domain", "requests,feed,services"])
-        guard made.status == 0 else { throw FixtureError(description: made.errors) }
+        let creation = try network.services.safelight([
+            "keys", "create", "remote", "--domain", "requests,feed,services",
+        ])
+        guard creation.status == 0 else { throw FixtureError(description: creation.errors) }
     }
 
     private var environment: [String: String] {
-        network.variables("far").merging([
+        network.variables("remote").merging([
             "SAFELIGHT_RUN": folder.file("run"), "XDG_CACHE_HOME": folder.file("cache"),
             "SAFELIGHT_THUMBNAILER": "ipc://\(folder.file("run"))/thumbnailer.sock",
             "SAFELIGHT_EDITOR": "ipc://\(folder.file("run"))/editor.sock",
@@ -40,17 +42,14 @@ struct RemoteRenderingTests {
     }
 
     private func add(_ bytes: Bytes, _ name: String, _ library: PhotoLibrary) async throws -> ObjectID {
-        let path = try network.services.folder.write(bytes, to: name)
-        let made = try await library.perform([
-            .createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))
-        ])
-        return try #require(made.id("a"))
+        try await library.createAsset(path: network.services.folder.write(bytes, to: name))
     }
 
     private static func image(_ id: ObjectID, _ side: Int = 200) -> ImageRequest {
         ImageRequest(asset: id, targetSize: .size(width: side, height: side), deliveryMode: .highQualityFormat)
     }
 
+    /// The files that are being transferred.
     private var incoming: [String] {
         (try? FileManager.default.contentsOfDirectory(atPath: folder.file("cache/safelight/originals/.incoming"))) ?? []
     }
@@ -109,25 +108,25 @@ struct RemoteRenderingTests {
             ids.append(try await add(photo, "\(number).jpg", library))
         }
         func digests(_ editor: ServiceClient, _ id: ObjectID) async throws -> [String?] {
-            var found: [String?] = []
-            func note() async throws {
+            var renders: [String?] = []
+            func appendDigest() async throws {
                 var fetch = FetchDescription(.assets)
                 fetch.ids = [id]
                 let asset = try await library.catalog.ask(FetchAssets(fetch: fetch, count: 1)).result.assets.first
-                found.append(asset?.currentResource?.digest)
+                renders.append(asset?.currentResource?.digest)
             }
             for value in [0.5, -0.5] {
                 let list = AdjustmentList(operations: [.exposure(value)])
                 _ = try await editor.ask(ApplyEdit(asset: id, adjustments: list))
-                try await note()
+                try await appendDigest()
             }
             let history = try await editor.ask(EditHistory(asset: id)).result
             #expect(history.steps.count == 2 && history.steps.allSatisfy { $0.adjustments != nil })
             _ = try await editor.ask(UndoEdits(asset: id, step: 1))
-            try await note()
+            try await appendDigest()
             _ = try await editor.ask(RevertEdit(asset: id))
-            try await note()
-            return found
+            try await appendDigest()
+            return renders
         }
         let localRenders = try await digests(library.editor, ids[0])
         let remoteRenders = try await digests(remote.editor, ids[1])
@@ -145,9 +144,9 @@ struct RemoteRenderingTests {
             try network.services.library(), try NetworkFixture.library(variables: environment)
         )
         for (number, killsCatalog) in [false, true].enumerated() {
-            let id = try await add(TestImages.jpeg(mebibytesBehind: 96, seed: UInt64(number)), "\(number).jpg", library)
+            let id = try await add(TestImages.jpeg(mebibytesAfter: 96, seed: UInt64(number)), "\(number).jpg", library)
             async let answer = try? remote.thumbnailer.ask(Self.image(id), deadline: .seconds(30))
-            try await FeedChecker.until("a transfer has begun", seconds: 30) { !incoming.isEmpty }
+            try await waitUntil("a transfer has begun", seconds: 30) { !incoming.isEmpty }
             if killsCatalog {
                 try network.services.restart(.catalog)
             } else {
@@ -161,7 +160,7 @@ struct RemoteRenderingTests {
             #expect(there.attachments == (try await library.thumbnailer.ask(Self.image(id))).attachments)
         }
         // The request is answered before the transfer has removed its partial file.
-        try await FeedChecker.until("nothing is left", seconds: 30) { incoming.isEmpty }
+        try await waitUntil("nothing is left", seconds: 30) { incoming.isEmpty }
         for client in [library, remote] { await client.close() }
         program.signal(SIGTERM)
         #expect(program.wait(seconds: 20) == 0, "\(program.errorText)")

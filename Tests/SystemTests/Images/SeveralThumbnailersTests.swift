@@ -19,8 +19,8 @@ struct SeveralThumbnailersTests {
     init() throws {
         folder = try TemporaryFolder("several")
         network = try NetworkFixture()
-        let made = try network.services.safelight(["keys", "create", "host", "--domain", "requests,feed,services"])
-        guard made.status == 0 else { throw FixtureError(description: made.errors) }
+        let creation = try network.services.safelight(["keys", "create", "host", "--domain", "requests,feed,services"])
+        guard creation.status == 0 else { throw FixtureError(description: creation.errors) }
     }
 
     private func address(_ host: Int) -> String { "ipc://\(folder.file("run\(host)"))/thumbnailer.sock" }
@@ -43,7 +43,8 @@ struct SeveralThumbnailersTests {
         ]) { $1 }
     }
 
-    /// Waits until a client is connected to all three: without that, an image is requested from the next one.
+    /// Waits until a client is connected to all three, because it requests an image from the next instance if one is
+    /// not connected.
     private func connect(_ library: PhotoLibrary) async throws {
         for instance in library.thumbnailer.instances { _ = try await instance.health(deadline: .seconds(30)) }
     }
@@ -55,8 +56,8 @@ struct SeveralThumbnailersTests {
             let path = try network.services.folder.write(photo, to: "\(number).jpg")
             changes.append(.createAsset(.init(ref: "a\(number)", resources: [NewResource(source: .path(path))])))
         }
-        let made = try await library.perform(changes)
-        return try (0..<Self.count).map { try #require(made.id("a\($0)")) }
+        let result = try await library.perform(changes)
+        return try (0..<Self.count).map { try #require(result.id("a\($0)")) }
     }
 
     /// Requests all images at the same time.
@@ -83,7 +84,7 @@ struct SeveralThumbnailersTests {
         }
     }
 
-    /// The number of images that each instance has rendered since its start.
+    /// Returns the number of images that each instance has rendered since its start.
     private func renders(_ library: PhotoLibrary) async throws -> [Int] {
         var counts: [Int] = []
         for instance in library.thumbnailer.instances {
@@ -92,7 +93,7 @@ struct SeveralThumbnailersTests {
         return counts
     }
 
-    @Test func `each image is made by one instance, and when one dies the others make its images`() async throws {
+    @Test func `each image is rendered by one instance, and when one ends the others render its images`() async throws {
         var programs = try (0..<3).map(start)
         let library = try NetworkFixture.library(variables: environment)
         let ids = try await assets(library)
@@ -110,22 +111,22 @@ struct SeveralThumbnailersTests {
 
         // Killed during requests: each of them is answered, and the caches of the others stay as they were.
         async let errors = request(ids, side: 96, library)
-        try await FeedChecker.until("images are being made", seconds: 30) {
+        try await waitUntil("images are being made", seconds: 30) {
             try await self.renders(library)[1] > first[1]
         }
         programs[1].killHard()
         #expect(await errors == [])
         #expect(await request(ids, side: 64, library) == [])
         let rest = Array(library.thumbnailer.instances.enumerated()).filter { $0.offset != 1 }.map(\.element)
-        var made = 0
-        for instance in rest { made += Int(try await instance.metrics()["renders"]?.intValue ?? -1) }
+        var rendered = 0
+        for instance in rest { rendered += Int(try await instance.metrics()["renders"]?.intValue ?? -1) }
         // Both sizes of the images of the killed one, and the other size of those of the rest.
         let (own, lost) = (first[0] + first[2], first[1])
-        #expect((own * 2 + lost...own * 2 + lost * 2).contains(made), "\(made) of \(first)")
+        #expect((own * 2 + lost...own * 2 + lost * 2).contains(rendered), "\(rendered) of \(first)")
 
         // After a restart it gets its assets back and has their images in its disk cache.
         programs[1] = try start(1)
-        try await FeedChecker.until("the clients are connected again", seconds: 30) {
+        try await waitUntil("the clients are connected again", seconds: 30) {
             (try? await library.thumbnailer.instances[1].health()) != nil
         }
         #expect(await request(ids, side: 64, library) == [])
@@ -134,7 +135,7 @@ struct SeveralThumbnailersTests {
 
         // Stopped during requests, as for an upgrade: none fails.
         async let stopped = request(ids, side: 112, library)
-        try await FeedChecker.until("images are being made", seconds: 30) { try await self.renders(library)[1] > 0 }
+        try await waitUntil("images are being made", seconds: 30) { try await self.renders(library)[1] > 0 }
         programs[1].signal(SIGTERM)
         #expect(await stopped == [])
         #expect(programs[1].wait(seconds: 20) == 0, "\(programs[1].errorText)")
@@ -153,11 +154,10 @@ struct SeveralThumbnailersTests {
         _ script: String,
         _ arguments: [String]
     ) throws -> (status: Int32?, output: String, errors: String) {
-        let paths = [TestPaths.package + "/Shared/python", TestEnvironment.text("PYTHONPATH")].compactMap { $0 }
-        return try RunningProgram.run(
+        try RunningProgram.run(
             try Needed.python(),
             ["-B", "-c", script] + arguments,
-            environment: environment.merging(["PYTHONPATH": paths.joined(separator: ":")]) { $1 },
+            environment: environment.merging(PythonPackage.environment) { $1 },
             seconds: 60
         )
     }
@@ -182,7 +182,7 @@ struct SeveralThumbnailersTests {
         for host in 0..<3 { #expect(doctor.contains("responds at \(address(host))"), "\(doctor)") }
         let metrics = try safelight("status", "thumbnailer", "--prometheus").output.split(separator: "\n")
         #expect(metrics.count { $0.hasPrefix("safelight_up{") } == 3)
-        #expect(Set(metrics).count == metrics.count, "each series stands once")
+        #expect(Set(metrics).count == metrics.count, "each series is printed once")
 
         let script = """
             import asyncio, sys, safelight
@@ -204,12 +204,12 @@ struct SeveralThumbnailersTests {
             asyncio.run(thumbnails())
             print("all found")
             """
-        let found = try python(script, ids.map(\.text))
-        #expect(found.output == "all found\n", "\(found.errors)")
+        let run = try python(script, ids.map(\.text))
+        #expect(run.output == "all found\n", "\(run.errors)")
         #expect(try await renders(library) == counts)
 
         // Python continues while one is killed.
-        let goingOn = """
+        let continuing = """
             import os, signal, sys, safelight
             library = safelight.Library(client="several", wait=60)
             for number, asset in enumerate(sys.argv[2:]):
@@ -219,10 +219,10 @@ struct SeveralThumbnailersTests {
             print("all found")
             """
         let arguments = ["\(programs[2].processIdentifier)"] + ids.map(\.text)
-        let rest = try python(goingOn, arguments)
+        let rest = try python(continuing, arguments)
         #expect(rest.output == "all found\n", "\(rest.errors)")
 
-        // One is down: the status names it, and everything else works.
+        // One instance does not run: the status names it, and everything else works.
         programs[2].killHard()
         let down = try safelight("status", "thumbnailer", "--wait", "1")
         #expect(down.status == 1 && down.output.contains(address(2)), "\(down.output)")

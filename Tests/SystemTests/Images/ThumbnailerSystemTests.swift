@@ -22,7 +22,7 @@ struct ThumbnailerSystemTests {
     ) {
         let services = try SafelightFixture(name)
         try services.start()
-        let library = try services.library("picture-test")
+        let library = try services.library("image-test")
         var ids: [ObjectID] = []
         for index in 0..<photos {
             let path = try services.folder.write(photo(UInt64(index)), to: "photos/\(index).jpg")
@@ -54,13 +54,13 @@ struct ThumbnailerSystemTests {
         try await metric(library, "requests", "answersAtOnce")?.intValue ?? 0
     }
 
-    private static func until(_ isSo: () async throws -> Bool) async throws {
-        while try await !isSo() { try await Task.sleep(for: .milliseconds(20)) }
+    private static func poll(_ condition: () async throws -> Bool) async throws {
+        while try await !condition() { try await Task.sleep(for: .milliseconds(20)) }
     }
 
     @Test func `a cached response equals the rendered one, and errors keep their names`() async throws {
         let (services, library, ids) = try await Self.services("at-once", photos: 2)
-        try await Self.until { try await Self.metric(library, "assets", "isFollowing") == true }
+        try await Self.poll { try await Self.metric(library, "assets", "isFollowing") == true }
         let cache = try await library.thumbnailer.ask(OpenCache()).result.cache
         var images = [Self.image(ids[0], 60), Self.image(ids[1], 90)]
         images[0].format = .png
@@ -76,7 +76,7 @@ struct ThumbnailerSystemTests {
             first.isCacheHit = true
             first.cacheReason = .memory
             let before = try await Self.answersAtOnce(library)
-            try await Self.until {
+            try await Self.poll {
                 let (again, same) = try await library.image(request)
                 #expect(again.json == first.json && same == bytes)
                 return try await Self.answersAtOnce(library) > before
@@ -103,14 +103,14 @@ struct ThumbnailerSystemTests {
 
     @Test func `the catalog is asked once per asset, and later changes arrive by the feed`() async throws {
         let (services, library, ids) = try await Self.services("fresh", photos: 2)
-        try await Self.until { try await Self.metric(library, "assets", "isFollowing") == true }
+        try await Self.poll { try await Self.metric(library, "assets", "isFollowing") == true }
         let first = try await library.image(Self.image(ids[0], 60)).result
         // The feed confirms what is cached once a second and after each change. After a change of another asset the
         // confirmation is recent, so that the requests below do not depend on the next one, which may be late.
         let other = ChangeRequest.updateAsset(.init(id: .id(ids[1]), set: AssetPatch(isFavorite: true)))
         var confirmed = Self.image(ids[0], 60)
         confirmed.atLeast = try await library.perform([other]).token
-        try await Self.until {
+        try await Self.poll {
             let before = try await Self.answersAtOnce(library)
             _ = try await library.image(confirmed)
             return try await Self.answersAtOnce(library) > before
@@ -136,9 +136,9 @@ struct ThumbnailerSystemTests {
         ).result
         #expect(turned.pixelWidth == 40 && turned.pixelHeight == 60, "current at once with the token")
         #expect(turned.contentRevision != first.contentRevision)
-        try await Self.until { try await library.image(Self.image(ids[0], 60)).result.pixelWidth == 40 }
+        try await Self.poll { try await library.image(Self.image(ids[0], 60)).result.pixelWidth == 40 }
         _ = try await library.perform([.deleteAssets(.init(ids: [ids[1]]))], transaction: "gone")
-        try await Self.until {
+        try await Self.poll {
             do throws(RPCError) {
                 _ = try await library.image(Self.image(ids[1], 60))
                 return false
@@ -149,7 +149,7 @@ struct ThumbnailerSystemTests {
             try await library.image(Self.image(ids[0], 50)).result.pixelHeight == 50,
             "images are served without the feed"
         )
-        try await Self.until { try await Self.metric(library, "assets", "isFollowing") == false }
+        try await Self.poll { try await Self.metric(library, "assets", "isFollowing") == false }
         #expect(try await library.image(Self.image(ids[0], 60)).result.isCacheHit)
         await library.close()
         #expect(services.stop() == [])
@@ -183,15 +183,15 @@ struct ThumbnailerSystemTests {
             services.killHard(.thumbnailer)
             for task in load { task.cancel() }
             for task in load { await task.value }
-            let left = CacheAudit(root: cache, mayHoldPartial: true)
-            #expect(left.problems == [])
+            let auditAfterKill = CacheAudit(root: cache, allowsPartial: true)
+            #expect(auditAfterKill.problems == [])
             try services.start([.thumbnailer])
-            try await Self.until { try await library.thumbnailer.health().isHealthy }
-            let kept = CacheAudit(root: cache)
-            #expect(kept.problems == [], "the start removes leftover files")
-            #expect(kept.entries == left.entries)
-            #expect(try await Self.metric(library, "cache", "diskEntries")?.intValue == Int64(kept.entries))
-            #expect(try await Self.metric(library, "cache", "diskBytes")?.intValue == kept.bytes)
+            try await Self.poll { try await library.thumbnailer.health().isHealthy }
+            let auditAfterStart = CacheAudit(root: cache)
+            #expect(auditAfterStart.problems == [], "the start removes leftover files")
+            #expect(auditAfterStart.entries == auditAfterKill.entries)
+            #expect(try await Self.metric(library, "cache", "diskEntries")?.intValue == Int64(auditAfterStart.entries))
+            #expect(try await Self.metric(library, "cache", "diskBytes")?.intValue == auditAfterStart.bytes)
         }
         TestPaths.report("\(rounds) kills of the thumbnailer, \(workerKills) of workers")
         #expect(CacheAudit(root: cache).entries > 0)

@@ -9,7 +9,7 @@ struct VideoAssetRowsByScriptTests {
         let services = try SafelightFixture("compositions")
         try Self.makeFiles(services.folder)
         try services.start([.catalog, .changeBroker, .thumbnailer, .editor])
-        try RowsByScriptTests.run(
+        try RowScript.run(
             "compositions.py",
             services,
             programs: ["ffmpeg", "ffprobe"],

@@ -10,7 +10,7 @@ struct VideoExportRowsByScriptTests {
         let services = try SafelightFixture("exports")
         try Self.makeVideos(services.folder)
         try services.start([.catalog, .changeBroker, .thumbnailer])
-        try RowsByScriptTests.run(
+        try RowScript.run(
             "export.py",
             services,
             seconds: 400,

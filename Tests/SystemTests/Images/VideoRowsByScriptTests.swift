@@ -106,7 +106,7 @@ struct VideoRowsByScriptTests {
 
         context = zmq.Context.instance()
         sockets = {}
-        made = {}
+        created = {}
 
 
         class Refused(Exception):
@@ -143,25 +143,25 @@ struct VideoRowsByScriptTests {
                 return str(error)
 
 
-        def new(name):
-            if name not in made:
+        def asset_id(name):
+            if name not in created:
                 request = {"type": "asset.create", "ref": "a", "resources": [{"attachment": 0, "originalFilename": name}]}
                 reply, _ = call("catalog", "changes.perform", [file(name)], requests=[request])
-                made[name] = reply["placeholders"]["a"]
-            return made[name]
+                created[name] = reply["placeholders"]["a"]
+            return created[name]
 
 
         def asset(name):
-            return call("catalog", "fetch.assets", fetch={"kind": "assets", "ids": [new(name)]})[0]["assets"][0]
+            return call("catalog", "fetch.assets", fetch={"kind": "assets", "ids": [asset_id(name)]})[0]["assets"][0]
 
 
         def image(name, side=160, **params):
             params.setdefault("deliveryMode", "highQualityFormat")
-            return call("thumbnailer", "image.request", asset=new(name), targetSize={"width": side, "height": side}, **params)
+            return call("thumbnailer", "image.request", asset=asset_id(name), targetSize={"width": side, "height": side}, **params)
 
 
-        def equal(got, wanted):
-            assert got == wanted, f"{got} is not {wanted}"
+        def equal(actual, expected):
+            assert actual == expected, f"{actual} is not {expected}"
 
 
         def probe(name):
@@ -175,10 +175,10 @@ struct VideoRowsByScriptTests {
             return subprocess.run(words, input=data, capture_output=True, check=True).stdout
 
 
-        def psnr(one, other):
+        def psnr(first, second):
             import math
-            assert len(one) == len(other) and one, f"{len(one)} {len(other)}"
-            error = sum((a - b) ** 2 for a, b in zip(one, other)) / len(one)
+            assert len(first) == len(second) and first, f"{len(first)} {len(second)}"
+            error = sum((a - b) ** 2 for a, b in zip(first, second)) / len(first)
             return 99 if error == 0 else 10 * math.log10(255 ** 2 / error)
 
 
@@ -191,14 +191,14 @@ struct VideoRowsByScriptTests {
                      "org.webmproject.webm", "public.avi", "public.avchd-mpeg-2-transport-stream", "public.mpeg",
                      "public.mpeg-4"]
             for name, kind in zip(videos, kinds):
-                now, said = asset(name), probe(name)
-                video = next(stream for stream in said["streams"] if stream["codec_type"] == "video")
-                equal((name, now["mediaType"], now["contentType"]), (name, "video", kind))
+                properties, probed = asset(name), probe(name)
+                video = next(stream for stream in probed["streams"] if stream["codec_type"] == "video")
+                equal((name, properties["mediaType"], properties["contentType"]), (name, "video", kind))
                 wide, high = (int(part) for part in video.get("sample_aspect_ratio", "1:1").split(":"))
-                equal((name, now["pixelWidth"], now["pixelHeight"]),
+                equal((name, properties["pixelWidth"], properties["pixelHeight"]),
                       (name, round(video["width"] * wide / high), video["height"]))
-                difference = abs(now["duration"] / 1e6 - float(said["format"]["duration"]))
-                assert difference < 0.05, f"{name}: {now['duration']} {said['format']['duration']}"
+                difference = abs(properties["duration"] / 1e6 - float(probed["format"]["duration"]))
+                assert difference < 0.05, f"{name}: {properties['duration']} {probed['format']['duration']}"
             equal((asset("turned.mp4")["pixelWidth"], asset("turned.mp4")["pixelHeight"]), (240, 320))
             equal((asset("anamorphic.mp4")["pixelWidth"], asset("anamorphic.mp4")["pixelHeight"]), (384, 288))
 
@@ -207,26 +207,26 @@ struct VideoRowsByScriptTests {
             apple = asset("apple.mov")
             equal((apple["creationDate"], apple["creationOffset"]), (1717237800000000, 7200))
             equal((apple["cameraMake"], apple["cameraModel"]), ("Apple", "iPhone 15"))
-            place = apple["location"]
-            assert abs(place["latitude"] - 48.1372) < 1e-4 and abs(place["longitude"] - 11.5756) < 1e-4, place
+            location = apple["location"]
+            assert abs(location["latitude"] - 48.1372) < 1e-4 and abs(location["longitude"] - 11.5756) < 1e-4, location
             android = asset("android.mp4")
             equal(android["creationDate"], 1683356889000000)
-            place = android["location"]
-            assert abs(place["latitude"] - 52.52) < 1e-4 and abs(place["longitude"] - 13.405) < 1e-4, place
+            location = android["location"]
+            assert abs(location["latitude"] - 52.52) < 1e-4 and abs(location["longitude"] - 13.405) < 1e-4, location
             equal((android["metadata"]["title"], android["caption"]), ("Sea", "Waves"))
-            place = asset("loci.3gp")["location"]
-            assert abs(place["latitude"] + 33.8688) < 1e-3 and abs(place["longitude"] - 151.2093) < 1e-3, place
+            location = asset("loci.3gp")["location"]
+            assert abs(location["latitude"] + 33.8688) < 1e-3 and abs(location["longitude"] - 151.2093) < 1e-3, location
             matroska = asset("film.mkv")
             equal((matroska["creationDate"], matroska["metadata"]["title"]), (1643861106000000, "Mountain"))
             equal(asset("film.avi")["metadata"]["title"], "Old")
 
 
         def slow_motion():
-            new("slow.mov")
+            asset_id("slow.mov")
             fetch = {"kind": "collections", "type": "smartAlbum", "subtype": "smartAlbumSlomoVideos"}
             album = call("catalog", "fetch.collections", fetch=fetch)[0]["collections"][0]["id"]
             page = call("catalog", "fetch.assets", fetch={"kind": "assets", "in": album})[0]["assets"]
-            equal([found["id"] for found in page], [new("slow.mov")])
+            equal([item["id"] for item in page], [asset_id("slow.mov")])
 
 
         def frames_of_all_videos():
@@ -248,21 +248,21 @@ struct VideoRowsByScriptTests {
                 reply, parts = image("end.mp4", 320, frameTime=microseconds, format="png")
                 equal(reply["frameTime"], expected)
                 seconds = f"{expected / 1e6 - 0.001:.3f}" if expected else "0"
-                wanted = decoded(file_of_end(), "-ss", seconds, "-frames:v", "1")
-                got = decoded(parts[0])
-                assert psnr(got, wanted) > 35, f"{microseconds}: {psnr(got, wanted)}"
+                reference = decoded(file_of_end(), "-ss", seconds, "-frames:v", "1")
+                frame = decoded(parts[0])
+                assert psnr(frame, reference) > 35, f"{microseconds}: {psnr(frame, reference)}"
             # Every option of a photo.
             reply, _ = image("end.mp4", 100, contentMode="aspectFill", resizeMode="exact", frameTime=1000000)
             equal((reply["pixelWidth"], reply["pixelHeight"]), (100, 100))
             reply, _ = image("end.mp4", 80, resizeMode="exact", normalizedCropRect={"x": 0, "y": 0, "width": 0.5, "height": 1})
             equal((reply["pixelWidth"], reply["pixelHeight"]), (53, 80))
-            reply, parts = call("thumbnailer", "image.request", asset=new("end.mp4"), targetSize="max", format="webp")
+            reply, parts = call("thumbnailer", "image.request", asset=asset_id("end.mp4"), targetSize="max", format="webp")
             equal((reply["pixelWidth"], reply["pixelHeight"], parts[0][8:12]), (320, 240, b"WEBP"))
-            equal(refusal("thumbnailer", "image.request", asset=new("end.mp4"), targetSize="max", frameTime=9000000),
+            equal(refusal("thumbnailer", "image.request", asset=asset_id("end.mp4"), targetSize="max", frameTime=9000000),
                   "invalid_options")
-            equal(refusal("thumbnailer", "image.request", asset=new("photo.jpg"), targetSize="max", frameTime=0),
+            equal(refusal("thumbnailer", "image.request", asset=asset_id("photo.jpg"), targetSize="max", frameTime=0),
                   "invalid_options")
-            equal(refusal("thumbnailer", "image.data", asset=new("end.mp4")), "missing_resource")
+            equal(refusal("thumbnailer", "image.data", asset=asset_id("end.mp4")), "missing_resource")
 
 
         def file_of_end():
@@ -274,7 +274,7 @@ struct VideoRowsByScriptTests {
             socket = context.socket(zmq.DEALER)
             socket.rcvtimeo = 60000
             socket.connect(f"ipc://{os.environ['SAFELIGHT_RUN']}/thumbnailer.sock")
-            params = {"asset": new("end.mp4"), "targetSize": {"width": 300, "height": 300}, "frameTime": 2900000,
+            params = {"asset": asset_id("end.mp4"), "targetSize": {"width": 300, "height": 300}, "frameTime": 2900000,
                       "credit": 1 << 24}
             socket.send_multipart([json.dumps(
                 {"jsonrpc": "2.0", "id": 7, "method": "image.request", "params": params}).encode()])
@@ -289,7 +289,7 @@ struct VideoRowsByScriptTests {
 
 
         def sheets_show_videos():
-            ids = [new(name) for name in ("end.mp4", "photo.jpg", "film.avi")]
+            ids = [asset_id(name) for name in ("end.mp4", "photo.jpg", "film.avi")]
             reply, parts = call("thumbnailer", "image.sheet", assets=ids, columns=3, cell=120)
             equal(reply.get("failed", {}), {})
             with open(path("sheet.jpg"), "wb") as sheet:
@@ -297,30 +297,30 @@ struct VideoRowsByScriptTests {
 
 
         def strips():
-            reply, parts = call("thumbnailer", "image.frames", asset=new("end.mp4"), times=[0, 1000000, 2500000],
+            reply, parts = call("thumbnailer", "image.frames", asset=asset_id("end.mp4"), times=[0, 1000000, 2500000],
                                 targetSize={"width": 120, "height": 120})
             equal([frame["frameTime"] for frame in reply["frames"]], [0, 1000000, 2520000])
             equal([len(part) for part in parts], [frame["size"] for frame in reply["frames"]])
             equal({(frame["pixelWidth"], frame["pixelHeight"]) for frame in reply["frames"]}, {(120, 90)})
             assert len(set(parts)) == 3
-            reply, parts = call("thumbnailer", "image.frames", asset=new("end.mp4"), count=12)
+            reply, parts = call("thumbnailer", "image.frames", asset=asset_id("end.mp4"), count=12)
             equal(len(parts), 12)
             times = [frame["frameTime"] for frame in reply["frames"]]
             equal(times, sorted(times))
             for asked, shown in zip((frame["time"] for frame in reply["frames"]), times):
                 assert asked - 125000 <= shown <= asked + 80000, (asked, shown)
-            again, _ = call("thumbnailer", "image.frames", asset=new("end.mp4"), count=12)
+            again, _ = call("thumbnailer", "image.frames", asset=asset_id("end.mp4"), count=12)
             assert all(frame["isCacheHit"] for frame in again["frames"])
             for params in ({}, {"times": [0], "count": 2}):
-                equal(refusal("thumbnailer", "image.frames", asset=new("end.mp4"), **params), "invalid_options")
-            equal(refusal("thumbnailer", "image.frames", asset=new("photo.jpg"), count=2), "missing_resource")
+                equal(refusal("thumbnailer", "image.frames", asset=asset_id("end.mp4"), **params), "invalid_options")
+            equal(refusal("thumbnailer", "image.frames", asset=asset_id("photo.jpg"), count=2), "missing_resource")
 
 
         def read_stream(name, offset=0):
-            ticket, _ = call("thumbnailer", "video.playback", asset=new(name))
+            ticket, _ = call("thumbnailer", "video.playback", asset=asset_id(name))
             stream = b""
             while offset + len(stream) < ticket["size"]:
-                reply, parts = call("thumbnailer", "video.read", asset=new(name), stream=ticket["stream"],
+                reply, parts = call("thumbnailer", "video.read", asset=asset_id(name), stream=ticket["stream"],
                                     offset=offset + len(stream), length=50021)
                 stream += parts[0]
             return stream
@@ -328,11 +328,11 @@ struct VideoRowsByScriptTests {
 
         def playback():
             for name in videos:
-                ticket, _ = call("thumbnailer", "video.playback", asset=new(name))
-                said = probe(name)
+                ticket, _ = call("thumbnailer", "video.playback", asset=asset_id(name))
+                probed = probe(name)
                 equal((name, ticket["size"]), (name, len(file(name))))
                 equal((name, [track["codec"] for track in ticket["tracks"]]),
-                      (name, [stream["codec_name"] for stream in said["streams"]]))
+                      (name, [stream["codec_name"] for stream in probed["streams"]]))
                 assert ticket["isFastStart"], name
                 equal((name, ticket["isReordered"]), (name, name.split(".")[1] in ("mp4", "mov", "3gp")))
                 equal((name, ticket["isHDR"]), (name, name == "hdr.mp4"))
@@ -342,26 +342,27 @@ struct VideoRowsByScriptTests {
             assert stream.index(b"moov") < stream.index(b"mdat") and original.index(b"moov") > original.index(b"mdat")
             with open(path("stream.mp4"), "wb") as opened:
                 opened.write(stream)
+            sums = set()
             for name in ("end.mp4", "stream.mp4"):
                 words = [os.environ["FFMPEG"], "-v", "error", "-i", path(name), "-f", "md5", "-"]
                 run = subprocess.run(words, capture_output=True, check=True)
                 assert run.stderr == b"", run.stderr
-                made.setdefault("sums", set()).add(run.stdout)
-            equal(len(made["sums"]), 1)
+                sums.add(run.stdout)
+            equal(len(sums), 1)
             _, frame = image("end.mp4", 320, frameTime=2000000, format="png")
             assert psnr(decoded(frame[0]), decoded(stream, "-ss", "1.999", "-frames:v", "1")) > 35
             equal(read_stream("end.mp4", 70000), stream[70000:])
             # The catalog's resource.read has the file as it was imported.
-            ticket, _ = call("thumbnailer", "video.playback", asset=new("end.mp4"), deliveryMode="fastFormat")
-            _, parts = call("catalog", "resource.read", asset=new("end.mp4"), type=ticket["resource"]["type"],
+            ticket, _ = call("thumbnailer", "video.playback", asset=asset_id("end.mp4"), deliveryMode="fastFormat")
+            _, parts = call("catalog", "resource.read", asset=asset_id("end.mp4"), type=ticket["resource"]["type"],
                             offset=1000, length=5000)
             equal(parts[0], original[1000:6000])
-            equal(call("thumbnailer", "video.playback", asset=new("start.mp4"))[0]["isReordered"], False)
+            equal(call("thumbnailer", "video.playback", asset=asset_id("start.mp4"))[0]["isReordered"], False)
             equal(read_stream("start.mp4"), file("start.mp4"))
-            equal(refusal("thumbnailer", "video.playback", asset=new("photo.jpg")), "missing_resource")
-            equal(refusal("thumbnailer", "video.playback", asset=new("end.mp4"), version="unadjusted"), "invalid_params")
-            equal(refusal("thumbnailer", "video.read", asset=new("end.mp4"), stream="0" * 64), "missing_resource")
-            equal(refusal("thumbnailer", "video.read", asset=new("end.mp4"), stream=ticket["stream"], offset=1 << 40),
+            equal(refusal("thumbnailer", "video.playback", asset=asset_id("photo.jpg")), "missing_resource")
+            equal(refusal("thumbnailer", "video.playback", asset=asset_id("end.mp4"), version="unadjusted"), "invalid_params")
+            equal(refusal("thumbnailer", "video.read", asset=asset_id("end.mp4"), stream="0" * 64), "missing_resource")
+            equal(refusal("thumbnailer", "video.read", asset=asset_id("end.mp4"), stream=ticket["stream"], offset=1 << 40),
                   "range_error")
 
 
@@ -373,7 +374,7 @@ struct VideoRowsByScriptTests {
 
         for point in (containers_are_imported, dates_places_and_texts, slow_motion, frames_of_all_videos, playback,
                       the_frame_at_a_time, degraded_first, sheets_show_videos, strips, broken_files_are_refused):
-            line = {"point": point.__name__, "id": made.get("end.mp4")}
+            line = {"point": point.__name__, "id": created.get("end.mp4")}
             try:
                 point()
             except Exception:

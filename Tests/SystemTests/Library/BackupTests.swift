@@ -10,15 +10,6 @@ import Testing
 /// A backup made while the library is written to, and the library restored from it.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct BackupTests {
-    private static func integrity(_ path: String) throws {
-        let sqlite = try Needed.program("sqlite3")
-        let check = try RunningProgram.run(
-            sqlite,
-            ["-readonly", path, "PRAGMA integrity_check; PRAGMA foreign_key_check"]
-        )
-        #expect(check.output == "ok\n", "\(path): \(check.errors)")
-    }
-
     /// A load that imports and changes assets until it is stopped. It records the sequence of each acknowledged
     /// transaction.
     private final class Load: Sendable {
@@ -37,11 +28,11 @@ struct BackupTests {
                             while !isOver.withLock({ $0 }) {
                                 let bytes = TestImages.jpeg(width: 48, height: 32, seed: UInt64(number))
                                 let path = try services.folder.write(bytes, to: "photos/\(number).jpg")
-                                let made = try await library.perform([
+                                let result = try await library.perform([
                                     .createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))
                                 ])
-                                acknowledged.withLock { $0.append(made.sequence) }
-                                if let id = made.id("a") { assets.withLock { $0.append(id) } }
+                                acknowledged.withLock { $0.append(result.sequence) }
+                                if let id = result.id("a") { assets.withLock { $0.append(id) } }
                                 number += 3
                             }
                         }
@@ -121,16 +112,16 @@ struct BackupTests {
         let target = services.folder.file("restored")
         let restored = try services.safelight(["restore", services.folder.file("backup"), "--library", target])
         #expect(restored.status == 0, "\(restored.errors)")
-        try Self.integrity(target + "/library.sqlite")
+        try DatabaseCheck.expectIntact(target + "/library.sqlite", foreignKeys: true)
         let names = try FileManager.default.contentsOfDirectory(atPath: services.folder.file("backup"))
         let database = try #require(names.first { $0.hasPrefix("library-\(second.token.sequence)-") })
-        try Self.integrity(services.folder.file("backup/" + database))
+        try DatabaseCheck.expectIntact(services.folder.file("backup/" + database), foreignKeys: true)
         let again = try services.safelight(["restore", services.folder.file("backup"), "--library", target])
         #expect(again.status == 1 && again.errors.contains("not empty"), "\(again.errors)")
 
-        let newHouse = try SafelightFixture("restored", environment: ["SAFELIGHT_LIBRARY": target])
-        try newHouse.start([.catalog, .changeBroker])
-        let new = try newHouse.library()
+        let restoredServices = try SafelightFixture("restored", environment: ["SAFELIGHT_LIBRARY": target])
+        try restoredServices.start([.catalog, .changeBroker])
+        let new = try restoredServices.library()
         var stored: [ObjectID: Asset] = [:]
         for try await asset in new.allAssets(FetchDescription(.assets)) { stored[asset.id] = asset }
         #expect(stored == expected)
@@ -154,7 +145,7 @@ struct BackupTests {
             #expect(change.sequence == token.sequence + 1)
         }
         await new.close()
-        #expect(newHouse.stop() == [])
+        #expect(restoredServices.stop() == [])
     }
 
     @Test(.onlySQLite) func `a backup and a restore continue without damaged files, and name them`() throws {
@@ -165,7 +156,7 @@ struct BackupTests {
         try services.start([.catalog])
         #expect(try services.safelight(["import", services.folder.file("p")]).status == 0)
         #expect(try Self.backup(services).resources == 3)
-        let stored = try DamagedStoreTests.stored(services)
+        let stored = try services.storedFiles
         let digests = stored.map { ($0 as NSString).lastPathComponent }
         let (backup, target) = (services.folder.file("backup"), services.folder.file("restored"))
         func inBackup(_ path: String) -> String {
@@ -208,11 +199,8 @@ struct BackupTests {
 
     @Test func `a restore that failed on a full disk can be repeated into the same folder`() throws {
         let services = try SafelightFixture("restore-full")
-        let disk = services.folder.file("small disk")
-        try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
-        let isMounted = mount("tmpfs", disk, "tmpfs", 0, "size=4m") == 0
-        defer { umount2(disk, 2) }
-        _ = try Needed.found(isMounted ? true : nil, "the privilege to mount a small disk (root)")
+        let disk = try SmallDisk(services.folder.file("small disk"), mebibytes: 4)
+        defer { disk.unmount() }
         for seed in 1...3 {
             try services.folder.write(TestImages.jpeg(width: 64, height: 48, seed: UInt64(seed)), to: "p/\(seed).jpg")
         }
@@ -220,18 +208,18 @@ struct BackupTests {
         #expect(try services.safelight(["import", services.folder.file("p")]).status == 0)
         _ = try Self.backup(services)
         #expect(services.stop() == [])
-        let (backup, target) = (services.folder.file("backup"), disk + "/library")
-        try Data(count: 4_000_000).write(to: URL(filePath: disk + "/filler"))
+        let (backup, target) = (services.folder.file("backup"), disk.path + "/library")
+        try Data(count: 4_000_000).write(to: URL(filePath: disk.path + "/filler"))
         let full = try services.safelight(["restore", backup, "--library", target])
         #expect(full.status == 1 && full.errors.contains("not_enough_space"), "\(full)")
-        try FileManager.default.removeItem(atPath: disk + "/filler")
+        try FileManager.default.removeItem(atPath: disk.path + "/filler")
         let restored = try services.safelight(["restore", backup, "--library", target])
         #expect(restored.status == 0, "\(restored.errors)")
         // The line can be copied into a shell.
         #expect(restored.output.contains("--library '\(target)'"), "\(restored.output)")
         let names = try FileManager.default.contentsOfDirectory(atPath: target).sorted()
         #expect(names == ["head", "library.sqlite", "lock", "resources"], "\(names)")
-        try Self.integrity(target + "/library.sqlite")
+        try DatabaseCheck.expectIntact(target + "/library.sqlite", foreignKeys: true)
         let again = try services.safelight(["restore", backup, "--library", target])
         #expect(again.status == 1 && again.errors.contains("not empty"), "\(again.errors)")
     }
@@ -239,12 +227,9 @@ struct BackupTests {
     @Test(.onlySQLite)
     func `a backup for which the library's disk has no space fails, and changes continue`() async throws {
         let services = try SafelightFixture("backup-full")
-        let disk = services.folder.file("disk")
-        try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
-        let isMounted = mount("tmpfs", disk, "tmpfs", 0, "size=64m") == 0
-        defer { umount2(disk, 2) }
-        _ = try Needed.found(isMounted ? true : nil, "the privilege to mount a small disk (root)")
-        let small = try SafelightFixture("backup-small", environment: ["SAFELIGHT_LIBRARY": disk + "/library"])
+        let disk = try SmallDisk(services.folder.file("disk"), mebibytes: 64)
+        defer { disk.unmount() }
+        let small = try SafelightFixture("backup-small", environment: ["SAFELIGHT_LIBRARY": disk.path + "/library"])
         try small.start([.catalog])
         let library = try small.library()
         let create = ChangeRequest.createAsset(.init(ref: "p", resources: [NewResource(source: .attachment(0))]))
@@ -256,20 +241,15 @@ struct BackupTests {
         }
         // The records are several MiB.
         for number in 10..<90 { try await change("\(number) ") }
-        func free() -> Int {
-            var status = statvfs()
-            #expect(statvfs(disk, &status) == 0)
-            return Int(status.f_bavail * status.f_frsize)
-        }
-        try Data(count: free() - (3 << 20)).write(to: URL(filePath: disk + "/filler"))
-        let before = free()
-        let backup = BackupLibrary(target: disk + "/backup")
+        try Data(count: disk.freeBytes - (3 << 20)).write(to: URL(filePath: disk.path + "/filler"))
+        let before = disk.freeBytes
+        let backup = BackupLibrary(target: disk.path + "/backup")
         let full = await #expect(throws: RPCError.self) { try await library.catalog.ask(backup) }
         #expect(full?.errorCode == .notEnoughSpace)
-        #expect(free() > before - (1 << 20), "the backup has left a file")
+        #expect(disk.freeBytes > before - (1 << 20), "the backup has left a file")
         try await change("99 ")
 
-        unlink(disk + "/filler")
+        unlink(disk.path + "/filler")
         #expect(try await library.catalog.ask(backup).result.resources == 1)
         await library.close()
         #expect(small.stop() == [])

@@ -13,7 +13,7 @@ struct CollectorTests {
 
     /// Returns the digests of the files in the store.
     private static func stored(_ services: SafelightFixture) throws -> Set<String> {
-        Set(try DamagedStoreTests.stored(services).map { ($0 as NSString).lastPathComponent })
+        Set(try services.storedFiles.map { ($0 as NSString).lastPathComponent })
     }
 
     /// Returns the digests that the assets of a library refer to.
@@ -25,16 +25,16 @@ struct CollectorTests {
         return digests
     }
 
-    private static func picture(_ seed: Int) -> [UInt8] {
+    private static func image(_ seed: Int) -> [UInt8] {
         TestImages.jpeg(width: 32, height: 24, seed: UInt64(seed))
     }
 
-    @Test func `after an import in which half the files are broken the store holds only what the database refers to`()
+    @Test func `after an import with half the files broken the store has only files that the database refers to`()
         async throws
     {
         let services = try SafelightFixture("collect", environment: ["SAFELIGHT_COLLECT_AFTER_SECONDS": "1"])
         for number in 0..<Self.count {
-            let whole = Self.picture(number)
+            let whole = Self.image(number)
             // These are damaged where only a reader of the whole file detects it.
             let bytes = number % 2 == 0 ? whole : Array(whole.dropLast(200 + number % 100))
             try services.folder.write(bytes, to: "photos/\(number % 7)/\(number).jpg")
@@ -45,7 +45,7 @@ struct CollectorTests {
         let client = try RunningProgram("safelight", arguments, environment: services.environment)
         // The catalog is killed during the import: files being copied then have no transaction.
         for share in [8, 4] {
-            try await FeedChecker.until("some of the files are in the library") {
+            try await waitUntil("some of the files are in the library") {
                 try await library.currentToken().token.sequence >= Int64(Self.count / share)
             }
             try services.restart(.catalog)
@@ -53,7 +53,7 @@ struct CollectorTests {
         #expect(client.wait(seconds: 600) == 3, "\(client.errorText.suffix(2000))")
         let named = try await Self.named(library)
         #expect(named.count == Self.count / 2)
-        try await FeedChecker.until("the store holds what the database refers to") {
+        try await waitUntil("the store holds what the database refers to") {
             try Self.stored(services) == named
         }
         let incoming = services.folder.file("library/resources/.incoming")
@@ -73,9 +73,9 @@ struct CollectorTests {
         func create(_ seed: Int) async throws -> ObjectID {
             let library = try services.library()
             let request = ChangeRequest.createAsset(.init(ref: "p", resources: [NewResource(source: .attachment(0))]))
-            let made = try await library.perform([request], attachments: [Self.picture(seed)])
+            let result = try await library.perform([request], attachments: [Self.image(seed)])
             await library.close()
-            return try #require(made.id("p"))
+            return try #require(result.id("p"))
         }
         try services.start([.catalog])
         _ = try await create(1)
@@ -93,7 +93,7 @@ struct CollectorTests {
         let new = try Self.stored(services).subtracting(both)
         let library = try services.library()
         _ = try await library.perform([.deleteAssets(.init(ids: [third]))])
-        try await FeedChecker.until("the bytes of the deleted asset are removed") {
+        try await waitUntil("the bytes of the deleted asset are removed") {
             try Self.stored(services).isDisjoint(with: new)
         }
         #expect(try Self.stored(services) == both)
@@ -110,16 +110,16 @@ struct CollectorTests {
         func create(_ number: Int) -> ChangeRequest {
             .createAsset(.init(ref: "p\(number)", resources: [NewResource(source: .attachment(number))]))
         }
-        let broken = Array(Self.picture(2).dropLast(200))
+        let broken = Array(Self.image(2).dropLast(200))
         let error = await #expect(throws: RPCError.self) {
-            try await library.perform([create(0), create(1)], attachments: [Self.picture(1), broken])
+            try await library.perform([create(0), create(1)], attachments: [Self.image(1), broken])
         }
         #expect(error?.errorCode == .invalidResource)
         #expect(try Self.stored(services).isEmpty)
         // The bytes of an existing asset stay even if another request with the same bytes is refused.
-        _ = try await library.perform([create(0)], attachments: [Self.picture(1)])
+        _ = try await library.perform([create(0)], attachments: [Self.image(1)])
         await #expect(throws: RPCError.self) {
-            try await library.perform([create(0), create(1)], attachments: [Self.picture(1), broken])
+            try await library.perform([create(0), create(1)], attachments: [Self.image(1), broken])
         }
         let named = try await Self.named(library)
         #expect(try Self.stored(services) == named)
@@ -132,11 +132,11 @@ struct CollectorTests {
         let services = try SafelightFixture("refused-upload")
         try services.start([.catalog])
         let library = try services.library()
-        let upload = try await library.upload(Self.picture(1))
+        let upload = try await library.upload(Self.image(1))
         let create = ChangeRequest.createAsset(.init(ref: "p", resources: [NewResource(source: .upload(upload))]))
         let broken = ChangeRequest.createAsset(.init(ref: "b", resources: [NewResource(source: .attachment(0))]))
         let error = await #expect(throws: RPCError.self) {
-            try await library.perform([create, broken], attachments: [Array(Self.picture(2).dropLast(200))])
+            try await library.perform([create, broken], attachments: [Array(Self.image(2).dropLast(200))])
         }
         #expect(error?.errorCode == .invalidResource)
         #expect(try Self.stored(services).count == 1, "the upload keeps its bytes")
@@ -144,7 +144,7 @@ struct CollectorTests {
         #expect(try Self.stored(services) == (try await Self.named(library)))
 
         for number in 10..<30 {
-            let cancelled = try await library.upload(Self.picture(number))
+            let cancelled = try await library.upload(Self.image(number))
             _ = try await library.catalog.ask(CancelUpload(upload: cancelled))
         }
         #expect(try Self.stored(services).count == 1, "cancelled uploads leave nothing")
@@ -161,15 +161,15 @@ struct CollectorTests {
         let requests = (0..<3).map {
             ChangeRequest.createAsset(.init(ref: "\($0)", resources: [NewResource(source: .attachment($0))]))
         }
-        let made = try await library.perform(requests, attachments: (0..<3).map(Self.picture))
-        let ids = try (0..<3).map { try #require(made.id("\($0)")) }
+        let result = try await library.perform(requests, attachments: (0..<3).map(Self.image))
+        let ids = try (0..<3).map { try #require(result.id("\($0)")) }
         for exposure in [0.25, 0.5] {
             let list = AdjustmentList(operations: [.exposure(exposure)])
             _ = try await library.editor.ask(ApplyEdit(asset: ids[0], adjustments: list))
         }
         _ = try await library.perform([.deleteAssets(.init(ids: [ids[2]]))])
-        let unused = try await library.upload(Self.picture(50))
-        let cancelled = try await library.upload(Self.picture(51))
+        let unused = try await library.upload(Self.image(50))
+        let cancelled = try await library.upload(Self.image(51))
         _ = try await library.catalog.ask(CancelUpload(upload: cancelled))
         let named = try await Self.named(library)
         // No asset refers to these: the replaced render, the deleted asset's original, the first edit's adjustment
@@ -194,7 +194,7 @@ struct CollectorTests {
             .createAsset(.init(ref: "late", resources: [NewResource(source: .upload(unused))]))
         ])
         let id = try #require(late.id("late"))
-        #expect(try await library.resource(asset: id).readAll(limit: 1 << 20) == Self.picture(50))
+        #expect(try await library.resource(asset: id).readAll(limit: 1 << 20) == Self.image(50))
         await library.close()
         #expect(services.stop() == [])
     }
@@ -203,14 +203,14 @@ struct CollectorTests {
         let services = try SafelightFixture("large")
         try services.start([.catalog])
         let library = try services.library()
-        func written() throws -> Int {
+        func readWrittenBytes() throws -> Int {
             let process = try #require(services.program(.catalog)).processIdentifier
             let text = try String(contentsOfFile: "/proc/\(process)/io", encoding: .utf8)
             let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("wchar:") })
             return try #require(Int(line.dropFirst(7)))
         }
-        let before = try written()
-        for (name, start) in [("photo.jpg", Self.picture(1)), ("noise.jpg", [UInt8](repeating: 3, count: 600))] {
+        let before = try readWrittenBytes()
+        for (name, start) in [("photo.jpg", Self.image(1)), ("noise.jpg", [UInt8](repeating: 3, count: 600))] {
             let path = try services.folder.write(start, to: name)
             #expect(truncate(path, 3 << 30) == 0)
             let error = await #expect(throws: RPCError.self) {
@@ -218,7 +218,7 @@ struct CollectorTests {
             }
             #expect(error?.errorCode == .invalidResource, "\(String(describing: error))")
         }
-        #expect(try written() - before < 1 << 20)
+        #expect(try readWrittenBytes() - before < 1 << 20)
         #expect(try Self.stored(services).isEmpty)
         await library.close()
         #expect(services.stop() == [])

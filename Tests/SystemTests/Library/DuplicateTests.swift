@@ -12,13 +12,13 @@ struct DuplicateTests {
         try folder.write(TestImages.jpeg(width: 320, height: 200, seed: 5), to: "first/a.jpg")
         try folder.write(TestImages.jpeg(width: 320, height: 200, seed: 6), to: "first/b.jpg")
         try folder.write(TestRaw.dng(width: 120, height: 80), to: "first/c.dng")
-        let made = try RunningProgram.run(
+        let run = try RunningProgram.run(
             try Needed.python("PIL"),
             ["-c", Self.script, folder.file("first"), folder.file("second")],
             environment: ["PYTHONPATH": TestEnvironment.text("PYTHONPATH") ?? ""],
             seconds: 60
         )
-        try #require(made.status == 0, "\(made.errors)")
+        try #require(run.status == 0, "\(run.errors)")
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.file("first")).sorted()
         #expect(names.count == 9, "\(names)")
         try services.start()
@@ -27,9 +27,10 @@ struct DuplicateTests {
             try services.safelight(["import", folder.file("first")]).output.hasPrefix("9 imported, 0 already there")
         )
         let none = try services.safelight(["duplicates"])
-        #expect(none.status == 0 && none.output.isEmpty && none.errors == "no picture is there twice\n", "\(none)")
+        #expect(none.status == 0 && none.output.isEmpty, "\(none)")
+        #expect(none.errors == "no image is in the library twice\n")
         let second = try services.safelight(["import", folder.file("second"), "--verbose"])
-        #expect(second.output.contains("9 imported, 9 of them with a picture that is there"), "\(second.output)")
+        #expect(second.output.contains("9 imported, 9 of them with an image that is already there"), "\(second.output)")
 
         // The first import leads each group, and the name of the tagged file is that of the other.
         let listed = try services.safelight(["duplicates", "--json"])
@@ -52,11 +53,11 @@ struct DuplicateTests {
             "'\(TestPaths.executables)/safelight' duplicates --ids | '\(TestPaths.executables)/safelight' trash -"
         let trashed = try RunningProgram.run("/bin/sh", ["-c", trash], environment: services.environment)
         #expect(trashed.status == 0, "\(trashed.errors)")
-        #expect(try services.safelight(["duplicates"]).errors == "no picture is there twice\n")
+        #expect(try services.safelight(["duplicates"]).errors == "no image is in the library twice\n")
         #expect(services.stop() == [])
     }
 
-    /// Makes one file of each format, and a copy of each that ExifTool has tagged. Pillow or libvips decodes both to
+    /// Creates one file of each format, and a copy of each that ExifTool has tagged. Pillow or libvips decodes both to
     /// the same pixels.
     private static let script = #"""
         import os, shutil, subprocess, sys

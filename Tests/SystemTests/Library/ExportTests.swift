@@ -33,8 +33,8 @@ struct ExportTests {
         }
         func content() throws -> [UInt8] { Array(try Data(contentsOf: URL(filePath: path))) }
 
-        let made = try await library.catalog.ask(ExportResource(asset: ids[0], path: path)).result
-        #expect(try made.path == path && made.resource.size == Int64(content().count))
+        let exported = try await library.catalog.ask(ExportResource(asset: ids[0], path: path)).result
+        #expect(try exported.path == path && exported.resource.size == Int64(content().count))
         #expect(try content() == originals[ids[0]])
         #expect(try files() == ["photo.jpg"])
         let attached = try await library.catalog.ask(ExportResource(asset: ids[0]))

@@ -36,8 +36,8 @@ struct ExportedSidecarTests {
     ]
 
     private func assets(_ services: SafelightFixture) async throws -> [String: Asset] {
-        let found = try await services.library().assets(FetchDescription(.assets)).assets
-        return Dictionary(found.map { ($0.originalFilename ?? "", $0) }) { first, _ in first }
+        let fetched = try await services.library().assets(FetchDescription(.assets)).assets
+        return Dictionary(fetched.map { ($0.originalFilename ?? "", $0) }) { first, _ in first }
     }
 
     @Test func `an import of an exported folder has the dates of the library, and no value that was removed there`()
@@ -66,19 +66,25 @@ struct ExportedSidecarTests {
         let second = try SafelightFixture("second", environment: ["TZ": "UTC"])
         try second.start([.catalog])
         #expect(try second.safelight(["import", out]).status == 0)
-        let (expected, found) = (try await assets(first), try await assets(second))
+        let (expected, actual) = (try await assets(first), try await assets(second))
         for photo in Self.photos {
-            let (one, two) = (try #require(expected[photo.name]), try #require(found[photo.name]))
-            #expect((two.creationDate, two.creationOffset) == (one.creationDate, one.creationOffset), "\(photo.name)")
-            #expect(two.hasOnlyModificationDate == one.hasOnlyModificationDate, "\(photo.name)")
-            #expect(two.isCreationOffsetDerived == one.isCreationOffsetDerived, "\(photo.name)")
-            #expect((two.caption, two.keywords, two.rating) == (one.caption, one.keywords, one.rating), "\(photo.name)")
-            #expect((two.location == nil) == (one.location == nil), "\(photo.name)")
+            let (before, after) = (try #require(expected[photo.name]), try #require(actual[photo.name]))
+            #expect(
+                (after.creationDate, after.creationOffset) == (before.creationDate, before.creationOffset),
+                "\(photo.name)"
+            )
+            #expect(after.hasOnlyModificationDate == before.hasOnlyModificationDate, "\(photo.name)")
+            #expect(after.isCreationOffsetDerived == before.isCreationOffsetDerived, "\(photo.name)")
+            #expect(
+                (after.caption, after.keywords, after.rating) == (before.caption, before.keywords, before.rating),
+                "\(photo.name)"
+            )
+            #expect((after.location == nil) == (before.location == nil), "\(photo.name)")
         }
-        let dated = try #require(found["dated.jpg"])
+        let dated = try #require(actual["dated.jpg"])
         #expect((dated.creationDate, dated.creationOffset) == (1_612_220_522_000_000, 10_800))
-        #expect(try #require(found["removed.jpg"]).keywords.isEmpty)
-        #expect(try #require(found["modified.jpg"]).hasOnlyModificationDate)
-        #expect(try #require(found["derived.jpg"]).isCreationOffsetDerived)
+        #expect(try #require(actual["removed.jpg"]).keywords.isEmpty)
+        #expect(try #require(actual["modified.jpg"]).hasOnlyModificationDate)
+        #expect(try #require(actual["derived.jpg"]).isCreationOffsetDerived)
     }
 }

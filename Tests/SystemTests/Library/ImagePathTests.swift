@@ -28,9 +28,8 @@ struct ImagePathTests {
         try services.folder.write(TestImages.jpeg(width: 320, height: 200, seed: 2).dropLast(900), to: "photos/cut.jpg")
         try services.start()
         let imported = try services.safelight(["import", services.folder.file("photos")])
-        #expect(imported.status == 3, "a broken file is reported, not fatal: \(imported.errors)")
+        #expect(imported.status == 3, "a broken file does not end the import: \(imported.errors)")
         #expect(imported.errors.contains("broken.jpg") || imported.output.contains("broken.jpg"))
-
         #expect(imported.errors.contains("cut.jpg") || imported.output.contains("cut.jpg"))
 
         let library = try services.library()
@@ -108,10 +107,10 @@ struct ImagePathTests {
         let asset = try #require(created.id("a"))
         let favourite: [ChangeRequest] = [.updateAsset(.init(id: .id(asset), set: AssetPatch(isFavorite: true)))]
 
-        async let one = library.perform(favourite, transaction: "once")
-        async let two = library.perform(favourite, transaction: "once")
-        async let three = library.perform(favourite, transaction: "once")
-        let outcomes = try await [one, two, three]
+        async let firstAnswer = library.perform(favourite, transaction: "once")
+        async let secondAnswer = library.perform(favourite, transaction: "once")
+        async let thirdAnswer = library.perform(favourite, transaction: "once")
+        let outcomes = try await [firstAnswer, secondAnswer, thirdAnswer]
         #expect(Set(outcomes.map(\.sequence)).count == 1)
 
         try services.restart(.catalog)
@@ -124,36 +123,5 @@ struct ImagePathTests {
         #expect(error?.errorCode == .idReused)
         await library.close()
         #expect(services.stop() == [])
-    }
-
-}
-
-/// The services as `safelight up` runs them, with a bound on the time of a restart.
-@Suite(.serialized, .timeLimit(.minutes(3)))
-struct SupervisorTests {
-    @Test func `safelight up starts the four services, restarts one that dies and stops all`() async throws {
-        let services = try SafelightFixture("up")
-        let up = try RunningProgram("safelight", ["up", "--ready-fd", "1"], environment: services.environment)
-        #expect(up.waitForOutput("ready"), "\(up.errorText)")
-        let library = try services.library()
-        let before = try await library.thumbnailer.ask(MetricsRequest()).result.members["process"]?["pid"]?.intValue
-        let pid = try #require(before.flatMap(Int32.init(exactly:)))
-        kill(pid, SIGKILL)
-        let start = Date()
-        var after: Int64?
-        while after == nil || after == before {
-            after = try? await library.thumbnailer.ask(MetricsRequest(), deadline: .seconds(2)).result.members[
-                "process"
-            ]?[
-                "pid"
-            ]?
-            .intValue
-            if Date().timeIntervalSince(start) > 20 { break }
-        }
-        #expect(after != nil && after != before)
-        #expect(Date().timeIntervalSince(start) < 5)
-        await library.close()
-        up.signal(SIGINT)
-        #expect(up.wait(seconds: 20) == 0, "\(up.errorText)")
     }
 }

@@ -22,13 +22,13 @@ struct ImportTests {
         return digests
     }
 
-    /// The number of imported files; a transaction imports several.
+    /// Returns the number of imported files; a transaction imports several.
     private static func imported(_ library: PhotoLibrary) async -> Int64 {
         Int64((try? await library.assets(FetchDescription(.assets), count: 0).count) ?? 0)
     }
 
     @Test(.spec("P-23"))
-    func `an import resumes after kills of the client and of the catalog, and each file is there once`()
+    func `an import resumes after kills of the client and of the catalog, and each file is imported once`()
         async throws
     {
         var random = SeededRandom(named: "import kill")
@@ -65,11 +65,11 @@ struct ImportTests {
         let (imported, known) = (summary?["imported"]?.intValue ?? -1, summary?["duplicates"]?.intValue ?? -1)
         #expect(imported + known == Self.count && known >= reached && summary?["broken"]?.intValue == 0, "\(last)")
 
-        var found: [String: Int] = [:]
+        var counts: [String: Int] = [:]
         for try await asset in library.allAssets(FetchDescription(.assets)) {
-            found[asset.originalResource?.digest ?? "", default: 0] += 1
+            counts[asset.originalResource?.digest ?? "", default: 0] += 1
         }
-        #expect(found == digests)
+        #expect(counts == digests)
         #expect(await Self.imported(library) == Int64(Self.count))
 
         // The kills hit groups of files that were stored but not yet synced, or synced but not yet committed.
@@ -82,7 +82,7 @@ struct ImportTests {
     }
 
     @Test(.spec("P-15", "S-78"))
-    func `pairs, sidecars, broken and unreadable files of a folder are reported as what they are`() async throws {
+    func `pairs, sidecars, broken and unreadable files of a folder are each reported with their kind`() async throws {
         let services = try SafelightFixture("folder")
         func image(_ seed: UInt64, date: String? = nil) -> [UInt8] {
             TestImages.jpeg(width: 32, height: 24, date: date, seed: seed)
@@ -122,7 +122,7 @@ struct ImportTests {
         #expect(assets["other.jpg"]?.playbackStyle == .image && assets["other.mov"]?.mediaType == .video)
         #expect(assets["rated.jpg"]?.rating == 5 && assets["bad.jpg"]?.rating == 0)
 
-        // All original files come out again, also the raw file of a pair.
+        // All original files are exported, also the raw file of a pair.
         let out = services.folder.file("out")
         let exported = try services.safelight(["export", "--output", out])
         #expect(exported.status == 0, "\(exported.errors)")

@@ -32,10 +32,10 @@ struct MetadataPathTests {
         try services.start([.catalog, .editor])
         #expect(try services.safelight(["import", services.folder.file("in")]).status == 0)
 
-        let where_ = "ANY persons == 'Cy' AND aperture == 2.8 AND city ==[c] 'oslo' AND flash == 'fired'"
-        let found = try services.safelight(["fetch", "--ids", "--where", where_])
-        let id = found.output.trimmingCharacters(in: .whitespacesAndNewlines)
-        #expect(!id.isEmpty && found.status == 0, "\(found.errors)")
+        let predicate = "ANY persons == 'Cy' AND aperture == 2.8 AND city ==[c] 'oslo' AND flash == 'fired'"
+        let matches = try services.safelight(["fetch", "--ids", "--where", predicate])
+        let id = matches.output.trimmingCharacters(in: .whitespacesAndNewlines)
+        #expect(!id.isEmpty && matches.status == 0, "\(matches.errors)")
         let shown = try services.safelight(["show", id]).output
         for line in [
             "f/2.8, 1/250 s, ISO 400, 50 mm (75 mm in 35 mm format), flash fired", "123.5°", "Waves & \"wind\"",
@@ -71,8 +71,7 @@ struct MetadataPathTests {
         // The render of an edit has them under exiftool's names too; faces may have been cut off.
         let list = AdjustmentList(operations: [.exposure(0.5)])
         #expect(try await library.editor.ask(ApplyEdit(asset: asset.id, adjustments: list)).result.isChanged)
-        var render: [UInt8] = []
-        for try await chunk in library.resource(asset: asset.id, type: .fullSizePhoto) { render += chunk }
+        let render = try await library.resource(asset: asset.id, type: .fullSizePhoto).readAll(limit: 1 << 20)
         let file = try services.folder.write(render, to: "render.jpg")
         let report = try RunningProgram.run(exiftool, ["-json", "-n", "-G1", file])
         let tags = try #require(try JSON(parsing: Array(report.output.utf8)).arrayValue?.first)

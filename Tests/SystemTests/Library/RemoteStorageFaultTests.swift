@@ -20,7 +20,7 @@ struct RemoteStorageFaultTests {
         let library = try services.library()
         let create = ChangeRequest.createAsset(.init(ref: "p", resources: [NewResource(source: .path(photo))]))
         let id = try #require(try await library.perform([create]).id("p"))
-        try await FeedChecker.until("uploaded") {
+        try await waitUntil("uploaded") {
             try services.safelight(["storage"]).output.contains("uploaded  1 file")
         }
         let objects = try store.objects
@@ -28,19 +28,19 @@ struct RemoteStorageFaultTests {
         let backup = services.folder.file("backup")
         #expect(try services.safelight(["backup", backup]).status == 0)
         _ = try await library.perform([.deleteAssets(.init(ids: [id]))])
-        try await FeedChecker.until("deleted at the store") { try store.objects.isEmpty }
+        try await waitUntil("deleted at the store") { try store.objects.isEmpty }
         await library.close()
         #expect(services.stop() == [])
 
-        let place = services.folder.file("restored")
-        let restore = try services.safelight(["restore", backup, "--library", place])
+        let target = services.folder.file("restored")
+        let restore = try services.safelight(["restore", backup, "--library", target])
         #expect(restore.status == 0, "\(restore.errors)")
         let restored = try SafelightFixture(
             "remote-restored",
-            environment: environment.merging(["SAFELIGHT_LIBRARY": place]) { $1 }
+            environment: environment.merging(["SAFELIGHT_LIBRARY": target]) { $1 }
         )
         try restored.start([.catalog])
-        try await FeedChecker.until("uploaded again") { try store.objects == objects }
+        try await waitUntil("uploaded again") { try store.objects == objects }
         #expect(restored.stop() == [])
         withExtendedLifetime(services) {}
     }
@@ -58,24 +58,24 @@ struct RemoteStorageFaultTests {
             store.requests.count { $0.contains("\"\(method)\"") && $0.contains(part) }
         }
         #expect(try services.safelight(["import", path]).status == 0)
-        try await FeedChecker.until("an upload in parts has begun") { count("POST", "uploads") == 1 }
+        try await waitUntil("an upload in parts has begun") { count("POST", "uploads") == 1 }
         try services.restart(.catalog)
-        try await FeedChecker.until("the file is uploaded") {
+        try await waitUntil("the file is uploaded") {
             try services.safelight(["storage"]).output.contains("uploaded  1 file,")
         }
         #expect(count("POST", "uploads") == 2)
         #expect(count("DELETE", "uploadId") == 1, "the parts of the first upload")
-        // The file may be in use for a moment after its upload.
-        try await FeedChecker.until("1 file is given up") {
+        // The file may be in use for a short time after its upload.
+        try await waitUntil("1 file is given up") {
             try services.safelight(["storage", "release", "--where", "mediaType == 'image'"]).output
-                .contains("1 file given up")
+                .contains("1 file released")
         }
         // Each response is delayed, so that the download has started and not ended.
         try store.setFaults(#"{"delay": 3}"#)
         let before = store.requests.count
         let command = ["storage", "keep", "--where", "mediaType == 'image'"]
         let keeping = try RunningProgram("safelight", command, environment: services.environment)
-        try await FeedChecker.until("the download has begun") { store.requests.count > before }
+        try await waitUntil("the download has begun") { store.requests.count > before }
         try services.restart(.catalog)
         keeping.killHard()
         try store.setFaults("{}")
@@ -84,11 +84,11 @@ struct RemoteStorageFaultTests {
         let export = try services.safelight(["export", "--where", "mediaType == 'image'", "--output", copy])
         #expect(export.status == 0, "\(export)")
         let library = services.folder.file("library")
-        let found = try FileManager.default.subpathsOfDirectory(atPath: library).filter { name in
+        let files = try FileManager.default.subpathsOfDirectory(atPath: library).filter { name in
             let size = try? FileManager.default.attributesOfItem(atPath: "\(library)/\(name)")[.size] as? Int64
             return (size ?? 0) > 1 << 20 && !name.hasPrefix("library.sqlite")
         }
-        #expect(found.count == 1, "\(found)")
+        #expect(files.count == 1, "\(files)")
         #expect(services.stop() == [])
     }
 
@@ -105,15 +105,15 @@ struct RemoteStorageFaultTests {
         var network: BadNetwork?
         if overBadNetwork {
             let server = try #require(Int(try store.port))
-            let made = try BadNetwork(
+            let proxy = try BadNetwork(
                 before: server,
                 delay: 0.1,
                 bytesPerSecond: 125_000,
                 cuts: 0.5,
                 seed: random.next()
             )
-            environment["SAFELIGHT_OBJECT_STORE_ENDPOINT"] = "http://127.0.0.1:\(made.port)"
-            network = made
+            environment["SAFELIGHT_OBJECT_STORE_ENDPOINT"] = "http://127.0.0.1:\(proxy.port)"
+            network = proxy
         }
         let services = try SafelightFixture("remote-kills", environment: environment)
         try services.start([.catalog])
@@ -128,12 +128,12 @@ struct RemoteStorageFaultTests {
             for number in 0..<8 {
                 let photo = TestImages.jpeg(width: 200, height: 150, seed: UInt64(round * 100 + number))
                 let bytes = photo + [UInt8](repeating: UInt8(number), count: 20_000)
-                let made = try await library.perform(
+                let result = try await library.perform(
                     [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
                     attachments: [bytes]
                 )
-                live[try #require(made.id("a"))] = bytes
-                // Fetches, evictions and deletions meanwhile; a kill makes them fail by name.
+                live[try #require(result.id("a"))] = bytes
+                // Fetches, evictions and deletions meanwhile; a kill makes them fail with a named error.
                 if let id = live.keys.randomElement(using: &random) {
                     _ = try? await library.catalog.ask(
                         ReadResource(asset: id, type: .photo, isNetworkAccessAllowed: true)
@@ -146,13 +146,13 @@ struct RemoteStorageFaultTests {
             }
             try await killer.value
         }
-        let wanted = Set(live.values.map { SHA256.hash(data: $0).hexadecimal })
+        let expected = Set(live.values.map { SHA256.hash(data: $0).hexadecimal })
         // Over the bad network each round has uploads of two seconds, if none is cut.
         let seconds = 60 + TestEnvironment.rounds(5) * 6
-        try await FeedChecker.until("the store has what the library refers to, and no orphan", seconds: seconds) {
+        try await waitUntil("the store has what the library refers to, and no orphan", seconds: seconds) {
             let status = try await library.catalog.ask(StorageStatus()).result
             return try status.waitingCount == 0 && status.localBytes <= 150_000 && status.deletingCount == 0
-                && store.objects == wanted
+                && store.objects == expected
         }
         for (id, bytes) in live {
             let request = ReadResource(asset: id, type: .photo, isNetworkAccessAllowed: true)

@@ -45,17 +45,17 @@ struct RemoteStorageSoakTests {
         let services = try SafelightFixture("soak-optimized", environment: environment)
         try services.start([.catalog, .changeBroker, .thumbnailer])
         let library = try services.library()
-        let most = Mutex<Int64>(0)
+        let maximum = Mutex<Int64>(0)
         let sampling = Task {
             while !Task.isCancelled {
                 let bytes = try await library.catalog.ask(StorageStatus()).result.localBytes
-                most.withLock { $0 = max($0, bytes) }
+                maximum.withLock { $0 = max($0, bytes) }
                 try await Task.sleep(for: .milliseconds(200))
             }
         }
         defer { sampling.cancel() }
         let optimized = try await Self.importSeconds(originals, services)
-        let peak = most.withLock { $0 }
+        let peak = maximum.withLock { $0 }
         let (uploaded, behind) = try await Self.secondsUntilUploaded(library)
         TestPaths.report(
             """
@@ -67,7 +67,7 @@ struct RemoteStorageSoakTests {
         #expect(optimized <= 2 * plain, "\(optimized) s, without a store \(plain) s")
         #expect(peak <= Self.budget + Self.slack, "\(peak) of \(Self.budget)")
         #expect(uploaded.remoteCount == Self.count && uploaded.failedCount == 0)
-        try await Self.scroll(library, services, store)
+        try await Self.requestAllThumbnails(library, services, store)
         await library.close()
         #expect(services.stop() == [])
     }
@@ -85,9 +85,9 @@ struct RemoteStorageSoakTests {
         -> Double
     {
         let start = ContinuousClock.now
-        let made = try services.safelight(["import", originals.path, "--json"], seconds: 3600)
+        let run = try services.safelight(["import", originals.path, "--json"], seconds: 3600)
         let time = ContinuousClock.now - start
-        #expect(made.status == 0, "\(made.errors.suffix(500))")
+        #expect(run.status == 0, "\(run.errors.suffix(500))")
         return time / .seconds(1)
     }
 
@@ -106,14 +106,16 @@ struct RemoteStorageSoakTests {
     }
 
     /// Requests all thumbnails without network access once they are rendered in advance.
-    private static func scroll(_ library: PhotoLibrary, _ services: SafelightFixture, _ store: S3Server) async throws {
+    private static func requestAllThumbnails(_ library: PhotoLibrary, _ services: SafelightFixture, _ store: S3Server)
+        async throws
+    {
         let start = ContinuousClock.now
         let head = try await library.currentToken().token.sequence
-        var made: JSON?
-        while made?["preparing"]?.intValue != 0 || made?["sequence"]?.intValue != head {
-            made = try await library.thumbnailer.metrics()["newAssets"]
+        var metrics: JSON?
+        while metrics?["preparing"]?.intValue != 0 || metrics?["sequence"]?.intValue != head {
+            metrics = try await library.thumbnailer.metrics()["newAssets"]
             guard ContinuousClock.now < start + .seconds(1800) else {
-                throw FixtureError(description: "not all thumbnails are made: \(made ?? .null)")
+                throw FixtureError(description: "not all thumbnails are made: \(metrics ?? .null)")
             }
             try await Task.sleep(for: .milliseconds(200))
         }
@@ -121,7 +123,7 @@ struct RemoteStorageSoakTests {
         // Files that were downloaded for the thumbnails are evicted again, with a request to the store for each.
         _ = try await secondsUntilUploaded(library)
         let before = store.requests.count
-        let all = try await thumbnails(library)
+        let all = try await countThumbnails(library)
         let requests = store.requests.dropFirst(before)
         TestPaths.report(
             "thumbnails: all made \(Int(prepared)) s after the uploads; "
@@ -133,14 +135,14 @@ struct RemoteStorageSoakTests {
 
     /// Returns the number of assets whose thumbnail was delivered; the originals of all others must be only in the
     /// store.
-    private static func thumbnails(_ library: PhotoLibrary) async throws -> Int {
-        var made = 0
+    private static func countThumbnails(_ library: PhotoLibrary) async throws -> Int {
+        var delivered = 0
         var page = FetchAssets(fetch: FetchDescription(.assets), count: 500)
         while true {
-            let found = try await library.catalog.ask(page).result
-            page.token = found.token
-            page.from += found.assets.count
-            for asset in found.assets {
+            let result = try await library.catalog.ask(page).result
+            page.token = result.token
+            page.from += result.assets.count
+            for asset in result.assets {
                 let request = ImageRequest(
                     asset: asset.id,
                     targetSize: size,
@@ -148,12 +150,12 @@ struct RemoteStorageSoakTests {
                 )
                 do {
                     _ = try await library.thumbnailer.ask(request)
-                    made += 1
+                    delivered += 1
                 } catch {
                     #expect("\(error)".contains("network_access_required"), "\(error)")
                 }
             }
-            if found.assets.isEmpty || page.from >= found.count { return made }
+            if result.assets.isEmpty || page.from >= result.count { return delivered }
         }
     }
 }

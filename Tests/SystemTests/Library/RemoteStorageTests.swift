@@ -19,7 +19,7 @@ struct RemoteStorageTests {
             try services.folder.write(TestImages.jpeg(width: 600, height: 400, seed: UInt64(index)), to: "\(name).jpg")
         }
         try services.start([.catalog])
-        try RowsByScriptTests.run(
+        try RowScript.run(
             "storage.py",
             services,
             module: "moto",
@@ -45,7 +45,7 @@ struct RemoteStorageTests {
         let services = try SafelightFixture("remote-style", environment: store.environment.merging(style) { $1 })
         try services.folder.write(TestImages.jpeg(width: 600, height: 400), to: "one.jpg")
         try services.start([.catalog])
-        try RowsByScriptTests.run("storage.py", services, module: "moto", parts: ["upload_release_and_read"])
+        try RowScript.run("storage.py", services, module: "moto", parts: ["upload_release_and_read"])
         let paths = try store.requests.compactMap { try JSON(parsing: $0)["path"]?.stringValue }
         #expect(paths.contains { $0.hasPrefix("/library/") } && !paths.contains { $0.hasPrefix("/photos") }, "\(paths)")
         #expect(services.stop() == [])
@@ -60,11 +60,11 @@ struct RemoteStorageTests {
             try services.folder.write(TestImages.jpeg(width: 600, height: 400, seed: seed), to: "\(name).jpg")
         }
         try services.start([.catalog, .changeBroker])
-        try RowsByScriptTests.run(
+        try RowScript.run(
             "storage.py",
             services,
             module: "moto",
-            parts: ["a_store_that_does_not_answer_is_told"]
+            parts: ["a_store_that_does_not_answer_is_reported"]
         )
         #expect(services.stop() == [])
     }
@@ -80,15 +80,15 @@ struct RemoteStorageTests {
         }
         try FFmpegVideos.make(services.folder.file("film.mov"), ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
         try services.start()
-        try RowsByScriptTests.run(
+        try RowScript.run(
             "storage.py",
             services,
             module: "moto",
             parts: [
-                "images_of_originals_that_are_away", "videos_of_originals_that_are_away",
-                "edits_of_originals_that_are_away", "streams_and_exports_of_videos_that_are_away",
+                "images_of_remote_originals", "videos_of_remote_originals",
+                "edits_of_remote_originals", "streams_and_exports_of_remote_videos",
                 "edits_with_network_access", "published_edits_with_network_access",
-                "sheets_and_prefetches_of_originals_that_are_away", "fetches_by_place",
+                "sheets_and_prefetches_of_remote_originals", "fetches_by_place",
                 "lost_and_swapped_objects_are_found",
             ]
         )
@@ -109,7 +109,7 @@ struct RemoteStorageTests {
         }
         try services.start([.catalog])
         func run(_ part: String) throws {
-            try RowsByScriptTests.run("storage.py", services, module: "moto", parts: [part])
+            try RowScript.run("storage.py", services, module: "moto", parts: [part])
         }
         try run("jobs_are_kept_until_they_are_acknowledged")
         try run("jobs_before_a_restart")
@@ -137,13 +137,13 @@ struct RemoteStorageTests {
         for file in ["photo.jpg", "film.mov"] {
             #expect(try services.safelight(["import", services.folder.file(file)]).status == 0)
         }
-        try until("uploaded") { try services.safelight(["storage"]).output.contains("uploaded  2 files") }
+        try blockUntil("uploaded") { try services.safelight(["storage"]).output.contains("uploaded  2 files") }
         let output = services.folder.file("output")
         let originals = try ["photo.jpg", "film.mov"].map { name in
             let bytes = try Data(contentsOf: URL(filePath: services.folder.file(name)))
             let digest = SHA256.hash(data: [UInt8](bytes)).hexadecimal
-            let place = "\(digest.prefix(2))/\(digest.dropFirst(2).prefix(2))/\(digest)"
-            return services.folder.file("library/resources/" + place)
+            let relativePath = "\(digest.prefix(2))/\(digest.dropFirst(2).prefix(2))/\(digest)"
+            return services.folder.file("library/resources/" + relativePath)
         }
         let commands = [
             ["thumb", "photo.jpg", "--output", "-", "--size", "201"],
@@ -159,9 +159,11 @@ struct RemoteStorageTests {
         ]
         for command in commands {
             // The renders of the preceding commands are uploaded too.
-            try until("uploaded") { try services.safelight(["storage"]).output.contains("waiting   0 files, 0 failed") }
-            // A file may remain in use for a moment after the command.
-            try until("the originals are given up") {
+            try blockUntil("uploaded") {
+                try services.safelight(["storage"]).output.contains("waiting   0 files, 0 failed")
+            }
+            // A file may remain in use for a short time after the command.
+            try blockUntil("the originals are given up") {
                 let released = try services.safelight(["storage", "release", "--where", "mediaType != 'audio'"])
                 #expect(released.status == 0, "\(released)")
                 return !originals.contains { FileManager.default.fileExists(atPath: $0) }
@@ -188,7 +190,7 @@ struct RemoteStorageTests {
                 def release():
                     end = time.monotonic() + 60
                     while True:
-                        # A file may remain in use for a moment after a request.
+                        # A file may remain in use for a short time after a request.
                         library.call("storage.keep", {"fetch": {"kind": "assets"}, "keep": False})
                         found = [resource("photo.jpg", "photo"), resource("film.mov", "video")]
                         if not any(original.is_locally_available for original in found):
@@ -204,10 +206,10 @@ struct RemoteStorageTests {
                     except NetworkAccessRequiredError as error:
                         assert error.code == 3164 and error.data["isInCloud"], error
                 for allowed in (
-                    lambda told: original.read(network_access_allowed=True, progress=told),
-                    lambda told: library.thumbnail(photo, 134, version="original", network_access_allowed=True, progress=told),
-                    lambda told: library.preview(photo, exposure=1, network_access_allowed=True, progress=told),
-                    lambda told: library.edit_one(photo, exposure=1, network_access_allowed=True, progress=told),
+                    lambda report: original.read(network_access_allowed=True, progress=report),
+                    lambda report: library.thumbnail(photo, 134, version="original", network_access_allowed=True, progress=report),
+                    lambda report: library.preview(photo, exposure=1, network_access_allowed=True, progress=report),
+                    lambda report: library.edit_one(photo, exposure=1, network_access_allowed=True, progress=report),
                 ):
                     release()
                     parts = []
@@ -241,24 +243,14 @@ struct RemoteStorageTests {
                     pass
                 assert hashlib.sha256(original.read(network_access_allowed=True)).hexdigest() == original.digest
             """
-        let paths = [TestPaths.package + "/Shared/python", TestEnvironment.text("PYTHONPATH")]
         let checked = try RunningProgram.run(
             try Needed.python("zmq"),
             ["-B", "-c", script],
-            environment: services.environment.merging(["PYTHONPATH": paths.compactMap { $0 }.joined(separator: ":")]) {
-                $1
-            },
+            environment: services.environment.merging(PythonPackage.environment) { $1 },
             seconds: 120
         )
         #expect(checked.status == 0, "\(checked.output)\(checked.errors)")
         #expect(services.stop() == [])
-    }
-
-    private func until(_ what: String, _ condition: () throws -> Bool) throws {
-        let end = ContinuousClock.now + .seconds(60)
-        while try !condition() {
-            guard ContinuousClock.now < end else { throw FixtureError(description: "not within 60 s: \(what)") }
-        }
     }
 
     @Test func `a library larger than its budget keeps thumbnails on the local disk and reads all originals`() throws {
@@ -272,7 +264,7 @@ struct RemoteStorageTests {
             try services.folder.write(photo + [UInt8](repeating: 7, count: 30_000), to: "many-\(index).jpg")
         }
         try services.start([.catalog, .changeBroker, .thumbnailer])
-        try RowsByScriptTests.run(
+        try RowScript.run(
             "storage.py",
             services,
             module: "moto",
@@ -280,12 +272,12 @@ struct RemoteStorageTests {
         )
         // A backup lists the originals that are only in the store, and a restored library reads them.
         let backup = services.folder.file("backup")
-        let made = try services.safelight(["backup", backup])
-        #expect(made.status == 0 && made.output.contains("in the object store and not copied"), "\(made.output)")
+        let run = try services.safelight(["backup", backup])
+        #expect(run.status == 0 && run.output.contains("in the object store and not copied"), "\(run.output)")
         let restored = services.folder.file("restored")
         let again = try services.safelight(["restore", backup, "--library", restored])
         #expect(again.output.contains("in the object store only"), "\(again.output) \(again.errors)")
-        try RowsByScriptTests.run("storage.py", services, module: "moto", parts: ["all_originals_can_be_read"])
+        try RowScript.run("storage.py", services, module: "moto", parts: ["all_originals_can_be_read"])
         let download = try services.safelight(["storage", "restore", "--all"])
         #expect(download.status == 0 && download.output.contains("24 assets"), "\(download.output) \(download.errors)")
         let doctor = try services.safelight(["doctor"])
@@ -316,7 +308,7 @@ struct RemoteStorageTests {
         services.killHard(.thumbnailer)
         try add(2)
         try services.start([.thumbnailer])
-        try RowsByScriptTests.run("storage.py", services, module: "moto", parts: ["new_assets_have_thumbnails"])
+        try RowScript.run("storage.py", services, module: "moto", parts: ["new_assets_have_thumbnails"])
         #expect(services.stop() == [])
     }
 }

@@ -3,8 +3,8 @@ import JSONValue
 import TestSupport
 import Testing
 
-/// The rows of the specification as a script sees them: plain pyzmq against the real executables. The services
-/// are started once for each script of the folder Rows; each part of a script checks one point and reports it by name.
+/// The rows of `Shared/docs/photokit.md` as a script sees them: plain pyzmq against the real executables. The services are
+/// started once for each script of the folder Rows.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct RowsByScriptTests {
     @Test(
@@ -30,11 +30,11 @@ struct RowsByScriptTests {
         let services = try SafelightFixture("rows")
         try Self.writeFiles(services.folder)
         try services.start()
-        try Self.run(
+        try RowScript.run(
             "library.py",
             services,
             parts: [
-                "reimport_takes_out_of_the_trash", "reimport_by_upload", "set_of_a_duplicate", "chosen_original",
+                "reimport_restores_from_the_trash", "reimport_by_upload", "set_of_a_duplicate", "chosen_original",
                 "lone_raw_files", "recalled_outcome", "transient_collections", "playback_variation",
                 "two_photos_in_one_asset", "automatic_picks", "remaining_smart_albums",
                 "what_collections_can_contain", "state_of_adjustments", "hidden_representative",
@@ -44,18 +44,19 @@ struct RowsByScriptTests {
     }
 
     @Test(.spec("S-86", "S-90", "S-92", "D4"))
-    func `edits start from the version in the table of editing, are read at once, and undone step by step`() throws {
+    func `each edit starts from the specified version, is read at once, and undone step by step`() throws {
         let services = try SafelightFixture("editing-rows")
         try Self.writePhotos(1...40, services.folder)
         for seconds in 1...2 {
             try services.folder.write(TestVideos.video(duration: seconds * 1000), to: "\(seconds).mov")
         }
         try services.start()
-        try Self.run(
+        try RowScript.run(
             "editing.py",
             services,
             parts: [
-                "table_of_section_9", "own_edit_starts_from_what_is_shown", "undo_brings_another_program_back",
+                "version_that_an_edit_starts_from", "own_edit_starts_from_what_is_shown",
+                "undo_brings_another_program_back",
                 "two_edits_then_revert", "videos_of_other_programs", "an_applied_edit_is_never_called_failed",
                 "own_writes_are_read_at_once",
             ]
@@ -70,7 +71,7 @@ struct RowsByScriptTests {
         try services.folder.write(photo, to: "photo.jpg")
         try services.folder.write(photo + [UInt8](repeating: 5, count: 9 << 20), to: "large.jpg")
         try services.start([.catalog, .changeBroker, .thumbnailer])
-        try Self.run(
+        try RowScript.run(
             "images.py",
             services,
             module: "PIL.Image",
@@ -87,7 +88,7 @@ struct RowsByScriptTests {
         let services = try SafelightFixture("observation-rows")
         try Self.writePhotos(1...16, services.folder)
         try services.start([.catalog, .changeBroker])
-        try Self.run(
+        try RowScript.run(
             "observation.py",
             services,
             parts: [
@@ -109,7 +110,7 @@ struct RowsByScriptTests {
         let photo = TestImages.jpeg(width: 1200, height: 800)
         try photos.write(photo + [UInt8](repeating: 5, count: 16 << 20), to: "big.jpg")
         try services.start()
-        try Self.run(
+        try RowScript.run(
             "schemas.py",
             services,
             files: photos.path,
@@ -125,7 +126,7 @@ struct RowsByScriptTests {
         try services.generateLibrary(assets: 7100, ["--album-sizes", "7000"])
         try Self.writePhotos(11...31, services.folder)
         try services.start()
-        try Self.run("schemas.py", services, module: "jsonschema", parts: ["messages_of_the_feed"])
+        try RowScript.run("schemas.py", services, module: "jsonschema", parts: ["messages_of_the_feed"])
         #expect(services.stop() == [])
     }
 
@@ -134,45 +135,13 @@ struct RowsByScriptTests {
         let services = try SafelightFixture("edit-bursts")
         try Self.writePhotos(1...10, services.folder)
         try services.start()
-        try Self.run(
+        try RowScript.run(
             "bursts.py",
             services,
             seconds: 240,
             parts: ["previews", "descriptions", "edits_of_some_photos", "edits_of_one_photo"]
         )
         #expect(services.stop() == [])
-    }
-
-    /// Runs parts of a script of the folder Rows; each must report that it found no problem.
-    ///
-    /// - Parameters:
-    ///   - files: the folder of the files that the script imports; nil for that of the services
-    ///   - module: a Python module that the script needs besides pyzmq
-    static func run(
-        _ script: String,
-        _ services: SafelightFixture,
-        files: String? = nil,
-        module: String = "zmq",
-        programs: [String] = [],
-        seconds: Double = 120,
-        parts: [String]
-    ) throws {
-        // A script finds the path of a program in the variable of its name.
-        var named = ["FILES": files ?? services.folder.path]
-        for program in programs { named[program.uppercased()] = try Needed.program(program) }
-        let python = try Needed.python("zmq, \(module)")
-        let run = try RunningProgram.run(
-            python,
-            ["-B", TestPaths.package + "/Tests/SystemTests/Rows/" + script] + parts,
-            environment: services.environment.merging(named) { $1 },
-            seconds: seconds
-        )
-        #expect(run.status == 0, "\(run.errors)\n\(services.logs)")
-        let lines = try run.output.split(separator: "\n").map { try JSON(parsing: String($0)) }
-        #expect(lines.compactMap { $0["part"]?.stringValue } == parts, "\(run.output)\n\(run.errors)")
-        for line in lines {
-            #expect(line["problem"] == nil, "\(line["part"]?.stringValue ?? ""): \(line["problem"]?.stringValue ?? "")")
-        }
     }
 
     private static func writePhotos(_ seeds: ClosedRange<Int>, _ folder: TemporaryFolder) throws {

@@ -27,16 +27,16 @@ struct SwiftStorageTests {
             let seed = UInt64(70 + index)
             try services.folder.write(TestImages.jpeg(width: 600, height: 400, seed: seed), to: "\(name).jpg")
         }
-        try services.folder.write(TestImages.jpeg(mebibytesBehind: 96, seed: 69), to: "large.jpg")
+        try services.folder.write(TestImages.jpeg(mebibytesAfter: 96, seed: 69), to: "large.jpg")
         try FFmpegVideos.make(services.folder.file("film.mov"), ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
         try services.start()
-        try RowsByScriptTests.run(
+        try RowScript.run(
             "storage.py",
             services,
             module: "boto3",
             parts: [
-                "originals_of_one_and_of_several_parts", "videos_of_originals_that_are_away",
-                "edits_of_originals_that_are_away", "fetches_by_place", "no_upload_in_parts_is_left",
+                "originals_of_one_and_of_several_parts", "videos_of_remote_originals",
+                "edits_of_remote_originals", "fetches_by_place", "no_upload_in_parts_is_left",
             ]
         )
         #expect(services.stop() == [])
@@ -55,7 +55,7 @@ struct SwiftStorageTests {
             try services.folder.write(photo + [UInt8](repeating: 7, count: 30_000), to: "many-\(index).jpg")
         }
         try services.start([.catalog, .changeBroker, .thumbnailer])
-        try RowsByScriptTests.run(
+        try RowScript.run(
             "storage.py",
             services,
             module: "boto3",
@@ -82,15 +82,15 @@ struct SwiftStorageTests {
             // In every fifth round a file of two parts: 70 MiB.
             for number in 0..<6 {
                 let mebibytes = round % 5 == 0 && number == 0 ? 70 : 2
-                let bytes = TestImages.jpeg(mebibytesBehind: mebibytes, seed: UInt64(round * 100 + number))
+                let bytes = TestImages.jpeg(mebibytesAfter: mebibytes, seed: UInt64(round * 100 + number))
                 let path = try services.folder.write(bytes, to: "\(round)-\(number).jpg")
-                let made = try await library.perform([
+                let result = try await library.perform([
                     .createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))
                 ])
-                live[try #require(made.id("a"))] = SHA256.hash(data: bytes).hexadecimal
+                live[try #require(result.id("a"))] = SHA256.hash(data: bytes).hexadecimal
                 try FileManager.default.removeItem(atPath: path)
             }
-            try until("an upload has begun, and has not ended") { store.isReceiving }
+            try await waitUntil("an upload has begun, and has not ended") { store.isReceiving }
             // In some rounds the catalog dies at the same time, and in some an original is deleted meanwhile.
             store.killHard()
             if Bool.random(using: &random) { try services.restart(.catalog) }
@@ -99,7 +99,7 @@ struct SwiftStorageTests {
                 live[id] = nil
             }
             try store.restart()
-            try await FeedChecker.until("all are uploaded, and the local files are within the budget", seconds: 120) {
+            try await waitUntil("all are uploaded, and the local files are within the budget", seconds: 120) {
                 let status = try await library.catalog.ask(StorageStatus()).result
                 return status.waitingCount == 0 && status.localBytes <= 4_000_000
             }
@@ -107,12 +107,12 @@ struct SwiftStorageTests {
         let output = services.folder.file("output")
         let exported = try services.safelight(["export", "--output", output, "--download"])
         #expect(exported.status == 0, "\(exported.errors)")
-        let found = try FileManager.default.contentsOfDirectory(atPath: output).map { name in
+        let digests = try FileManager.default.contentsOfDirectory(atPath: output).map { name in
             let bytes = try #require(FileManager.default.contents(atPath: "\(output)/\(name)"))
             return SHA256.hash(data: Array(bytes)).hexadecimal
         }
-        #expect(found.sorted() == live.values.sorted())
-        try RowsByScriptTests.run(
+        #expect(digests.sorted() == live.values.sorted())
+        try RowScript.run(
             "storage.py",
             services,
             module: "boto3",
@@ -121,12 +121,5 @@ struct SwiftStorageTests {
         )
         await library.close()
         #expect(services.stop() == [])
-    }
-
-    private func until(_ what: String, _ condition: () throws -> Bool) throws {
-        let end = ContinuousClock.now + .seconds(60)
-        while try !condition() {
-            guard ContinuousClock.now < end else { throw FixtureError(description: "not within 60 s: \(what)") }
-        }
     }
 }

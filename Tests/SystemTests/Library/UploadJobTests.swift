@@ -17,12 +17,12 @@ struct UploadJobTests {
         }
         try services.folder.write(noise, to: "noise.png")
         try services.start([.catalog, .changeBroker])
-        try RowsByScriptTests.run(
+        try RowScript.run(
             "jobs.py",
             services,
             module: "moto, jsonschema",
             parts: [
-                "uploads_tell_their_progress", "a_job_for_a_running_upload_is_pending",
+                "uploads_report_their_progress", "a_job_for_a_running_upload_is_pending",
                 "waiting_ends_with_the_deadline",
                 "pages_follow_each_other",
             ]
@@ -37,17 +37,16 @@ struct UploadJobTests {
             from safelight import Library
             with Library(wait=30) as library:
                 jobs = library.upload_jobs
-                made = jobs.download(library.fetch())
-                seen = [(job.id, job.state) for job in jobs.follow(made)]
-                assert [state for _, state in seen].count("succeeded") == len(made) == 2, (made, seen)
-                assert sorted({number for number, _ in seen}) == [job.id for job in made]
+                created = jobs.download(library.fetch())
+                seen = [(job.id, job.state) for job in jobs.follow(created)]
+                assert [state for _, state in seen].count("succeeded") == len(created) == 2, (created, seen)
+                assert sorted({number for number, _ in seen}) == [job.id for job in created]
                 assert all(job.has_ended and job.progress is None for job in jobs())
             """
-        let python = [TestPaths.package + "/Shared/python", TestEnvironment.text("PYTHONPATH")].compactMap { $0 }
         let followed = try RunningProgram.run(
             try Needed.python("zmq"),
             ["-B", "-c", follow],
-            environment: services.environment.merging(["PYTHONPATH": python.joined(separator: ":")]) { $1 }
+            environment: services.environment.merging(PythonPackage.environment) { $1 }
         )
         #expect(followed.status == 0, "\(followed.errors)")
         #expect(services.stop() == [])
@@ -64,19 +63,18 @@ struct UploadJobTests {
         for name in ["large.jpg", "small.jpg"] {
             #expect(try services.safelight(["import", services.folder.file(name)]).status == 0)
         }
-        try until("waiting   0 files, 1 failed", services)
-        try until("uploaded  1 file", services)
+        try waitForStorage("waiting   0 files, 1 failed", services)
+        try waitForStorage("uploaded  1 file", services)
         try store.setFaults("{}")
         #expect(try services.safelight(["storage", "retry"]).status == 0)
-        try until("waiting   0 files, 0 failed", services)
+        try waitForStorage("waiting   0 files, 0 failed", services)
         #expect(services.stop() == [])
     }
 
-    /// Waits until the output of `safelight storage` has a text.
-    private func until(_ text: String, _ services: SafelightFixture, _ arguments: [String] = []) throws {
-        let end = ContinuousClock.now + .seconds(60)
-        while try !services.safelight(["storage"] + arguments).output.contains(text) {
-            guard ContinuousClock.now < end else { throw FixtureError(description: "not within 60 s: \(text)") }
+    /// Waits until the output of `safelight storage` contains a text.
+    private func waitForStorage(_ text: String, _ services: SafelightFixture, _ arguments: [String] = []) throws {
+        try blockUntil("safelight storage prints \(text)") {
+            try services.safelight(["storage"] + arguments).output.contains(text)
         }
     }
 
@@ -88,24 +86,23 @@ struct UploadJobTests {
         try services.start([.catalog])
         #expect(try services.safelight(["import", services.folder.file("one.jpg")]).status == 0)
         // After a refusal of the file, the store is asked for another one.
-        let end = ContinuousClock.now + .seconds(60)
-        while !store.requests.contains(where: { $0.contains("\"PUT\"") && $0.contains("/availability\"") }) {
-            guard ContinuousClock.now < end else { throw FixtureError(description: "no object was written in 60 s") }
+        try blockUntil("another object is written") {
+            store.requests.contains { $0.contains("\"PUT\"") && $0.contains("/availability\"") }
         }
         #expect(try services.safelight(["storage"]).output.contains("waiting   1 file, 0 failed"))
         try store.setFaults("{}")
-        try until("uploaded  1 file", services)
+        try waitForStorage("uploaded  1 file", services)
         #expect(services.stop() == [])
     }
 
-    @Test func `a download that needs ranges fails by name without them, and later downloads succeed`() throws {
+    @Test func `a download that needs ranges fails without them, and later downloads succeed`() throws {
         let store = try S3Server()
         let services = try SafelightFixture("rangeless-store", environment: store.environment)
         try services.folder.write(TestImages.jpeg(width: 60, height: 40), to: "one.jpg")
         try services.start([.catalog])
         #expect(try services.safelight(["import", services.folder.file("one.jpg")]).status == 0)
-        try until("uploaded  1 file", services)
-        // The file may remain in use for a moment.
+        try waitForStorage("uploaded  1 file", services)
+        // The file may remain in use for a short time.
         let all = ["--where", "mediaType == 'image'"]
         let end = ContinuousClock.now + .seconds(60)
         while try !services.safelight(["storage"]).output.contains("local     0 files") {
@@ -114,10 +111,10 @@ struct UploadJobTests {
         }
         try store.setFaults(#"{"truncate": true, "rangeless": true}"#)
         #expect(try services.safelight(["storage", "jobs", "download"] + all).status == 0)
-        try until("unexpected_reply", services, ["jobs"])
+        try waitForStorage("unexpected_reply", services, ["jobs"])
         try store.setFaults("{}")
         #expect(try services.safelight(["storage", "jobs", "download"] + all).status == 0)
-        try until("succeeded", services, ["jobs"])
+        try waitForStorage("succeeded", services, ["jobs"])
         #expect(services.stop() == [])
     }
 
@@ -125,9 +122,9 @@ struct UploadJobTests {
     func `each client has its own jobs, a limited one for the assets of its list, and the owner sees all`() throws {
         let store = try S3Server()
         let script = try GrantScript(environment: store.environment)
-        try script.key("writer", "--access", "readWrite")
-        try script.key("viewer", "--access", "limited")
-        try script.key("adder", "--access", "addOnly")
+        try script.createKeys("writer", "--access", "readWrite")
+        try script.createKeys("viewer", "--access", "limited")
+        try script.createKeys("adder", "--access", "addOnly")
         try script.run(Self.helpers + Self.identities, parts: ["own_jobs", "jobs_of_a_list", "limits_of_each"])
     }
 
@@ -135,9 +132,9 @@ struct UploadJobTests {
     func `an add-only client follows the uploads of the assets that it has added, and of no others`() throws {
         let store = try S3Server()
         let script = try GrantScript(environment: store.environment)
-        try script.key("viewer", "--access", "limited")
-        try script.key("asker", "--access", "ask")
-        for name in ["adder", "other"] { try script.key(name, "--access", "addOnly") }
+        try script.createKeys("viewer", "--access", "limited")
+        try script.createKeys("asker", "--access", "ask")
+        for name in ["adder", "other"] { try script.createKeys(name, "--access", "addOnly") }
         try script.run(
             Self.helpers + Self.adding,
             parts: ["own_uploads", "jobs_of_others", "resources_of_others", "bytes_of_others", "earlier_access"]
@@ -175,11 +172,11 @@ struct UploadJobTests {
 
 
         def uploads(name):
-            """How often the bytes of a file were sent to the store."""
+            """Returns how often the bytes of a file were sent to the store."""
             digest = hashlib.sha256(file(name)).hexdigest()
             with open(f"{os.environ['S3']}/requests") as log:
                 requests = [json.loads(line) for line in log]
-            return len([one for one in requests if one["method"] == "PUT" and one["path"].endswith(digest)])
+            return sum(request["method"] == "PUT" and request["path"].endswith(digest) for request in requests)
 
 
         def own_uploads():
@@ -189,19 +186,19 @@ struct UploadJobTests {
             reply = adder.perform({"type": "asset.create", "ref": "a", "resources": [{"upload": upload}]})
             mine, version = reply["placeholders"]["a"], jobs(adder)["version"]
             page = adder.call("catalog", "jobs.create", assets=[mine])
-            [made] = page["jobs"]
-            equal((made["asset"], made["identity"], made["type"]), (mine, "key:adder", "upload"))
-            equal(made["digest"], hashlib.sha256(file("1.jpg")).hexdigest())
+            [created] = page["jobs"]
+            equal((created["asset"], created["identity"], created["type"]), (mine, "key:adder", "upload"))
+            equal(created["digest"], hashlib.sha256(file("1.jpg")).hexdigest())
             equal(page["capacity"], 999)
             # Waiting ends when the client's own job changes.
-            states = [made["state"]]
+            states = [created["state"]]
             while states[-1] != "succeeded":
                 page = jobs(adder, changedAfter=version, deadlineMs=10000)
                 version = page["version"]
-                states += [one["state"] for one in page["jobs"]]
+                states += [job["state"] for job in page["jobs"]]
                 assert page["jobs"], states
-            equal([one["id"] for one in jobs(adder, action="acknowledge")["jobs"]], [made["id"]])
-            equal(adder.call("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge")["jobs"], [])
+            equal([job["id"] for job in jobs(adder, action="acknowledge")["jobs"]], [created["id"]])
+            equal(adder.call("catalog", "jobs.update", jobs=[created["id"]], action="acknowledge")["jobs"], [])
             equal(jobs(adder), {"jobs": [], "capacity": 1000, "version": 0})
             for method, params in (
                     ("fetch.objects", {"ids": [mine]}), ("resource.read", {"asset": mine, "type": "photo"}),
@@ -214,7 +211,7 @@ struct UploadJobTests {
 
 
         def error_of(client, **params):
-            """What a client learns from a refusal, without the identifier that it has sent."""
+            """Returns the error of a refused request, without the identifier that was sent."""
             request = client.send("catalog", "jobs.create", **params)
             reply = client.receive("catalog")
             equal(reply["id"], request)
@@ -245,7 +242,7 @@ struct UploadJobTests {
 
 
         def resources_of_others():
-            """The owner's edit of an asset is not among what the client has added."""
+            """An add-only client cannot upload the owner's edit of its asset."""
             mine = add(adder, "4.jpg")
             data = {"formatIdentifier": "org.example", "formatVersion": "1", "attachment": 1}
             owner.perform({"type": "asset.edit", "id": mine, "render": {"attachment": 0}, "adjustmentData": data},
@@ -256,23 +253,23 @@ struct UploadJobTests {
                 raise AssertionError("a job was created")
             except Refused as error:
                 equal((error.name, error.data["allowed"]), ("missing_resource", ["photo"]))
-            [made] = adder.call("catalog", "jobs.create", assets=[mine])["jobs"]
-            equal(made["digest"], hashlib.sha256(file("4.jpg")).hexdigest())
+            [created] = adder.call("catalog", "jobs.create", assets=[mine])["jobs"]
+            equal(created["digest"], hashlib.sha256(file("4.jpg")).hexdigest())
             # A deleted asset is not found, and its job can still be acknowledged.
-            equal(ended(adder, made["id"])["state"], "succeeded")
+            equal(ended(adder, created["id"])["state"], "succeeded")
             owner.perform({"type": "asset.trash", "ids": [mine]})
             owner.perform({"type": "asset.delete", "ids": [mine]})
             equal(adder.refusal("catalog", "jobs.create", assets=[mine]), "identifier_not_found")
-            adder.call("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge")
+            adder.call("catalog", "jobs.update", jobs=[created["id"]], action="acknowledge")
 
 
         def bytes_of_others():
-            """Bytes that the store has already are sent once more, so that a job does not tell that it had them."""
+            """Bytes that are already in the store are uploaded again, so that a job does not reveal them."""
             until("everything is uploaded", lambda: status()["waitingCount"] == 0)
             equal((uploads("3.jpg"), uploads("6.jpg")), (1, 0))
             fetch = {"kind": "assets", "ids": [add(owner, "3.jpg")]}
             for client in (adder, viewer):
-                # The file is at the store only, until the client sends it again. It may remain in use for a moment.
+                # The file is at the store only, until the client sends it again. It may remain in use for a short time.
                 until("the file is given up",
                       lambda: owner.call("catalog", "storage.keep", fetch=fetch, keep=False)["count"] == 1)
                 faults(status=503, code="SlowDown")
@@ -284,26 +281,26 @@ struct UploadJobTests {
                 assert fresh["state"] in ("registered", "pending"), fresh
                 before = uploads("3.jpg"), uploads("6.jpg")
                 faults()
-                equal({ended(client, one["id"])["state"] for one in (old, fresh)}, {"succeeded"})
+                equal({ended(client, job["id"])["state"] for job in (old, fresh)}, {"succeeded"})
                 assert uploads("3.jpg") > before[0] and uploads("6.jpg") > before[1], "they were sent"
             # For the owner the job succeeds at once, because the store has the file.
-            [made] = owner.call("catalog", "jobs.create", assets=[known])["jobs"]
-            equal(made["state"], "succeeded")
+            [created] = owner.call("catalog", "jobs.create", assets=[known])["jobs"]
+            equal(created["state"], "succeeded")
 
 
         def earlier_access():
-            """Jobs of the time when the client could read are not those of an add-only client."""
+            """Jobs that a client created with read access are hidden from it while it has add-only access."""
             theirs = add(owner, "5.jpg")
             decide("approve", identity="key:asker", access="readWrite")
             until("the grant holds", lambda: asker.open()["access"] == "readWrite")
-            [made] = asker.call("catalog", "jobs.create", assets=[theirs], type="downloadOnly")["jobs"]
+            [created] = asker.call("catalog", "jobs.create", assets=[theirs], type="downloadOnly")["jobs"]
             mine = add(asker, "1.jpg")
             decide("approve", identity="key:asker", access="addOnly")
             until("the grant holds", lambda: asker.open()["access"] == "addOnly")
             equal(jobs(asker)["jobs"], [])
             for id in (theirs, mine):
                 equal(asker.refusal("catalog", "jobs.create", assets=[id]), "identifier_not_found")
-            equal(asker.refusal("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge"),
+            equal(asker.refusal("catalog", "jobs.update", jobs=[created["id"]], action="acknowledge"),
                   "identifier_not_found")
         """#
 
@@ -331,12 +328,12 @@ struct UploadJobTests {
             for number in (1, 2, 3):
                 owner.perform(create(f"{number}.jpg"), attachments=[file(f"{number}.jpg")])
             first = assets()[0]["id"]
-            [made] = writer.call("catalog", "jobs.create", assets=[first])["jobs"]
-            equal(made["identity"], "key:writer")
-            equal(ended(writer, made["id"])["state"], "succeeded")
+            [created] = writer.call("catalog", "jobs.create", assets=[first])["jobs"]
+            equal(created["identity"], "key:writer")
+            equal(ended(writer, created["id"])["state"], "succeeded")
             [own] = owner.call("catalog", "jobs.create", assets=[first])["jobs"]
-            equal([one["id"] for one in jobs(writer)["jobs"]], [made["id"]])
-            equal([one["id"] for one in jobs(owner)["jobs"]], [made["id"], own["id"]])
+            equal([job["id"] for job in jobs(writer)["jobs"]], [created["id"]])
+            equal([job["id"] for job in jobs(owner)["jobs"]], [created["id"], own["id"]])
             for action in ("acknowledge", "cancel", "retry"):
                 equal(writer.refusal("catalog", "jobs.update", jobs=[own["id"]], action=action), "identifier_not_found")
             # Waiting reveals no jobs of others.
@@ -345,7 +342,7 @@ struct UploadJobTests {
             page = jobs(writer, changedAfter=version, deadlineMs=700)
             equal(page["jobs"], [])
             assert page["version"] > version
-            owner.call("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge")
+            owner.call("catalog", "jobs.update", jobs=[created["id"]], action="acknowledge")
             equal(jobs(writer)["jobs"], [])
             equal((jobs(adder)["jobs"], jobs(adder)["version"]), ([], 0))
             equal(adder.refusal("catalog", "jobs.create", assets=[first]), "identifier_not_found")
@@ -360,29 +357,29 @@ struct UploadJobTests {
                 equal(viewer.refusal("catalog", "jobs.create", assets=[id]), "identifier_not_found")
                 equal(viewer.refusal("catalog", "jobs.create", assets=[granted, id]), "identifier_not_found")
             equal(jobs(viewer)["jobs"], [])
-            [made] = viewer.call("catalog", "jobs.create", assets=[granted], type="downloadOnly")["jobs"]
-            equal(ended(viewer, made["id"])["state"], "succeeded")
+            [created] = viewer.call("catalog", "jobs.create", assets=[granted], type="downloadOnly")["jobs"]
+            equal(ended(viewer, created["id"])["state"], "succeeded")
             # The list is narrowed: the asset of the job is no longer on it.
             decide("limit", identity="key:viewer", action="set", assets=[other])
             equal(jobs(viewer)["jobs"], [])
-            equal(viewer.refusal("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge"),
+            equal(viewer.refusal("catalog", "jobs.update", jobs=[created["id"]], action="acknowledge"),
                   "identifier_not_found")
             decide("limit", identity="key:viewer", action="set", assets=[granted])
-            equal([one["id"] for one in jobs(viewer)["jobs"]], [made["id"]])
+            equal([job["id"] for job in jobs(viewer)["jobs"]], [created["id"]])
 
 
         def limits_of_each():
             id = assets()[0]["id"]
-            room = jobs(writer)["capacity"]
-            equal(room, 1000)
-            writer.call("catalog", "jobs.create", assets=[id] * room)
+            capacity = jobs(writer)["capacity"]
+            equal(capacity, 1000)
+            writer.call("catalog", "jobs.create", assets=[id] * capacity)
             equal(writer.refusal("catalog", "jobs.create", assets=[id]), "limit_exceeded")
-            assert jobs(viewer)["capacity"] == 999, "the jobs of one client take no place of another's"
+            assert jobs(viewer)["capacity"] == 999, "the jobs of one client do not reduce the capacity of another"
             page = jobs(owner)
             equal(len(page["jobs"]), 1000)
             more = jobs(owner, after=page["next"])
             assert more["jobs"] and "next" not in more
-            numbers = [one["id"] for one in page["jobs"] + more["jobs"]]
+            numbers = [job["id"] for job in page["jobs"] + more["jobs"]]
             assert numbers == sorted(set(numbers)) and len(numbers) > 1000
         """#
 }

@@ -32,7 +32,7 @@ struct ContainerMemoryTests {
             let environment = services.environment.merging(variables) { $1 }
             let check = try RunningProgram.run(program, ["--check"], environment: environment)
             #expect(check.status == 0, "\(check.errors)")
-            return check.errors.contains("the service ends when the memory is used that its limits allow")
+            return check.errors.contains("the service ends before its limits of memory take effect")
         }
         for (file, name, program) in Self.containers {
             let limits = try variables(of: name, in: file)

@@ -51,10 +51,10 @@ struct DescriptorLimitTests {
 
         /// The environment with which the command line reaches the catalog over TCP.
         var remote: [String: String] {
-            let made = keys.file("keys/made/ann")
+            let folder = keys.file("keys/made/ann")
             return services.environment.merging([
-                "SAFELIGHT_CATALOG": "tcp://127.0.0.1:\(catalogPort)", "SAFELIGHT_SERVER_KEY": made + "/server.key",
-                "SAFELIGHT_CLIENT_KEY": made + "/ann.key_secret",
+                "SAFELIGHT_CATALOG": "tcp://127.0.0.1:\(catalogPort)", "SAFELIGHT_SERVER_KEY": folder + "/server.key",
+                "SAFELIGHT_CLIENT_KEY": folder + "/ann.key_secret",
             ]) { $1 }
         }
 

@@ -15,7 +15,7 @@ struct FairShareTests {
 
     /// Writes a video with a real container whose media data is a hole in the file: it uses no disk space until it is
     /// copied.
-    private func video(_ folder: TemporaryFolder, _ name: String, mebibytes: Int, width: Int) throws -> String {
+    private func writeVideo(_ folder: TemporaryFolder, _ name: String, mebibytes: Int, width: Int) throws -> String {
         let path = try folder.write(TestVideos.video(brand: "mp42", width: width), to: name)
         let size = UInt64(mebibytes) << 20
         let rest = size - UInt64(TestVideos.video(brand: "mp42", width: width).count)
@@ -58,7 +58,7 @@ struct FairShareTests {
     }
 
     /// Returns how many bytes have been copied of the file that is being imported.
-    private func copied(_ services: SafelightFixture) -> Int {
+    private func copiedByteCount(_ services: SafelightFixture) -> Int {
         let folder = services.folder.file("library/resources/.incoming")
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
         return names.reduce(0) { sum, name in
@@ -74,9 +74,10 @@ struct FairShareTests {
         let (bulkClient, library) = (try services.library("bulk"), try services.library())
         let small = try await importAsset(library, NewResource(source: .attachment(0)), [TestImages.jpeg(seed: 1)])
         let size = TestEnvironment.rounds(1) > 1 ? 1536 : 512
-        let large = try (0..<3).map { try video(photos, "\($0).mp4", mebibytes: size, width: 640 + 16 * $0) }
+        let large = try (0..<3).map { try writeVideo(photos, "\($0).mp4", mebibytes: size, width: 640 + 16 * $0) }
 
-        func during<Value: Sendable>(_ name: String, _ work: @escaping @Sendable () async throws -> Value) async throws
+        func runBeside<Value: Sendable>(_ name: String, _ work: @escaping @Sendable () async throws -> Value)
+            async throws
             -> Value
         {
             let ended = AwaitableValue(false)
@@ -94,12 +95,12 @@ struct FairShareTests {
             return value
         }
         // Two at a time, one per processor.
-        let ids = try await during("the import of two videos") { [self] in
+        let ids = try await runBeside("the import of two videos") { [self] in
             async let first = importAsset(bulkClient, NewResource(source: .path(large[0])))
             async let second = importAsset(bulkClient, NewResource(source: .path(large[1])))
             return try await [first, second]
         }
-        try await during("a stream of a whole video") {
+        try await runBeside("a stream of a whole video") {
             let whole = ReadResource(asset: ids[0], type: .video)
             for try await _ in bulkClient.catalog.stream(whole, credit: 4 << 20) {}
         }
@@ -112,7 +113,7 @@ struct FairShareTests {
             _ = try await importAsset(library, NewResource(source: .path(path), isReferenced: true))
             utimes(path, nil)
         }
-        let result = try await during("a rescan") {
+        let result = try await runBeside("a rescan") {
             try await bulkClient.catalog.ask(RescanLibrary(), deadline: .seconds(300)).result
         }
         #expect(result.refreshed == 3)
@@ -126,7 +127,7 @@ struct FairShareTests {
         let services = try SafelightFixture("rescan", environment: ["SAFELIGHT_IMPORT_ROOTS": photos.path])
         try services.start([.catalog])
         let library = try services.library()
-        let path = try video(photos, "a.mp4", mebibytes: 2048, width: 640)
+        let path = try writeVideo(photos, "a.mp4", mebibytes: 2048, width: 640)
         _ = try await importAsset(library, NewResource(source: .path(path), isReferenced: true))
         for number in 0..<3 {
             try photos.write(TestImages.jpeg(seed: UInt64(number)), to: "0/\(number).jpg")
@@ -266,8 +267,8 @@ struct FairShareTests {
         for start in stride(from: 0, to: count, by: 50) {
             let numbers = start..<min(count, start + 50)
             let result = try await library.perform(
-                numbers.enumerated().map { place, number in
-                    .createAsset(.init(ref: "p\(number)", resources: [NewResource(source: .attachment(place))]))
+                numbers.enumerated().map { index, number in
+                    .createAsset(.init(ref: "p\(number)", resources: [NewResource(source: .attachment(index))]))
                 },
                 attachments: numbers.map { TestImages.jpeg(width: 32, height: 24, seed: UInt64($0)) }
             )

@@ -37,17 +37,17 @@ enum Attack: String, CaseIterable, Sendable {
     /// - Returns: the number of messages or connections
     func run(_ target: AttackTarget, until end: Date) async -> Int {
         switch self {
-        case .enormousImages: await thread { Self.enormousImages(target, end) }
-        case .largeRequests: await thread { Self.largeRequests(target, end) }
-        case .subscriptions: await thread { Self.subscriptions(target, end) }
-        case .connections: await thread { Self.connections(target, end) }
-        case .observedFetches: await thread { Self.observedFetches(target, end) }
-        case .bulkChanges: await thread { Self.bulkChanges(target, end) }
-        case .largeJSON: await thread { Self.largeJSON(target, end) }
+        case .enormousImages: await runOnThread { Self.requestEnormousImages(target, end) }
+        case .largeRequests: await runOnThread { Self.sendLargeRequests(target, end) }
+        case .subscriptions: await runOnThread { Self.subscribeToManyTopics(target, end) }
+        case .connections: await runOnThread { Self.openConnections(target, end) }
+        case .observedFetches: await runOnThread { Self.observeFetches(target, end) }
+        case .bulkChanges: await runOnThread { Self.changeAllAssets(target, end) }
+        case .largeJSON: await runOnThread { Self.sendLargeJSON(target, end) }
         }
     }
 
-    private func thread(_ body: @escaping @Sendable () -> Int) async -> Int {
+    private func runOnThread(_ body: @escaping @Sendable () -> Int) async -> Int {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread { continuation.resume(returning: body()) }
         }
@@ -57,7 +57,7 @@ enum Attack: String, CaseIterable, Sendable {
         Bytes(#"{"jsonrpc":"2.0","id":\#(id),"method":"\#(method)","params":\#(params)}"#.utf8)
     }
 
-    private static func enormousImages(_ target: AttackTarget, _ end: Date) -> Int {
+    private static func requestEnormousImages(_ target: AttackTarget, _ end: Date) -> Int {
         var random = target.random
         let flood = RequestFlood([target.socket("thumbnailer")], outstanding: 16)
         return flood.run(until: end) { id in
@@ -72,7 +72,7 @@ enum Attack: String, CaseIterable, Sendable {
         }
     }
 
-    private static func largeRequests(_ target: AttackTarget, _ end: Date) -> Int {
+    private static func sendLargeRequests(_ target: AttackTarget, _ end: Date) -> Int {
         let attachment = Bytes(repeating: 7, count: (8 << 20) - 4096)
         let flood = RequestFlood(["catalog", "editor", "thumbnailer"].map(target.socket), outstanding: 256, queued: 2)
         let create =
@@ -83,7 +83,7 @@ enum Attack: String, CaseIterable, Sendable {
         }
     }
 
-    private static func subscriptions(_ target: AttackTarget, _ end: Date) -> Int {
+    private static func subscribeToManyTopics(_ target: AttackTarget, _ end: Date) -> Int {
         var sent = 0
         var random = target.random
         while Date() < end {
@@ -101,7 +101,7 @@ enum Attack: String, CaseIterable, Sendable {
         return sent
     }
 
-    private static func connections(_ target: AttackTarget, _ end: Date) -> Int {
+    private static func openConnections(_ target: AttackTarget, _ end: Date) -> Int {
         var sockets: [Int32] = []
         var admitted: [RawCurve] = []
         var count = 0
@@ -154,7 +154,7 @@ enum Attack: String, CaseIterable, Sendable {
         return descriptor
     }
 
-    private static func observedFetches(_ target: AttackTarget, _ end: Date) -> Int {
+    private static func observeFetches(_ target: AttackTarget, _ end: Date) -> Int {
         let flood = RequestFlood([target.socket("change-broker")], outstanding: 32)
         return flood.run(until: end) { id in
             let fetch =
@@ -163,7 +163,7 @@ enum Attack: String, CaseIterable, Sendable {
         }
     }
 
-    private static func bulkChanges(_ target: AttackTarget, _ end: Date) -> Int {
+    private static func changeAllAssets(_ target: AttackTarget, _ end: Date) -> Int {
         let flood = RequestFlood([target.socket("catalog")], outstanding: 64)
         let bodies = (0..<6).map { rating in
             let changes = target.assets.map {
@@ -174,7 +174,7 @@ enum Attack: String, CaseIterable, Sendable {
         return flood.run(until: end) { id in [request(id, "changes.perform", bodies[id % bodies.count])] }
     }
 
-    private static func largeJSON(_ target: AttackTarget, _ end: Date) -> Int {
+    private static func sendLargeJSON(_ target: AttackTarget, _ end: Date) -> Int {
         let names = ["catalog", "change-broker", "thumbnailer", "editor"]
         let flood = RequestFlood(names.map(target.socket), outstanding: 4, queued: 2)
         let numbers = "[" + String(repeating: "0,", count: 9 << 19) + "0]"
@@ -248,7 +248,8 @@ private final class RequestFlood {
         return count
     }
 
-    /// Opens a connection if there is none, and replaces one whose requests are all open without a message for 3 seconds.
+    /// Opens a connection if there is none, and replaces one whose requests are all open without a message for 3
+    /// seconds.
     private func connect(_ connection: inout Connection) {
         let isSilent = connection.open >= outstanding && Date().timeIntervalSince(connection.heardAt) > 3
         guard connection.socket == nil || isSilent else { return }

@@ -52,7 +52,7 @@ struct HostileMixTests {
         try services.start()
         _ = TestPaths.raiseDescriptors(to: 4096)
         let library = try services.library()
-        let assets = try await pictures(library)
+        let assets = try await importPhotos(library)
         let target = AttackTarget(
             services: services,
             ports: ports(services),
@@ -78,7 +78,7 @@ struct HostileMixTests {
             for attack in Attack.chosen {
                 group.addTask { (attack, await attack.run(target, until: end)) }
             }
-            return await group.reduce(into: [Attack: Int]()) { sent, one in sent[one.0] = one.1 }
+            return await group.reduce(into: [Attack: Int]()) { sent, entry in sent[entry.0] = entry.1 }
         }
         #expect(honest.wait(seconds: 60) == 0, "\(honest.errorText)")
         let result = try Answers(JSON(parsing: Array(honest.outputText.utf8)))
@@ -116,7 +116,7 @@ struct HostileMixTests {
     }
 
     /// Imports two hundred photos, renders their thumbnails, and returns their identifiers.
-    private func pictures(_ library: PhotoLibrary) async throws -> [ObjectID] {
+    private func importPhotos(_ library: PhotoLibrary) async throws -> [ObjectID] {
         var ids: [ObjectID] = []
         for start in stride(from: 0, to: 200, by: 50) {
             let result = try await library.perform(
@@ -130,17 +130,17 @@ struct HostileMixTests {
     }
 
     private func ports(_ services: SafelightFixture) -> [UInt16] {
-        let wanted: [(SafelightFixture.Service, Int)] = [
+        let counts: [(SafelightFixture.Service, Int)] = [
             (.catalog, 1), (.thumbnailer, 1), (.editor, 2), (.changeBroker, 2),
         ]
-        return wanted.flatMap { service, count -> [UInt16] in
-            let found = { (program: RunningProgram) in
+        return counts.flatMap { service, count -> [UInt16] in
+            let loggedPorts = { (program: RunningProgram) in
                 program.errorText.matches(of: /tcp:\/\/127\.0\.0\.1:([0-9]+)/).compactMap { UInt16($0.1) }
             }
             guard let program = services.program(service) else { return [] }
             // The log and the readiness line arrive over two pipes, in no particular order.
-            _ = program.wait { found($0).count >= count }
-            return Array(found(program).prefix(count))
+            _ = program.wait { loggedPorts($0).count >= count }
+            return Array(loggedPorts(program).prefix(count))
         }
     }
 

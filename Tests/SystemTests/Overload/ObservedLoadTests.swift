@@ -62,7 +62,7 @@ struct ObservedLoadTests {
             await feed.subscribe([FeedTopic.head])
             var messages = feed.messages.makeAsyncIterator()
             while let message = await messages.next(), message.topic != FeedTopic.head {}
-            let memory = FeedChecker.resident(services)
+            let memory = services.residentMemory(.changeBroker)
             // All records arrive at once at a broker that was idle.
             services.program(.changeBroker)?.signal(SIGSTOP)
             var last = start
@@ -108,7 +108,7 @@ struct ObservedLoadTests {
                 }
             }
             let metrics = try await library.changeBroker.metrics()["feed"]?["fetches"]
-            let grown = FeedChecker.resident(services) - memory
+            let grown = services.residentMemory(.changeBroker) - memory
             TestPaths.report(
                 "\(Self.fetches) fetches, \(Self.transactions) transactions of \(Self.assets): changes after \(reported), "
                     + "all after \(all), \(repaired) repaired; logs \(metrics?["logBytes"]?.intValue ?? -1) bytes, the broker grew by \(grown) KiB"
@@ -120,7 +120,7 @@ struct ObservedLoadTests {
             #expect(grown < 200 << 10)
             // The live messages and the details since the start, whose log was discarded, lead to the same list.
             for (fetch, observed, list) in observations {
-                let wanted = try await RandomWorkload.fresh(fetch, library).0
+                let expected = try await RandomWorkload.fresh(fetch, library).0
                 // A head that is ahead of the list shows that its last messages were lost, or that there were none.
                 let position = positions[observed.topic] ?? start.sequence
                 let since = FetchDetails(
@@ -129,12 +129,12 @@ struct ObservedLoadTests {
                 )
                 let rest = try await library.changeBroker.ask(since).result
                 let live = lists[observed.topic] ?? []
-                #expect(try rest.ids ?? rest.details?.apply(to: live) ?? live == wanted)
+                #expect(try rest.ids ?? rest.details?.apply(to: live) ?? live == expected)
                 let request = FetchDetails(observation: observed.details.observation, token: start)
                 let details = try await library.changeBroker.ask(request).result
                 #expect(details.token == last)
                 // Beyond the records that one response reads again, the whole list is returned.
-                #expect(try details.ids ?? details.details?.apply(to: list) == wanted)
+                #expect(try details.ids ?? details.details?.apply(to: list) == expected)
             }
             await feed.close()
         }

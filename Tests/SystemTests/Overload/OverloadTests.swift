@@ -40,8 +40,8 @@ struct OverloadTests {
         let library = try services.library()
         _ = try await library.currentToken()
         let before = resident(program.processIdentifier)
-        let left = Countdown(1)
-        let sender = Self.onThread { [services] in
+        let remaining = Countdown(1)
+        let sender = Self.runOnThread { [services] in
             let socket = ScriptSocket(ZMQ_DEALER, services, "catalog", [ZMQ_SNDHWM: 1])
             let attachment = [UInt8](repeating: 7, count: (8 << 20) - 512)
             for number in 0..<256 {
@@ -54,11 +54,11 @@ struct OverloadTests {
                 else { break }
                 names[answer["error"]?["data"]?["name"]?.stringValue ?? "no error", default: 0] += 1
             }
-            left.countDown()
+            remaining.countDown()
             return names
         }
         var (peak, responses, slowest) = (0, 0, Duration.zero)
-        while !left.isOver, program.isRunning {
+        while !remaining.isOver, program.isRunning {
             let start = ContinuousClock().now
             _ = try await library.currentToken(deadline: .seconds(10))
             slowest = max(slowest, ContinuousClock().now - start)
@@ -87,18 +87,18 @@ struct OverloadTests {
         let method = isAllowed ? "changes.perform" : "health"
         let frame = Array(#"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":{"requests":[\#(values)]}}"#.utf8)
         #expect(frame.count > 9 << 20)
-        let left = Countdown(4)
+        let remaining = Countdown(4)
         let senders = (0..<4).map { _ in
-            Self.onThread { [services] in
+            Self.runOnThread { [services] in
                 let socket = ScriptSocket(ZMQ_DEALER, services, "catalog")
                 let isSent = socket.send([frame])
                 let answer = isSent ? socket.receive(milliseconds: 120_000)?.first : nil
-                left.countDown()
+                remaining.countDown()
                 return answer.flatMap { try? JSON(parsing: $0) }?["error"]?["data"]?["name"]?.stringValue
             }
         }
         var (responses, slowest) = (0, Duration.zero)
-        while !left.isOver {
+        while !remaining.isOver {
             let start = ContinuousClock().now
             _ = try await library.catalog.health(deadline: .seconds(60))
             slowest = max(slowest, ContinuousClock().now - start)
@@ -115,7 +115,7 @@ struct OverloadTests {
     }
 
     /// Runs a blocking body on a thread of its own, outside the cooperative pool.
-    private static func onThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) -> Task<Value, Never> {
+    private static func runOnThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) -> Task<Value, Never> {
         Task {
             await withCheckedContinuation { continuation in
                 Thread.detachNewThread { continuation.resume(returning: body()) }
@@ -124,20 +124,15 @@ struct OverloadTests {
     }
 
     private final class Countdown: Sendable {
-        private let left: Atomic<Int>
+        private let remaining: Atomic<Int>
 
-        init(_ count: Int) { left = Atomic(count) }
+        init(_ count: Int) { remaining = Atomic(count) }
 
-        var isOver: Bool { left.load(ordering: .relaxed) <= 0 }
+        var isOver: Bool { remaining.load(ordering: .relaxed) <= 0 }
 
-        func countDown() { left.subtract(1, ordering: .relaxed) }
+        func countDown() { remaining.subtract(1, ordering: .relaxed) }
     }
 
     /// Returns the resident memory of a process, in MiB.
-    private func resident(_ pid: Int32) -> Int {
-        guard let status = try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8),
-            let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmRSS") })
-        else { return 0 }
-        return (Int(line.filter(\.isNumber)) ?? 0) / 1024
-    }
+    private func resident(_ pid: Int32) -> Int { ProcessStatus.resident(of: pid) / 1024 }
 }

@@ -1,7 +1,8 @@
-"""A library that cannot be used for a while (T-42): its folder away, its disk read-only or full, its database locked.
+"""A library that cannot be used for a while (T-42): its folder missing, its disk read-only or full, its database
+locked.
 
-Each cause is told by `library.status` and by the topic `availability`, every request that it affects has the error of the
-cause, and everything works again when the cause is gone, with the same processes.
+`library.status` and the topic `availability` report each cause, every request that it affects has the error of the
+cause, and everything works again when the cause has ended, with the same processes.
 """
 
 import errno
@@ -20,7 +21,7 @@ NOTHING = {"version": 1, "operations": []}
 
 
 class Topic:
-    """The topic `availability`, and the statuses that it has told."""
+    """The topic `availability`, and the statuses that it has published."""
 
     def __init__(self):
         self.subscription = Subscription("availability")
@@ -38,10 +39,10 @@ class Topic:
             if message["state"] == state:
                 equal(call("catalog", "library.status"), message)
                 return message
-        raise AssertionError(f"{state} was not told within {seconds} s; {call('catalog', 'library.status')}")
+        raise AssertionError(f"{state} was not published within {seconds} s; {call('catalog', 'library.status')}")
 
 
-def told(message, state, name, code, readable, writable):
+def check_status(message, state, name, code, readable, writable):
     equal((message["state"], message["isReadable"], message["isWritable"]), (state, readable, writable))
     problem = message["problems"][0]
     equal((problem["state"], problem["name"], problem["code"]), (state, name, code))
@@ -49,7 +50,7 @@ def told(message, state, name, code, readable, writable):
 
 
 def reading(id):
-    """Requests of each service that read the library. The first image is in the memory of the thumbnailer."""
+    """Returns requests to each service that read the library. The thumbnailer has not cached the requested image."""
     return [
         ("catalog", "fetch.assets", {"fetch": {"kind": "assets"}}),
         ("catalog", "fetch.counts", {"fetches": [{"kind": "assets"}]}),
@@ -71,7 +72,7 @@ def reading(id):
 
 
 def writing(id):
-    """Requests that change the library."""
+    """Returns requests that change the library."""
     return [
         ("catalog", "changes.perform", {"requests": [{"type": "asset.update", "id": id, "set": {"rating": 1}}]}),
         ("catalog", "upload.begin", {}),
@@ -92,7 +93,7 @@ def refused(requests, name):
 
 
 def works(id, rating):
-    """Checks that the library can be read and changed, and that it has forgotten nothing."""
+    """Checks that the library can be read and changed, and that nothing is lost."""
     perform({"type": "asset.update", "id": id, "set": {"rating": rating}})
     found = {asset["id"]: asset for asset in assets()}
     equal(found[id]["rating"], rating)
@@ -101,7 +102,7 @@ def works(id, rating):
     result, frames = call("catalog", "resource.read", asset=id)
     assert frames[0]
     call("editor", "edits.preview", asset=id, adjustments=NOTHING)
-    # An observed fetch goes on.
+    # An observed fetch continues.
     observed = call("change-broker", "fetch.observe", fetch={"kind": "assets"})
     equal(observed["count"], len(found))
 
@@ -118,15 +119,15 @@ def until_delivered(id, seconds=20):
 
 
 def while_away(topic, id, state, name, code, leave, back):
-    """Takes the library away, and puts it back."""
+    """Makes the library unavailable, and then available again."""
     before = call("catalog", "changes.token")["token"]
     leave()
-    told(topic.until(state), state, name, code, False, False)
+    check_status(topic.until(state), state, name, code, False, False)
     refused(reading(id) + writing(id), name)
     equal(call("catalog", "health")["isHealthy"], False)
-    # What is in memory is not older than the library, and is delivered, unless the feed is silent for a moment.
+    # What is in memory is not older than the library, and is delivered, unless the feed is silent for a short time.
     until_delivered(id)
-    # Who waits for the end hears of it.
+    # A client that waits for the next status receives it.
     waiting = Client()
     status = call("catalog", "library.status")
     waiting.send("catalog", "library.status", after=status["since"])
@@ -134,8 +135,8 @@ def while_away(topic, id, state, name, code, leave, back):
     message, _ = waiting.receive("catalog")
     equal(message["result"]["state"], "available")
     waiting.close()
-    told_available = topic.until("available")
-    equal((told_available["isReadable"], told_available["isWritable"], told_available.get("problems", [])),
+    available = topic.until("available")
+    equal((available["isReadable"], available["isWritable"], available.get("problems", [])),
           (True, True, []))
     equal(call("catalog", "changes.token")["token"], before)
     equal(call("catalog", "health")["isHealthy"], True)
@@ -153,7 +154,7 @@ def folder_renamed_away():
 
 
 def another_library_is_being_restored():
-    """A restore into the place of a library: a folder that another program has locked."""
+    """Another library is restored into the folder, which another program has locked meanwhile."""
     topic = Topic()
     id = new("2.jpg")
     call("thumbnailer", "image.request", asset=id, targetSize=SIZE)
@@ -169,7 +170,7 @@ def another_library_is_being_restored():
     def back():
         locked[0].close()
         os.unlink(f"{LIBRARY}/lock")
-        # The catalog has put nothing into it.
+        # Succeeds only if the catalog has stored no file in it.
         os.rmdir(LIBRARY)
         os.rename(aside, LIBRARY)
 
@@ -181,7 +182,7 @@ def waiting_for_a_status():
     status = call("catalog", "library.status")
     equal((status["state"], status.get("problems", [])), ("available", []))
     begun = time.monotonic()
-    # Another than an unknown one is the present one.
+    # A request that names another status than the current one is answered at once.
     equal(call("catalog", "library.status", after=0), status)
     client.last += 1
     client.socket("catalog").send_json({
@@ -199,7 +200,7 @@ def database_locked():
     other = sqlite3.connect(f"{LIBRARY}/library.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     refused(writing(id)[:1], "busy")
-    told(topic.until("busy"), "busy", "busy", 9001, True, False)
+    check_status(topic.until("busy"), "busy", "busy", 9001, True, False)
     assert any(asset["id"] == id for asset in assets())
     other.execute("ROLLBACK")
     other.close()
@@ -212,7 +213,7 @@ def program(*arguments):
 
 
 def volume_unmounted():
-    """The library is on a volume, which is mounted at two places."""
+    """The library is on a volume, which is mounted at two paths."""
     topic = Topic()
     id = new("1.jpg")
     call("thumbnailer", "image.request", asset=id, targetSize=SIZE)
@@ -224,14 +225,15 @@ def volume_unmounted():
 def filesystem_read_only():
     topic = Topic()
     id = new("2.jpg")
-    # A filesystem that turns read-only while files are open; only a kernel that found an error can do that to the first.
+    # A bind mount becomes read-only while files are open. Only a kernel that found an error could do that to the
+    # filesystem itself.
     program("mount", "--bind", DISK, DISK)
     program("mount", "-o", "remount,ro,bind", DISK)
-    told(topic.until("readOnly"), "readOnly", "library_read_only", 9026, True, False)
+    check_status(topic.until("readOnly"), "readOnly", "library_read_only", 9026, True, False)
     refused(writing(id), "library_read_only")
     equal(len([asset for asset in assets() if asset["id"] == id]), 1)
     call("thumbnailer", "image.request", asset=id, targetSize=SIZE)
-    # A reply may come before the file that it was made of is closed.
+    # Lazily, because the source file of a reply may still be open.
     program("umount", "-l", DISK)
     topic.until("available")
     works(id, 2)
@@ -250,7 +252,7 @@ def resources_not_writable():
             raise AssertionError("a photo was stored in a folder that cannot be written")
         except Refused as error:
             equal(error.name, "library_read_only")
-        told(topic.until("readOnly"), "readOnly", "library_read_only", 9026, True, False)
+        check_status(topic.until("readOnly"), "readOnly", "library_read_only", 9026, True, False)
         refused(writing(id), "library_read_only")
         equal(len([asset for asset in assets() if asset["id"] == id]), 1)
     finally:
@@ -277,7 +279,7 @@ def disk_full():
             problem = error
             break
     equal((problem.name, problem.code), ("not_enough_space", 3305))
-    told(topic.until("full"), "full", "not_enough_space", 3305, True, False)
+    check_status(topic.until("full"), "full", "not_enough_space", 3305, True, False)
     try:
         create("big.jpg")
         raise AssertionError("a photo was stored on a full disk")
@@ -285,7 +287,7 @@ def disk_full():
         equal(error.name, "not_enough_space")
     equal(len([asset for asset in assets() if asset["id"] == id]), 1)
     os.unlink(filler)
-    # Without a request.
+    # The catalog reports it without a request.
     topic.until("available")
     works(id, 3)
 

@@ -1,4 +1,4 @@
-"""Makes the bucket of SAFELIGHT_OBJECT_STORE with boto3, as soon as the store answers; for at most a minute."""
+"""Creates the bucket of SAFELIGHT_OBJECT_STORE with boto3. Waits at most a minute until the store answers."""
 
 import os
 import time
@@ -19,7 +19,7 @@ while True:
             store.create_bucket(Bucket=bucket)
         except store.exceptions.BucketAlreadyOwnedByYou:
             pass
-        # The servers of accounts and containers have answered; that of objects does here.
+        # So far, only the servers of accounts and containers have answered; these requests need that of objects.
         store.put_object(Bucket=bucket, Key="ready", Body=b"")
         store.delete_object(Bucket=bucket, Key="ready")
         break

@@ -8,7 +8,7 @@ import time
 from rows import *
 
 
-# Edits of some photos, and of one.
+# The numbers of edits of several photos, and of one photo.
 SOME, ONE = (1000, 300) if os.getenv("SAFELIGHT_SOAK") else (300, 100)
 
 

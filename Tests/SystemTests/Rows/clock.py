@@ -1,5 +1,5 @@
-"""Fault F12 of the specification: the wall clock jumps by an hour while the services run. The file CLOCK_OFFSET has the
-seconds by which the services' clock is off."""
+"""The wall clock jumps by an hour while the services run. The file CLOCK_OFFSET contains the difference of the
+services' clock in seconds."""
 
 import struct
 import time
@@ -33,7 +33,7 @@ def the_clock_jumps():
         page = call("catalog", "changes.since", token=position)
         position = page["token"]
         dates += [(offset, record["date"] / 1e6 - time.time()) for record in page["records"]]
-        # Nothing has expired: neither handles nor tokens.
+        # No handle and no token has expired.
         equal(len(assets(**{"in": transient})), 1)
         assert call("catalog", "upload.append", [b"bytes"], upload=upload, offset=5 * number)
         assert call("thumbnailer", "cache.status", cache=cache) is not None
@@ -47,7 +47,7 @@ def the_clock_jumps():
     records = call("catalog", "changes.since", token=token)["records"]
     sequences = [record["sequence"] for record in records]
     equal(sequences, list(range(sequences[0], sequences[0] + len(dates))))
-    # The import before may be published after the subscription.
+    # The preceding import may be published after the subscription.
     equal([message["sequence"] for message in published if message["sequence"] >= sequences[0]], sequences)
     while not streamed or streamed[-1] < sequences[-1]:
         message, _ = follower.receive("change-broker")

@@ -8,16 +8,16 @@ import subprocess
 
 from rows import asset, call, equal, file, perform, refusal, run
 
-made = {}
+created = {}
 
 
 def new(*names):
-    if names not in made:
+    if names not in created:
         resources = [{"type": kind, "attachment": index, "originalFilename": name}
                      for index, (kind, name) in enumerate(zip(("photo", "pairedVideo"), names))]
         request = {"type": "asset.create", "ref": "a", "resources": resources}
-        made[names] = perform(request, attachments=[file(name) for name in names])["placeholders"]["a"]
-    return made[names]
+        created[names] = perform(request, attachments=[file(name) for name in names])["placeholders"]["a"]
+    return created[names]
 
 
 def composition(*names, **more):
@@ -31,7 +31,7 @@ def probe(name, *options):
 
 
 def boxes(data, start=0, end=None):
-    """The boxes of a part of a file: name, first byte of the content, and end."""
+    """Returns the boxes of a part of a file: name, first byte of the content, and end."""
     end = len(data) if end is None else end
     while start + 8 <= end:
         length, name = struct.unpack(">I4s", data[start:start + 8])
@@ -40,7 +40,7 @@ def boxes(data, start=0, end=None):
 
 
 def inside(data, path, start=0, end=None):
-    """The contents of all boxes at a path."""
+    """Returns the contents of all boxes at a path."""
     for name, first, last in boxes(data, start, end):
         if name == path[0]:
             if len(path) == 1:
@@ -50,7 +50,7 @@ def inside(data, path, start=0, end=None):
 
 
 def edit_lists(name):
-    """The edit list of each track, by a reader of its own: seconds shown, and seconds of the media or None."""
+    """Returns the edit list of each track, by a parser of its own: seconds shown, and seconds of the media or None."""
     data = file(name)
     (header, _), = inside(data, ["moov", "mvhd"])
     scale, = struct.unpack(">I", data[header + 12:header + 16])
@@ -65,17 +65,17 @@ def edit_lists(name):
     return lists
 
 
-def near(found, expected, most=0.002):
-    assert abs(found - expected) <= most, f"{found} is not {expected}"
+def near(found, expected, tolerance=0.002):
+    assert abs(found - expected) <= tolerance, f"{found} is not {expected}"
 
 
 def tracks_are_those_of_ffprobe():
     for name in ("plain.mp4", "cut.mp4", "gap.mp4", "slow.mov", "film.mkv", "film.avi"):
-        got, said = composition(name), probe(name)
+        got, probed = composition(name), probe(name)
         equal((name, got["resource"]["digest"], [one["digest"] for one in got["sources"]], got["isRendered"]),
               (name, got["sources"][0]["digest"], [asset(new(name))["resources"][0]["digest"]], False))
-        equal((name, len(got["tracks"])), (name, len(said["streams"])))
-        for track, stream in zip(got["tracks"], said["streams"]):
+        equal((name, len(got["tracks"])), (name, len(probed["streams"])))
+        for track, stream in zip(got["tracks"], probed["streams"]):
             media = track["media"]
             equal((name, media["kind"], media["codec"]), (name, stream["codec_type"], stream["codec_name"]))
             assert track["isShown"] and track["isEnabled"], (name, track)
@@ -89,7 +89,7 @@ def tracks_are_those_of_ffprobe():
                 equal((name, track["frameCount"]), (name, int(stream["nb_frames"])))
             if "duration" in stream:
                 near(track["duration"] / 1e6, float(stream["duration"]))
-            start = min(float(other["start_time"]) for other in said["streams"])
+            start = min(float(other["start_time"]) for other in probed["streams"])
             near(track["start"] / 1e6, float(stream["start_time"]) - start)
 
 
@@ -109,7 +109,7 @@ def segments_are_those_of_the_edit_list():
                     near(segment["sourceDuration"] / 1e6, shown)
                     equal(segment["rate"], rate)
                 at += shown
-    # The cut begins within the media, and the sound of the other file after a gap: these are no trivial lists.
+    # The cut begins within the media, and the audio of the other file after a gap.
     cut = composition("cut.mp4")["tracks"][0]["segments"]
     assert cut[-1]["sourceStart"] > 100_000, cut
     shown, hidden = (float(probe("cut.mp4", *options)["streams"][0]["start_time"])
@@ -118,7 +118,7 @@ def segments_are_those_of_the_edit_list():
     gap = composition("gap.mp4")["tracks"][1]["segments"]
     equal("sourceStart" in gap[0], False)
     near(gap[0]["duration"] / 1e6, 0.5, 0.03)
-    # Other containers have no edit lists: one segment of all.
+    # Other containers have no edit lists: one segment has the whole media.
     segment, = composition("film.mkv")["tracks"][0]["segments"]
     equal((segment["sourceStart"], segment["rate"]), (0, 1))
     near(segment["duration"] / 1e6, 2, 0.1)
@@ -160,28 +160,28 @@ def slow_motion_is_mapped_and_rendered():
                 part["duration"] / 1e6) for part in got["timeMap"]]
     expected = [(0, 0.4, 1, 0, 0.4), (0.4, 1.2, 0.25, 0.4, 4.8), (1.6, 0.4, 1, 5.2, 0.4)]
     for one, other in zip(seconds, expected):
-        for found, wanted in zip(one, other):
-            near(found, wanted, 0.03)
+        for found, target in zip(one, other):
+            near(found, target, 0.03)
     near(got["duration"] / 1e6, 5.6, 0.05)
     equal((got["isRendered"], got["audioCurve"]), (False, [{"time": 0, "volume": 1}]))
-    # The source is another one: its frames come at the times of the map.
+    # The frames of the source are displayed at the times of the map.
     source = file("slow.mov")
-    data, said = exported(new("slow.mov"), "640x480")
-    for stream in said["streams"]:
+    data, probed = exported(new("slow.mov"), "640x480")
+    for stream in probed["streams"]:
         near(float(stream["duration"]), 5.6, 0.15)
-    equal({stream["codec_type"] for stream in said["streams"]}, {"video", "audio"})
-    equal(next(stream for stream in said["streams"] if stream["codec_type"] == "video")["avg_frame_rate"], "30/1")
+    equal({stream["codec_type"] for stream in probed["streams"]}, {"video", "audio"})
+    equal(next(stream for stream in probed["streams"] if stream["codec_type"] == "video")["avg_frame_rate"], "30/1")
     for shown, time in ((0.2, 0.2), (2.0, 0.8), (3.6, 1.2), (5.4, 1.8)):
         found = psnr(frame(data, shown), frame(source, time))
         assert found > 30, f"{shown}: {found}"
     assert psnr(frame(data, 2.0), frame(source, 1.9)) < 28
     # The original, and copied tracks, have the speed at which they were recorded.
     for preset, more in (("640x480", {"version": "original"}), ("passthrough", {})):
-        _, said = exported(new("slow.mov"), preset, **more)
-        near(float(said["format"]["duration"]), 2, 0.1)
+        _, probed = exported(new("slow.mov"), preset, **more)
+        near(float(probed["format"]["duration"]), 2, 0.1)
     part, = composition("intent.mov")["timeMap"]
     equal((part["rate"], part["start"], part["sourceStart"]), (1, 0, 0))
-    # An edit of the colours stays slow motion; one of the times has its own.
+    # After an edit of colours the video stays in slow motion; an edit of the speed replaces the map.
     call("editor", "edits.apply", asset=new("slow.mov"),
          adjustments={"version": 1, "operations": [{"operation": "blackAndWhite"}]})
     got = composition("slow.mov")
@@ -206,11 +206,12 @@ def edits_have_their_times_and_volume():
     equal([one["type"] for one in got["sources"]], ["fullSizeVideo", "video"])
     equal(got["resource"], got["sources"][0])
     got = composition("plain.mp4", version="original")
-    equal(([one["type"] for one in got["sources"]], got["timeMap"][0]["rate"], got["isRendered"]), (["video"], 1, False))
+    equal(([one["type"] for one in got["sources"]], got["timeMap"][0]["rate"], got["isRendered"]),
+          (["video"], 1, False))
 
 
 def live_photos_have_the_time_of_their_still():
-    """A track like Apple's, with the moment of the still behind a gap."""
+    """Writes a track like Apple's, with the time of the still after a gap."""
     def box(name, *content):
         return struct.pack(">I4s", 8 + sum(map(len, content)), name.encode()) + b"".join(content)
 

@@ -1,5 +1,5 @@
-"""Rows of editing: S-86, S-90, S-92 and D4 of the specification with the table of its section 9, and the states of
-published edits."""
+"""Tests of the editing requirements S-86, S-90, S-92 and D4: the version from which each kind of edit starts, and the
+states of published edits."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -22,7 +22,7 @@ def edit(id, name, format, data, **more):
 
 
 def begin(id, *formats):
-    """The input of an edit: its version, its bytes, and the adjustment data or None."""
+    """Returns the input of an edit: its version, its bytes, and the adjustment data or None."""
     handled = [{"formatIdentifier": format} for format in formats]
     result, attachments = call("editor", "editing.begin", asset=id, canHandle=handled, skipsDisplaySizeImage=True)
     data = result.get("adjustmentData")
@@ -30,7 +30,7 @@ def begin(id, *formats):
 
 
 def resource(id, type):
-    """The bytes of a resource, or None."""
+    """Returns the bytes of a resource, or None."""
     try:
         return call("catalog", "resource.read", asset=id, type=type)[1][0]
     except Refused as error:
@@ -38,7 +38,7 @@ def resource(id, type):
 
 
 def states(id):
-    """Returns the bytes of the base, the current version and the adjustment data: P, C and J of section 9."""
+    """Returns the bytes of the base, the current version and the adjustment data."""
     base = resource(id, "adjustmentBasePhoto") or resource(id, "photo")
     return base, resource(id, "fullSizePhoto"), resource(id, "adjustmentData")
 
@@ -56,7 +56,7 @@ def rendered(name_or_bytes, adjustments):
     return resource(copy, "fullSizePhoto")
 
 
-def table_of_section_9():
+def version_that_an_edit_starts_from():
     photo, a, b = new("1.jpg"), "org.example.a", "org.example.b"
     original = file("1.jpg")
     # No edit: the original.
@@ -124,7 +124,7 @@ def two_edits_then_revert():
     apply(photo, SEPIA)
     feed = Subscription(f"asset.{photo}")
     token = perform({"type": "asset.revert", "id": photo})["token"]
-    # The edits of before may be published only now.
+    # The earlier edits may be published only now.
     *_, (_, message) = feed.through(token)
     assert message["assetContentChanged"] is True and message["objectWasDeleted"] is False
     _, current = call("thumbnailer", "image.data", asset=photo)
@@ -139,7 +139,7 @@ def videos_of_other_programs():
     request = {"type": "asset.create", "ref": "a", "resources": [{"attachment": 0, "type": "video"}]}
     video = perform(request, attachments=[file("1.mov")])["placeholders"]["a"]
     edit(video, "2.mov", "org.example.cut", b"cut")
-    # The last row of the table: no previous version is kept for a video, and the answer says so.
+    # No previous version is kept for a video; `previousAvailable` is false.
     handled = [{"formatIdentifier": "org.example.cut"}]
     found = call("editor", "editing.begin", asset=video, canHandle=handled, skipsInput=True,
                  skipsDisplaySizeImage=True)[0]
@@ -227,7 +227,7 @@ def own_writes_are_read_at_once():
 
 if __name__ == "__main__":
     run(
-        table_of_section_9,
+        version_that_an_edit_starts_from,
         own_edit_starts_from_what_is_shown,
         undo_brings_another_program_back,
         two_edits_then_revert,

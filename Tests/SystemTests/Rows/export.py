@@ -7,15 +7,15 @@ import time
 
 from rows import Client, asset, call, equal, new, perform, refusal, run
 
-made = {}
+created = {}
 
 
 def imported(name):
-    if name not in made:
+    if name not in created:
         # By its path, because it may be larger than an attachment.
         resources = [{"path": f"{os.environ['FILES']}/{name}", "originalFilename": name}]
-        made[name] = perform({"type": "asset.create", "ref": "a", "resources": resources})["placeholders"]["a"]
-    return made[name]
+        created[name] = perform({"type": "asset.create", "ref": "a", "resources": resources})["placeholders"]["a"]
+    return created[name]
 
 
 def begin(name, preset, client=None):
@@ -24,12 +24,13 @@ def begin(name, preset, client=None):
 
 def end(status, client=None):
     while status["state"] in ("waiting", "running"):
-        status = (client.call if client else call)("thumbnailer", "video.exportStatus", export=status["export"], wait=5000)
+        status = (client.call if client else call)(
+            "thumbnailer", "video.exportStatus", export=status["export"], wait=5000)
     return status
 
 
 def export(name, preset):
-    """The finished export and its bytes."""
+    """Returns the finished export and its bytes."""
     status = end(begin(name, preset))
     equal((status["state"], status.get("error")), ("done", None))
     data = b""
@@ -48,8 +49,8 @@ def probe(data):
     return json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
 
 
-def track(said, kind):
-    return next((one for one in said["streams"] if one["codec_type"] == kind), None)
+def track(probed, kind):
+    return next((one for one in probed["streams"] if one["codec_type"] == kind), None)
 
 
 def presets_have_their_size():
@@ -63,14 +64,15 @@ def presets_have_their_size():
     for preset, (name, width, height, codec) in sizes.items():
         status, data = export(name, preset)
         equal((preset, status["pixelWidth"], status["pixelHeight"]), (preset, width, height))
-        said = probe(data)
-        video = track(said, "video")
+        probed = probe(data)
+        video = track(probed, "video")
         equal((preset, video["width"], video["height"], video["codec_name"]), (preset, width, height, codec))
-        assert abs(float(said["format"]["duration"]) - asset(imported(name))["duration"] / 1e6) < 0.1, said["format"]
-        assert track(said, "audio"), preset
+        duration = float(probed["format"]["duration"])
+        assert abs(duration - asset(imported(name))["duration"] / 1e6) < 0.1, probed["format"]
+        assert track(probed, "audio"), preset
     status, data = export("upright.mp4", "640x480")
     video = track(probe(data), "video")
-    # Turned by its pixels, not by a matrix.
+    # The pixels are rotated; there is no display matrix.
     equal((video["width"], video["height"], video.get("side_data_list")), (240, 320, None))
     # The index comes first.
     assert data.index(b"moov") < data.index(b"mdat")
@@ -79,10 +81,10 @@ def presets_have_their_size():
 def other_containers_are_exported():
     for name in ("film.avi", "film.mts", "film.webm", "hdr.mp4"):
         status, data = export(name, "640x480")
-        said = probe(data)
-        video = track(said, "video")
+        probed = probe(data)
+        video = track(probed, "video")
         equal((name, video["codec_name"], video["pix_fmt"]), (name, "h264", "yuv420p"))
-        assert track(said, "audio")["codec_name"] in ("aac", "ac3", "mp3"), name
+        assert track(probed, "audio")["codec_name"] in ("aac", "ac3", "mp3"), name
     equal([track(probe(data), "video").get(key) for key in ("color_space", "color_transfer", "color_primaries")],
           ["bt709", "bt709", "bt709"])
 
@@ -121,13 +123,13 @@ def progress_and_cancellation():
         seen.append(status["done"])
     assert status["state"] == "running" and seen == sorted(seen), seen
     assert 0 < status["done"] <= status["duration"], status
-    # One of two who want it gives up: the other one gets it.
+    # If one of two clients cancels, the other one still gets the export.
     other = begin("long.mp4", "highest")
     call("thumbnailer", "video.cancelExport", export=status["export"])
     equal(refusal("thumbnailer", "video.exportStatus", export=status["export"]), "handle_expired")
     equal(call("thumbnailer", "video.exportStatus", export=other["export"])["state"], "running")
     call("thumbnailer", "video.cancelExport", export=other["export"])
-    # Nobody wants it any more: its worker ends, and the next export begins.
+    # Both have cancelled: the worker ends, and the next export begins.
     start = time.monotonic()
     equal(end(begin("upright.mp4", "low"))["state"], "done")
     assert time.monotonic() - start < 30

@@ -1,4 +1,5 @@
-"""Rows of images and resources: S-45 with the matrix of section 8.1, P-09, D12 and T-31 of the specification."""
+"""Tests of the requirements for images and resources: S-45 with each delivery mode for each state of the cache,
+P-09, D12 and T-31."""
 
 import hashlib
 import io
@@ -10,7 +11,7 @@ from rows import *
 
 
 def image(id, width, height, **more):
-    """The messages of a request in order, the reply as the last one, and the bytes of each."""
+    """Returns the messages of a request in order, the reply as the last one, and the bytes of each."""
     size = {"width": width, "height": height}
     reply, frames = call("thumbnailer", "image.request", asset=id, targetSize=size, **more)
     before = [(message["params"], content) for message, content in client.notifications]
@@ -18,13 +19,13 @@ def image(id, width, height, **more):
 
 
 def is_near(message, width, height):
-    """At least a quarter of the target in both directions."""
+    """Returns True if both sides are at least a quarter of the target."""
     return 4 * message["pixelWidth"] >= width and 4 * message["pixelHeight"] >= height
 
 
 def delivery_modes():
     photo = new("photo.jpg")
-    # A rendition that is far too small is there. It is never what a larger request is shown.
+    # A rendition that is far too small is cached. It must never answer a larger request.
     image(photo, 2, 2, deliveryMode="highQualityFormat", resizeMode="exact")
     for width, height, fitted in ((380, 300, (380, 253)), (800, 600, (800, 533)), (1199, 1199, (1199, 799))):
         messages, _ = image(photo, width, height, deliveryMode="fastFormat", resizeMode="exact")
@@ -36,7 +37,7 @@ def delivery_modes():
         equal([one["isFinal"] for one in messages], [False] * (len(messages) - 1) + [True])
         assert all(len(frames) == 1 and frames[0][:2] == b"\xff\xd8" for frames in attached)
         equal((messages[-1]["pixelWidth"], messages[-1]["pixelHeight"]), fitted)
-        # Now that it is there, each mode sends it alone.
+        # Now that the image is cached, each mode sends only it.
         for mode in ("opportunistic", "fastFormat", "highQualityFormat"):
             messages, _ = image(photo, width, height, deliveryMode=mode, resizeMode="exact")
             equal([(one["isDegraded"], one["isCacheHit"]) for one in messages], [(False, True)])
@@ -47,11 +48,11 @@ def delivery_modes():
 
 
 def fast_images_look_like_exact_ones():
-    """Within 35 dB, also where a JPEG decoded at a fraction has just the size that is wanted."""
-    picture = io.BytesIO()
-    Image.effect_noise((1200, 800), 90).convert("RGB").save(picture, "JPEG", quality=95)
+    """The PSNR is at least 35 dB, also if a JPEG decoded at a fraction has exactly the requested size."""
+    jpeg = io.BytesIO()
+    Image.effect_noise((1200, 800), 90).convert("RGB").save(jpeg, "JPEG", quality=95)
     request = {"type": "asset.create", "ref": "a", "resources": [{"attachment": 0}]}
-    photo = perform(request, attachments=[picture.getvalue()])["placeholders"]["a"]
+    photo = perform(request, attachments=[jpeg.getvalue()])["placeholders"]["a"]
 
     def shown(side, mode):
         _, (frames,) = image(photo, side, side, resizeMode=mode, format="png", deliveryMode="highQualityFormat")
@@ -90,11 +91,11 @@ def whole_resources_or_an_error():
     request = {"type": "asset.create", "ref": "a", "resources": [{"upload": upload}]}
     large = perform(request)["placeholders"]["a"]
 
-    # Without credit: all of it, or the error that says how to read on.
+    # Without credit: all of it, or the error that states how to continue.
     equal(call("catalog", "resource.read", asset=small)[1][0] == file("photo.jpg"), True)
     try:
         call("catalog", "resource.read", asset=large)
-        assert False, "cut without a word"
+        assert False, "the resource was truncated without an error"
     except Refused as error:
         equal(error.name, "limit_exceeded")
         assert "offset" in error.message and "credit" in error.message, error.message
@@ -122,7 +123,7 @@ def whole_resources_or_an_error():
     equal((message["result"]["resource"]["digest"], read == content), (hashlib.sha256(content).hexdigest(), True))
     assert chunks > 4, chunks
 
-    # Cancelled, it stops: one error and no more chunks.
+    # After a cancellation: one error, and no more chunks.
     number = other.send("catalog", "resource.read", asset=large, credit=1 << 20)
     assert "method" in other.receive("catalog")[0]
     cancel = {"jsonrpc": "2.0", "method": "rpc.cancel", "params": {"id": number}}

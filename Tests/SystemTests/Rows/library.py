@@ -1,10 +1,10 @@
-"""Rows of import, originals, bursts, smart albums and transient collections: S-04, S-08, S-09, S-30, S-31, S-33, S-37,
-S-38, S-72, P-23, T-11, T-19, T-26, T-27 and T-28 of the specification."""
+"""Tests of the requirements for import, originals, bursts, smart albums and transient collections: S-04,
+S-08, S-09, S-30, S-31, S-33, S-37, S-38, S-72, P-23, T-11, T-19, T-26, T-27 and T-28."""
 
 from rows import *
 
 
-def reimport_takes_out_of_the_trash():
+def reimport_restores_from_the_trash():
     first = new("1.jpg")
     perform({"type": "asset.trash", "ids": [first]})
     second = new("1.jpg", ifDuplicate="createIfTrashed")
@@ -83,9 +83,9 @@ def lone_raw_files():
 
 def recalled_outcome():
     request = {"type": "collection.create", "ref": "c", "title": "Recalled"}
-    made = perform(request, transaction="recall-me")
-    equal(perform(request, transaction="recall-me", recall=True), made)
-    equal(perform(transaction="recall-me", recall=True), made)
+    outcome = perform(request, transaction="recall-me")
+    equal(perform(request, transaction="recall-me", recall=True), outcome)
+    equal(perform(transaction="recall-me", recall=True), outcome)
     other = {**request, "title": "Other"}
     equal(refusal("catalog", "changes.perform", requests=[other], transaction="recall-me", recall=True),
           "id_reused")
@@ -207,7 +207,7 @@ def hidden_representative():
 
 if __name__ == "__main__":
     run(
-        reimport_takes_out_of_the_trash,
+        reimport_restores_from_the_trash,
         reimport_by_upload,
         set_of_a_duplicate,
         chosen_original,

@@ -8,7 +8,7 @@ import struct
 from rows import Client, Refused, address, asset, call, client, equal, file, perform, refusal, run, smart
 
 kinds = ["microVideo", "container", "elements", "samsung"]
-made = {}
+created = {}
 
 
 def create(*names, types=("photo", "pairedVideo")):
@@ -19,9 +19,9 @@ def create(*names, types=("photo", "pairedVideo")):
 
 
 def new(*names):
-    if names not in made:
-        made[names] = create(*names)
-    return made[names]
+    if names not in created:
+        created[names] = create(*names)
+    return created[names]
 
 
 def resource(id, kind):
@@ -30,7 +30,8 @@ def resource(id, kind):
 
 def live(id, side=320, **params):
     params.setdefault("deliveryMode", "highQualityFormat")
-    result, frames = call("thumbnailer", "livePhoto.request", asset=id, targetSize={"width": side, "height": side}, **params)
+    size = {"width": side, "height": side}
+    result, frames = call("thumbnailer", "livePhoto.request", asset=id, targetSize=size, **params)
     return result, frames
 
 
@@ -44,7 +45,7 @@ def stream(ticket):
 
 
 def in_order(video):
-    """The top boxes of a video, in the order of the file."""
+    """Returns the top-level boxes of a video, in the order of the file."""
     names, at = [], 0
     while at < len(video):
         length, name = struct.unpack(">I4s", video[at:at + 8])
@@ -63,7 +64,7 @@ def check(id, video):
     equal(len(still), result["still"]["size"])
     ticket = result["film"]
     equal((ticket["asset"], ticket["isFastStart"], ticket["size"]), (id, True, len(video)))
-    # The index comes first; all else is as it was.
+    # The index comes first; the other boxes are unchanged.
     got = stream(ticket)
     equal(sorted(in_order(got)), sorted(in_order(video)))
     assert in_order(got).index("moov") < in_order(got).index("mdat")
@@ -78,7 +79,8 @@ def videos_inside_photos():
         part, photo = resource(id, "pairedVideo"), resource(id, "photo")
         bytes = file(f"{kind}.jpg")
         equal((kind, part["offset"], part["size"]), (kind, bytes.index(video), len(video)))
-        equal((part["digest"], photo["digest"], "offset" in photo), (photo["digest"], hashlib.sha256(bytes).hexdigest(), False))
+        equal((part["digest"], photo["digest"], "offset" in photo),
+              (photo["digest"], hashlib.sha256(bytes).hexdigest(), False))
         equal((part["contentType"], part["pixelWidth"], part["pixelHeight"]), ("public.mpeg-4", 320, 240))
         check(id, video)
     equal(asset(new("plain.jpg"))["playbackStyle"], "image")
@@ -97,7 +99,7 @@ def video_inside_a_boxed_photo():
 
 
 def videos_inside_heics():
-    """Motion Photo version 2: the photographs of the test, with a video in the box `mpvd` behind them."""
+    """Motion Photo version 2: the HEIC files of the test, with a video in an appended box `mpvd`."""
     video = file("film.mp4")
     for index, path in enumerate(sorted(glob.glob(f"{os.environ['FILES']}/*.heic"))):
         name = f"motion{index}.heic"
@@ -124,22 +126,23 @@ def pairs_by_identifier():
     equal((result["film"]["pixelWidth"], result["film"]["pixelHeight"]), (480, 360))
     try:
         create("other.jpg", "TWO.mov")
-        assert False, "a video of another Live Photo was taken"
+        assert False, "the video of another Live Photo was accepted"
     except Refused as error:
         equal(error.name, "resources_disagree")
-    equal(call("catalog", "fetch.assets", count=1, fetch={"kind": "assets", "in": smart("smartAlbumLivePhotos")})["count"], 6)
+    fetch = {"kind": "assets", "in": smart("smartAlbumLivePhotos")}
+    equal(call("catalog", "fetch.assets", count=1, fetch=fetch)["count"], 6)
 
 
 def degraded_still_first():
     id = new("container.jpg")
-    # A smaller still in memory is sent at once.
+    # A smaller cached still is sent at once.
     live(id, side=400)
     result, frames = live(id, side=1200, deliveryMode="opportunistic")
     notes = [(message["method"], message["params"]["isDegraded"], message["params"]["isFinal"])
              for message, _ in client.notifications]
     equal(notes, [("image.degraded", True, False)])
     equal((result["isDegraded"], result["isFinal"], result["still"]["pixelWidth"]), (False, True, 1200))
-    # Those who can receive only one message get the complete Live Photo.
+    # A client that receives only one message gets the complete Live Photo.
     equal(live(id, side=900)[0]["isDegraded"], False)
 
 

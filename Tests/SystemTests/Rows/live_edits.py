@@ -9,7 +9,7 @@ from rows import Client, asset, call, client, equal, file, perform, refusal, run
 
 # The frame of the video that the still shows, in microseconds.
 SHOWN = 480_000
-made = {}
+created = {}
 
 
 def create(*names):
@@ -20,9 +20,9 @@ def create(*names):
 
 
 def new(*names):
-    if names not in made:
-        made[names] = create(*names)
-    return made[names]
+    if names not in created:
+        created[names] = create(*names)
+    return created[names]
 
 
 def pair():
@@ -38,7 +38,7 @@ def save(id, list, **more):
 
 
 def decoded(data, *options):
-    """The raw bytes that ffmpeg makes of a file."""
+    """Returns the raw bytes to which ffmpeg decodes a file."""
     path = f"{os.environ['FILES']}/input"
     with open(path, "wb") as opened:
         opened.write(data)
@@ -46,8 +46,8 @@ def decoded(data, *options):
     return subprocess.run(words, capture_output=True, check=True).stdout
 
 
-def picture(data, size, time=None):
-    """A picture, or the frame of a video at a time, as rows of red, green and blue in a size."""
+def rgb_bytes(data, size, time=None):
+    """Returns an image, or the frame of a video at a time, as rows of red, green and blue in a size."""
     scale = f"scale={size[0]}:{size[1]}:flags=area+accurate_rnd+full_chroma_int+full_chroma_inp"
     when = [] if time is None else ["-ss", f"{max(0, time / 1e6 - 0.001):.4f}"]
     return decoded(data, *when, "-frames:v", "1", "-vf", scale, "-f", "rawvideo", "-pix_fmt", "rgb24")
@@ -70,19 +70,23 @@ def kinds(id):
     return [one["type"] for one in asset(id)["resources"]]
 
 
-def compare(id, least, time=SHOWN):
-    """The edited still beside the frame of the edited video, both in half the size of the video."""
+def compare(id, minimum, time=SHOWN):
+    """Compares the edited still with the frame of the edited video, both in half the size of the video."""
     video = next(one for one in asset(id)["resources"] if one["type"] == "fullSizePairedVideo")
     size = (video["pixelWidth"] // 2, video["pixelHeight"] // 2)
-    found = psnr(picture(resource(id, "fullSizePhoto"), size), picture(resource(id, "fullSizePairedVideo"), size, time))
-    assert found > least, f"{found:.1f} dB at {size}"
+    still = rgb_bytes(resource(id, "fullSizePhoto"), size)
+    frame = rgb_bytes(resource(id, "fullSizePairedVideo"), size, time)
+    found = psnr(still, frame)
+    assert found > minimum, f"{found:.1f} dB at {size}"
     return found
 
 
 EDITS = [
-    (operations(("exposure", {"value": 0.5}), ("temperature", {"value": 0.4}), ("contrast", {"value": 0.3})), (640, 480), 34),
+    (operations(("exposure", {"value": 0.5}), ("temperature", {"value": 0.4}), ("contrast", {"value": 0.3})),
+     (640, 480), 34),
     (operations(("blackAndWhite", {})), (640, 480), 34),
-    (operations(("crop", {"x": 0.25, "y": 0.1, "width": 0.5, "height": 0.8}), ("rotate", {"value": 90})), (384, 320), 32),
+    (operations(("crop", {"x": 0.25, "y": 0.1, "width": 0.5, "height": 0.8}), ("rotate", {"value": 90})),
+     (384, 320), 32),
     (operations(("flip", {"value": "horizontal"}), ("sepia", {"value": 0.8})), (640, 480), 34),
     (operations(("straighten", {"value": 6})), (564, 422), 30),
     (operations(("resize", {"width": 320}), ("saturation", {"value": 0.5})), (320, 240), 32),
@@ -92,17 +96,17 @@ EDITS = [
 def still_and_frames_get_the_same_edit():
     id = pair()
     # Unedited, they differ by their encodings only.
-    bare = psnr(picture(file("live.jpg"), (320, 240)), picture(file("live.mov"), (320, 240), SHOWN))
+    bare = psnr(rgb_bytes(file("live.jpg"), (320, 240)), rgb_bytes(file("live.mov"), (320, 240), SHOWN))
     assert bare > 34, bare
     before = asset(id)
-    for list, size, least in EDITS:
+    for list, size, minimum in EDITS:
         save(id, list)
         equal(kinds(id), ["photo", "pairedVideo", "fullSizePhoto", "fullSizePairedVideo", "adjustmentData"])
         video = asset(id)["resources"][3]
         got = (video["pixelWidth"], video["pixelHeight"])
         assert abs(got[0] - size[0]) <= 2 and abs(got[1] - size[1]) <= 2, f"{got} {size}"
-        compare(id, least)
-        # All of the video is edited, not one frame of it.
+        compare(id, minimum)
+        # The edited video has all frames.
         video = resource(id, "fullSizePairedVideo")
         count = len(decoded(video, "-vf", "scale=8:8", "-f", "rawvideo", "-pix_fmt", "gray")) // 64
         equal(count, 25)
@@ -110,7 +114,7 @@ def still_and_frames_get_the_same_edit():
     equal((now["playbackStyle"], now["mediaSubtypes"], now["creationDate"]),
           (before["playbackStyle"], before["mediaSubtypes"], before["creationDate"]))
     equal((resource(id, "photo"), resource(id, "pairedVideo")), (file("live.jpg"), file("live.mov")))
-    # The video stays what it was: a QuickTime file with the identifier that pairs it with the photo.
+    # The edited video is still a QuickTime file with the identifier that pairs it with the photo.
     assert b"LIVE-ID" in resource(id, "fullSizePairedVideo")
     equal(now["resources"][3]["contentType"], "com.apple.quicktime-movie")
     call("editor", "edits.revert", asset=id)
@@ -125,10 +129,10 @@ def loudness(video):
 
 def audio_volume():
     id = pair()
-    usual = loudness(file("live.mov"))
+    original_loudness = loudness(file("live.mov"))
     for volume, expected in ((0.5, 0.5), (0.25, 0.25), (1, 1)):
         save(id, operations(("exposure", {"value": 0.2})), audioVolume=volume)
-        found = loudness(resource(id, "fullSizePairedVideo")) / usual
+        found = loudness(resource(id, "fullSizePairedVideo")) / original_loudness
         assert abs(found - expected) < 0.05, f"{volume}: {found}"
     save(id, operations(), audioVolume=0)
     video = resource(id, "fullSizePairedVideo")
@@ -150,12 +154,12 @@ def key_frame():
     still = next(one for one in now["resources"] if one["type"] == "fullSizePhoto")
     equal((still["pixelWidth"], still["pixelHeight"]), (640, 480))
     compare(id, 32, time=160_000)
-    other = psnr(picture(resource(id, "fullSizePhoto"), (320, 240)),
-                 picture(resource(id, "fullSizePairedVideo"), (320, 240), SHOWN))
+    other = psnr(rgb_bytes(resource(id, "fullSizePhoto"), (320, 240)),
+                 rgb_bytes(resource(id, "fullSizePairedVideo"), (320, 240), SHOWN))
     assert other < 30, other
     # The date of the photo is in it.
     assert b"2024:06:01 12:30:00" in resource(id, "fullSizePhoto")
-    # A key frame alone needs no video of its own.
+    # If only the key frame changes, no video is rendered.
     save(id, operations(), keyFrame=160_000)
     equal(kinds(id), ["photo", "pairedVideo", "fullSizePhoto", "adjustmentData"])
     equal(refusal("editor", "edits.livePhoto", asset=id, keyFrame=5_000_000), "invalid_params")
@@ -164,8 +168,9 @@ def key_frame():
 def second_save_cancels_the_first():
     id = new("long.jpg")
     other = Client()
-    first = other.send("editor", "edits.livePhoto", asset=id, adjustments=operations(("sepia", {"value": 1})), credit=1 << 16)
-    # The first is being rendered when the second comes.
+    sepia = operations(("sepia", {"value": 1}))
+    first = other.send("editor", "edits.livePhoto", asset=id, adjustments=sepia, credit=1 << 16)
+    # The first is being rendered when the second arrives.
     while True:
         message, _ = other.receive("editor")
         assert message.get("method") == "edits.progress", message
@@ -185,9 +190,9 @@ def second_save_cancels_the_first():
     equal([step["adjustments"]["operations"][0]["operation"] for step in history["steps"]], ["rotate"])
     video = next(one for one in asset(id)["resources"] if one["type"] == "fullSizePairedVideo")
     equal((video["pixelWidth"], video["pixelHeight"]), (720, 1280))
-    # A cancelled one changes nothing either, and says so once.
+    # A cancelled request changes nothing either, and has one response.
     other = Client()
-    number = other.send("editor", "edits.livePhoto", asset=id, adjustments=operations(("sepia", {"value": 1})), credit=1 << 16)
+    number = other.send("editor", "edits.livePhoto", asset=id, adjustments=sepia, credit=1 << 16)
     other.receive("editor")
     other.send("editor", "rpc.cancel", **{"id": number})
     while True:
@@ -219,7 +224,7 @@ def requests_deliver_the_edited_pair():
                                 deliveryMode="highQualityFormat")
         equal((version, result["film"]["resource"]["type"]), (version, kind))
         video = stream(result["film"])
-        for pixels in (picture(still, (64, 48)), picture(video, (64, 48), SHOWN)):
+        for pixels in (rgb_bytes(still, (64, 48)), rgb_bytes(video, (64, 48), SHOWN)):
             spread = max(max(pixels[at:at + 3]) - min(pixels[at:at + 3]) for at in range(0, len(pixels), 3))
             assert (spread < 12) == grey, f"{version}: {spread}"
         if version == "current":
@@ -264,7 +269,7 @@ def previews_have_still_and_video():
     result, (still, video) = call("editor", "edits.preview", asset=id, adjustments=both, maximumSide=240)
     equal((result["pixelWidth"], result["pixelHeight"], result["film"]["pixelWidth"], result["film"]["pixelHeight"]),
           (160, 240, 160, 240))
-    found = psnr(picture(still, (160, 240)), picture(video, (160, 240), SHOWN))
+    found = psnr(rgb_bytes(still, (160, 240)), rgb_bytes(video, (160, 240), SHOWN))
     assert found > 28, found
     result, attachments = call("editor", "edits.preview", asset=id, adjustments=list, maximumSide=240)
     equal((len(attachments), "film" in result), (1, False))
@@ -277,14 +282,15 @@ def input_of_another_program():
     equal((begun["pairedVideo"]["type"], begun["pairedVideo"]["duration"] // 100_000), ("pairedVideo", 10))
 
     def commit(name, video, **more):
+        data = {"formatIdentifier": "org.example.a", "formatVersion": "1", "attachment": 2}
         request = {"type": "asset.edit", "id": id, "render": {"attachment": 0}, "pairedVideo": {"attachment": 1},
-                   "adjustmentData": {"formatIdentifier": "org.example.a", "formatVersion": "1", "attachment": 2}, **more}
+                   "adjustmentData": data, **more}
         return perform(request, attachments=[file(name), file(video), b"J"])
 
     commit("plain.jpg", "render.mp4", inputToken=begun["inputToken"])
     equal(kinds(id), ["photo", "pairedVideo", "fullSizePhoto", "fullSizePairedVideo", "adjustmentData"])
     equal(resource(id, "fullSizePairedVideo"), file("render.mp4"))
-    # This editor starts from what is shown, and keeps it as the base of both.
+    # This editor starts from the current version, and keeps its photo and video as bases.
     save(id, operations(("rotate", {"value": 90})))
     assert {"adjustmentBasePhoto", "adjustmentBasePairedVideo"} <= set(kinds(id)), kinds(id)
     equal(resource(id, "adjustmentBasePairedVideo"), file("render.mp4"))
@@ -297,7 +303,8 @@ def input_of_another_program():
     for request in ({"render": {"attachment": 0}, "pairedVideo": {"attachment": 0}},):
         body = {"type": "asset.edit", "id": id, **request,
                 "adjustmentData": {"formatIdentifier": "org.example.a", "formatVersion": "1", "attachment": 1}}
-        equal(refusal("catalog", "changes.perform", [file("plain.jpg"), b"J"], requests=[body]), "request_not_supported")
+        equal(refusal("catalog", "changes.perform", [file("plain.jpg"), b"J"], requests=[body]),
+              "request_not_supported")
     body = {"type": "asset.edit", "id": new("plain.jpg"), "render": {"attachment": 0}, "pairedVideo": {"attachment": 1},
             "adjustmentData": {"formatIdentifier": "org.example.a", "formatVersion": "1", "attachment": 2}}
     equal(refusal("catalog", "changes.perform", [file("plain.jpg"), file("render.mp4"), b"J"], requests=[body]),
@@ -308,8 +315,8 @@ def what_is_refused():
     for list, id, name in ((operations(("sharpen", {"amount": 0.5})), pair(), "request_not_supported"),
                            (operations(("volume", {"value": 0.5})), pair(), "request_not_supported"),
                            (operations(("exposure", {"value": 0.5})), new("plain.jpg"), "request_not_supported"),
-                           ({"version": 1, "operations": [], "livePhoto": {"loudness": 1}}, pair(), "invalid_params"),
-                           ({"version": 1, "operations": [], "livePhoto": {"audioVolume": 2}}, pair(), "invalid_params")):
+                           ({**operations(), "livePhoto": {"loudness": 1}}, pair(), "invalid_params"),
+                           ({**operations(), "livePhoto": {"audioVolume": 2}}, pair(), "invalid_params")):
         equal((list, refusal("editor", "edits.livePhoto", asset=id, adjustments=list)), (list, name))
 
 

@@ -1,4 +1,4 @@
-"""Rows of observed fetches and change details: S-64, S-65, S-67, D7, P-19 and section 7 of the specification."""
+"""Tests of the requirements for observed fetches and change details: S-64, S-65, S-67, D7 and P-19."""
 
 import time
 
@@ -22,7 +22,7 @@ def entries(details, name):
     return [one["id"] for one in (details or {}).get(name, [])]
 
 
-def now():
+def current_token():
     return call("catalog", "changes.token")["token"]
 
 
@@ -32,7 +32,7 @@ def deleted_album_and_emptied_moment():
     perform({"type": "asset.update", "id": lone, "set": {"creationDate": f"{next(YEARS)}-05-01T12:00:00Z"}})
     moments = call("catalog", "fetch.collections", fetch={"type": "moment", "containing": lone})["collections"]
     moment = moments[0]["id"]
-    start = now()
+    start = current_token()
     objects = {trips: [one, two], moment: [lone]}
     observed = {id: observe(token=start, **{"in": id}) for id in objects}
     feed = Subscription(*[answer["topic"] for answer in observed.values()])
@@ -46,14 +46,14 @@ def deleted_album_and_emptied_moment():
         equal((entries(answer["details"], "removed"), answer["objectWasDeleted"]), (members, True))
         changed, = answer["objects"]
         equal((changed["id"], changed["objectWasDeleted"], changed.get("after")), (id, True, None))
-        # The broker, on request, live, and to a client that was away.
+        # The broker, on request, live, and to a client that was not connected.
         answer = call("change-broker", "fetch.details", observation=observed[id]["observation"], token=start)
         equal((entries(answer["details"], "removed"), answer["objectWasDeleted"]), (members, True))
         message = live[observed[id]["topic"]]
         equal((entries(message["details"], "removed"), message["objectWasDeleted"]), (members, True))
         answer = observe(token=start, limit=100, **{"in": id})
         equal((entries(answer["details"], "removed"), answer["objectWasDeleted"]), (members, True))
-        # A fetch of what is gone finds nothing.
+        # A fetch in a deleted collection finds nothing.
         equal(refusal("catalog", "changes.details", **{"from": end}, fetch=fetch), "identifier_not_found")
 
 
@@ -78,10 +78,10 @@ def unobserve_ends_only_ones_own():
     equal(messages("now 2"), 1)
     details = other.call("change-broker", "fetch.details", observation=observation, token=second["token"])
     equal(entries(details["details"], "inserted"), [photo])
-    # Nobody observes it any more: nothing arrives at the open SUB.
+    # It is no longer observed: the open SUB socket receives no message.
     equal(unobserve(other), None)
     equal((messages("now 3"), messages("then"), messages("now 4")), (0, 0, 0))
-    # Observed again, it says what happens from then on.
+    # Observed again, it delivers the changes from then on.
     observe(one, **fetch)
     equal(messages("then"), 1)
     equal(unobserve(one), None)
@@ -92,10 +92,10 @@ def a_closed_connection_leaves_its_observation_to_its_identity():
     answer = observe(gone, predicate='caption == "left"')
     gone.close()
     other = Client()
-    # The service notices the end of a connection in its own time.
+    # The service detects the end of a connection with a delay.
     end = time.monotonic() + 30
     while other.refusal("change-broker", "fetch.unobserve", observation=answer["observation"]) is not None:
-        assert time.monotonic() < end, "what a closed connection observed cannot be ended"
+        assert time.monotonic() < end, "the observation of a closed connection cannot be ended"
         time.sleep(0.01)
     feed = Subscription(answer["topic"])
     equal(feed.through(perform({"type": "asset.update", "id": photo, "set": {"caption": "left"}})["token"]), [])
@@ -104,13 +104,13 @@ def a_closed_connection_leaves_its_observation_to_its_identity():
 
 def folder_and_containing():
     a, b, c, d = [new(f"{number}.jpg") for number in (5, 6, 7, 8)]
-    made = perform(
+    created = perform(
         {"type": "list.create", "ref": "folder", "title": "Folder"},
         {"type": "collection.create", "ref": "inside", "title": "I", "add": [a, b], "parent": {"ref": "folder"}},
         {"type": "collection.create", "ref": "outside", "title": "O", "add": [b, c]},
     )
-    folder, inside, outside = [made["placeholders"][ref] for ref in ("folder", "inside", "outside")]
-    start = made["token"]
+    folder, inside, outside = [created["placeholders"][ref] for ref in ("folder", "inside", "outside")]
+    start = created["token"]
     fetches = [
         {"kind": "assets", "in": folder},
         {"kind": "collections", "type": "album", "containing": c},
@@ -151,9 +151,9 @@ def details_between_two_results():
     def diff(before, after, **more):
         return call("catalog", "details.diff", **{"from": before, "to": after}, **more)
 
-    start = now()
+    start = current_token()
     fetch = {"kind": "assets", "in": trips}
-    # The same fetch at two moments: V3 of section 7, delete a and change b.
+    # The same fetch at two tokens, between which a is removed and b is changed.
     perform({"type": "asset.update", "id": b, "set": {"caption": "b*"}}, {"type": "asset.trash", "ids": [a]})
     answer = diff({"fetch": fetch, "token": start}, {"fetch": fetch}, form="rice")
     details = answer["details"]
@@ -161,7 +161,7 @@ def details_between_two_results():
     equal(details["changed"], [{"id": b, "before": 1, "after": 0}])
     equal((details["countBefore"], details["countAfter"]), (3, 2))
     equal([answer["rice"][name] for name in ("removedIndexes", "changedIndexes")], [[0], [0]])
-    # Two different fetches, and nothing changed between two equal ones.
+    # Two different fetches, and two equal ones without a change between them.
     other = {"kind": "assets", "ids": [d, c]}
     details = diff({"fetch": fetch}, {"fetch": other})["details"]
     equal((entries(details, "removed"), entries(details, "inserted")), ([b], [d]))
@@ -169,7 +169,7 @@ def details_between_two_results():
     # A filtered transient list is followed in this way (S-30).
     held = call("catalog", "transient.create", ids=[b, c, d])["id"]
     liked = {"kind": "assets", "in": held, "predicate": "rating == 5"}
-    start = now()
+    start = current_token()
     perform({"type": "asset.update", "id": c, "set": {"rating": 5}})
     equal(entries(diff({"fetch": liked, "token": start}, {"fetch": liked})["details"], "inserted"), [c])
     equal(refusal("catalog", "details.diff", **{"from": {"fetch": fetch}, "to": {"fetch": {"kind": "collections"}}}),

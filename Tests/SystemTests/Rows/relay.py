@@ -1,9 +1,9 @@
-"""A relay of TCP connections that makes a network bad: it delays, limits and cuts.
+"""A relay of TCP connections that simulates a bad network: it delays and limits bytes, and cuts connections.
 
-Kernels without `netem` cannot do that themselves. Arguments: the port of the server, the seconds by which bytes are delayed
-in each direction, the bytes per second of each connection and direction, the part of the connections that are cut, and a
-seed. A connection is cut at a random time within two seconds, with a reset. It prints `ready` and its own port, and the
-number of cut connections when it is told to end.
+Kernels without `netem` cannot do that themselves. Arguments: the port of the server, the seconds by which bytes are
+delayed in each direction, the bytes per second of each connection and direction, the fraction of connections that are
+cut, and a seed. A connection is cut at a random time within two seconds, with a reset. The relay prints `ready` and its
+own port, and at its end the number of cut connections.
 """
 
 import asyncio
@@ -14,13 +14,14 @@ import socket
 import struct
 import sys
 
-server, delay, rate, cut, seed = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4]), sys.argv[5]
+server, delay, rate, cut = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4])
+seed = sys.argv[5]
 chance = random.Random(seed)
 cuts = 0
 
 
 def reset(writer):
-    """Ends a connection without the goodbye of TCP."""
+    """Ends a connection with a reset (RST) instead of a FIN."""
     raw = writer.get_extra_info("socket")
     if raw is not None:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -28,7 +29,7 @@ def reset(writer):
 
 
 async def receive(reader, queue):
-    """Reads at the rate, and gives each piece the time at which it arrives at the other end."""
+    """Reads at the rate, and queues each piece with the time at which it is to be sent."""
     loop = asyncio.get_running_loop()
     try:
         while piece := await reader.read(16384):
@@ -63,7 +64,7 @@ async def connected(reader, writer):
         return reset(writer)
     tasks = []
     for source, target in ((reader, forth), (back, writer)):
-        # As much as a network has on the way.
+        # As much as a network has in transit.
         queue = asyncio.Queue(64)
         tasks += [asyncio.create_task(receive(source, queue)), asyncio.create_task(send(queue, target))]
     done, rest = await asyncio.wait(tasks, timeout=end)

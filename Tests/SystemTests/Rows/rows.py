@@ -1,6 +1,6 @@
-"""Code that the scripts of rows share: requests and subscriptions by plain pyzmq, and the report of each part.
+"""Code that the test scripts of this folder share: requests and subscriptions with pyzmq, and the report of each part.
 
-A script defines parts, functions that assert what the specification says, and passes them to `run`, which prints one
+A script defines parts, functions that assert the documented behaviour, and passes them to `run`, which prints one
 line of JSON for each: its name and, if it failed, the problem.
 """
 
@@ -15,7 +15,7 @@ context = zmq.Context.instance()
 
 
 class Refused(Exception):
-    """The error of a request, by its name on the wire."""
+    """The error response of a request. `name` is its name in the protocol."""
 
     def __init__(self, error):
         super().__init__(f'{error["data"]["name"]}: {error["message"]}')
@@ -26,7 +26,7 @@ class Refused(Exception):
 
 
 def file(name):
-    """The bytes of a file that the test has made."""
+    """Returns the bytes of a file that the test has written."""
     with open(f"{os.environ['FILES']}/{name}", "rb") as opened:
         return opened.read()
 
@@ -65,7 +65,7 @@ class Client:
         return json.loads(message), attachments
 
     def call(self, service, method, attachments=(), **params):
-        """Returns the result, and the attachments if there are any. Notifications before it are kept."""
+        """Returns the result, and the attachments if there are any. Stores the notifications before it."""
         number = self.send(service, method, attachments, **params)
         self.notifications = []
         while True:
@@ -91,7 +91,7 @@ class Client:
 
 
 class Subscription:
-    """A SUB socket that hears some topics. It is subscribed when it is made."""
+    """A SUB socket that receives some topics. It is subscribed when it is created."""
 
     def __init__(self, *topics):
         self.socket = context.socket(zmq.SUB)
@@ -99,7 +99,7 @@ class Subscription:
         for topic in [*topics, "head"]:
             self.socket.subscribe(topic)
         self.socket.connect(address("feed"))
-        # A new subscriber of head is sent one: the other subscriptions came before.
+        # The broker sends a head to each new subscriber of head, whose other subscriptions it has received before.
         while self.socket.recv_multipart()[0] != b"head":
             pass
 
@@ -108,7 +108,7 @@ class Subscription:
         return topic.decode(), json.loads(body)
 
     def through(self, token):
-        """Returns what was published up to a token, as pairs of topic and message."""
+        """Returns the messages that were published up to a token, as pairs of topic and message."""
         sequence = int(token.rsplit(".")[-1])
         found = []
         while True:
@@ -150,7 +150,7 @@ def asset(id):
 
 
 def smart(subtype):
-    """The identifier of a smart album."""
+    """Returns the identifier of a smart album."""
     fetch = {"kind": "collections", "type": "smartAlbum", "subtype": subtype}
     found = call("catalog", "fetch.collections", fetch=fetch)["collections"]
     return found[0]["id"] if found else None
@@ -161,7 +161,7 @@ def equal(found, expected):
 
 
 def run(*parts):
-    """Runs each part and prints what became of it. Names on the command line select some."""
+    """Runs each part and prints its outcome. Names on the command line select some."""
     for part in parts:
         if len(sys.argv) > 1 and part.__name__ not in sys.argv[1:]:
             continue

@@ -1,8 +1,8 @@
 """An S3 server that is fast enough for measurements: objects are files, and no signature or checksum is checked.
 
-Arguments: the folder for its files, and the port (0: any). It writes `port` when it is ready and appends one line of JSON
-for each request to `requests`. The list of objects is in memory and ends with the process. Each bucket exists. Zeros are
-not written, so that objects of sparse files neither fill nor slow down a disk that a store would not share.
+Arguments: the folder for its files, and the port (0: any). It writes `port` when it is ready and appends one line of
+JSON for each request to `requests`. The list of objects is in memory only. Every bucket exists. Zeros are not written,
+so that objects from sparse files neither fill nor slow down a disk that a real store would not share.
 
 It knows PUT with `If-None-Match`, GET with one range, HEAD, DELETE, uploads in parts and ListObjectsV2 in one page. It
 reports the SHA-256 that a client has announced as if it had computed it.
@@ -20,7 +20,7 @@ import urllib.parse
 
 folder, port = sys.argv[1], int(sys.argv[2])
 NAMESPACE = 'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
-MOST_HEAD_BYTES = 64 << 10
+MAX_HEAD_BYTES = 64 << 10
 ZEROS = bytes(1 << 20)
 lock = threading.Lock()
 objects, uploads, numbers = {}, {}, iter(range(1, sys.maxsize))
@@ -30,7 +30,7 @@ os.makedirs(data, exist_ok=True)
 
 
 class Stored:
-    """The bytes of an object: files in their order, because a part is not copied when the upload is completed."""
+    """The bytes of an object: a list of files, because parts are not copied when the upload is completed."""
 
     def __init__(self, files, checksum):
         self.files, self.checksum = files, checksum
@@ -71,10 +71,10 @@ class Connection:
             self.connection.close()
 
     def request(self):
-        """Answers one request; returns False at the end of the connection."""
+        """Answers one request. Returns False at the end of the connection."""
         while b"\r\n\r\n" not in self.rest:
-            piece = self.connection.recv(MOST_HEAD_BYTES)
-            if not piece or len(self.rest) > MOST_HEAD_BYTES:
+            piece = self.connection.recv(MAX_HEAD_BYTES)
+            if not piece or len(self.rest) > MAX_HEAD_BYTES:
                 return False
             self.rest += piece
         head, _, self.rest = self.rest.partition(b"\r\n\r\n")
@@ -109,7 +109,7 @@ class Connection:
             yield self.buffer[:count]
 
     def save(self):
-        """Writes the body to a new file; returns its path and size."""
+        """Writes the body to a new file. Returns its path and size."""
         path, size = f"{data}/{next(numbers)}", 0
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
@@ -220,7 +220,8 @@ class Connection:
         with lock:
             found = sorted((path, stored) for path, stored in objects.items() if path.startswith(start))
         rows = "".join(
-            f"<Contents><Key>{path.removeprefix(f'/{bucket}/')}</Key><Size>{stored.size}</Size><ETag>{stored.tag}</ETag>"
+            f"<Contents><Key>{path.removeprefix(f'/{bucket}/')}</Key><Size>{stored.size}</Size>"
+            f"<ETag>{stored.tag}</ETag>"
             f"<LastModified>{stored.date.strftime('%Y-%m-%dT%H:%M:%S.000Z')}</LastModified></Contents>"
             for path, stored in found
         )

@@ -1,20 +1,21 @@
-"""A real S3 server, moto's, as a process of its own, with a log of its requests and faults on demand.
+"""The S3 server of moto in a process of its own, with a log of its requests and faults on demand.
 
 Signatures are checked with botocore's own code. Arguments: the folder for its files, and the port (0: any). It writes
-`port` when it is ready, appends one line of JSON for each request to `requests`, and reads `faults` before each request:
-a JSON object with any of
+`port` when it is ready, appends one line of JSON for each request to `requests`, and before each request it reads
+`faults`, a JSON object with any of
 
 - `status`, `code`: the answer to all requests
 - `skew`: seconds by which its clock is ahead
 - `truncate`: true to send half of each object and close the connection
 - `swap`: true to send other bytes of the same length
 - `delay`: seconds to wait before each answer to GET
-- `unconditional`: true to refuse conditions of uploads, as services do that do not know them
-- `plain`: true to know no checksums but `ETag`, as services do that have the first S3 interface
+- `unconditional`: true to refuse conditions of uploads, like services that do not support them
+- `plain`: true to support no checksum except `ETag`, like services with the first S3 interface
 - `full`: true to refuse new objects with the error of a full store
-- `unwritable`: true to refuse all uploads, as a proxy does that only reads
-- `largest`: the bytes of the largest body, as a proxy allows it
-- `rangeless`: true to answer with whole objects, as a proxy does that does not know ranges
+- `unwritable`: true to refuse all uploads, like a read-only proxy
+- `largest`: the maximum size of a body in bytes, like a proxy with a limit
+- `rangeless`: true to answer with whole objects, like a proxy that does not support ranges
+- `slow`: seconds over which each object is sent
 """
 
 import base64
@@ -54,7 +55,7 @@ class Signed(S3SigV4Auth):
 
 
 def signature(environ, body):
-    """The value of `Authorization` that botocore computes for a request."""
+    """Returns the value of `Authorization` that botocore computes for a request."""
     sent = environ["HTTP_AUTHORIZATION"]
     names = sent.split("SignedHeaders=")[1].split(",")[0].split(";")
     headers = {}
@@ -78,12 +79,12 @@ def refusal(start, status, code, method="GET", headers=()):
 
 
 def stored(path):
-    """The file that keeps an object, so that a killed server has it again."""
+    """Returns the file that stores an object, so that a killed server has it again."""
     return f"{folder}/objects/{path.strip('/').replace('/', '_')}"
 
 
 def keep(method, path, body, status):
-    """Keeps what a request has changed, before it is answered."""
+    """Stores the change of a request in a file, before the request is answered."""
     if "?" in path or path.count("/") < 2 or not status.startswith("2"):
         return
     if method == "PUT":
@@ -157,7 +158,7 @@ def application(environ, start):
 
 
 def slowly(data, seconds):
-    """The bytes in twenty pieces, over some seconds."""
+    """Yields the bytes in twenty pieces, over some seconds."""
     step = max(1, len(data) // 20)
     for begin in range(0, len(data), step):
         yield data[begin:begin + step]
@@ -181,7 +182,7 @@ os.makedirs(f"{folder}/objects", exist_ok=True)
 
 
 def put(path, body=b""):
-    """Makes the bucket or an object."""
+    """Creates the bucket or an object."""
     checksum = base64.b64encode(hashlib.sha256(body).digest()).decode()
     environ = {
         "REQUEST_METHOD": "PUT", "PATH_INFO": path, "RAW_URI": path, "REQUEST_URI": path, "QUERY_STRING": "",

@@ -23,7 +23,7 @@ validators = {}
 
 
 def validator(name, schema, document):
-    """Accepts what the schema does, except members of the message that it does not name."""
+    """Returns a validator that also refuses members that the schema does not name."""
     if name not in validators:
         whole = {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -42,13 +42,13 @@ def problems(name, schema, document, message):
 
 
 def family(topic):
-    """`asset.<id>` for the topic of an asset."""
+    """Returns `asset.<id>` for the topic of an asset."""
     kind = topic.split(".")[0]
     return next(name for name in topics if name.split(".")[0] == kind)
 
 
 def kind_of(topic, message):
-    """The kinds of messages that a topic has."""
+    """Returns the kinds of messages that a topic has."""
     if message.get("truncated"):
         return "truncated"
     if topic.startswith("edit."):
@@ -61,7 +61,7 @@ def kind_of(topic, message):
 
 def validate_message(topic, message):
     mismatches.extend(problems(family(topic), topics[family(topic)], documents["change-broker"], message))
-    # The schemas tell the topics apart.
+    # A message matches the schema of its own topic only.
     for other in ("head", "changes", "fetch.<observation>"):
         if family(topic) != other and not message.get("truncated"):
             assert problems(other, topics[other], documents["change-broker"], message), f"{topic} passes as {other}"
@@ -74,11 +74,11 @@ def validate_notification(message):
     seen[message["method"]] += 1
 
 
-def notes(service, method, wanted, attachments=(), until_reply=True, **params):
-    """Sends a request, and validates its notifications until the reply or, of a stream, until the wanted one."""
+def notes(service, method, expected, attachments=(), until_reply=True, **params):
+    """Sends a request, and validates its notifications until the reply or, for a stream, the expected one."""
     other = Client()
     number = other.send(service, method, attachments, credit=32 << 20, **params)
-    before = seen[wanted]
+    before = seen[expected]
     while True:
         message, _ = other.receive(service)
         if "method" not in message:
@@ -86,10 +86,10 @@ def notes(service, method, wanted, attachments=(), until_reply=True, **params):
             break
         equal(message["params"]["id"], number)
         validate_notification(message)
-        if seen[wanted] > before and not until_reply:
+        if seen[expected] > before and not until_reply:
             break
     other.close()
-    assert seen[wanted] > before, f"{method} sent no {wanted}"
+    assert seen[expected] > before, f"{method} sent no {expected}"
 
 
 def notifications_of_streams():
@@ -104,7 +104,7 @@ def notifications_of_streams():
     notes("catalog", "resource.read", "resource.chunk", asset=photos[0])
     notes("catalog", "library.backup", "library.progress", target=os.environ["SAFELIGHT_RUN"] + "/backup")
     notes("catalog", "library.rescan", "library.progress", root=os.environ["FILES"])
-    # A smaller image that is in memory is sent at once.
+    # A smaller cached image is sent at once.
     small, large = ({"width": side, "height": side} for side in (400, 900))
     call("thumbnailer", "image.request", asset=big, targetSize=small, deliveryMode="highQualityFormat")
     notes("thumbnailer", "image.request", "image.degraded", asset=big, targetSize=large)
@@ -126,11 +126,11 @@ def messages_of_the_feed():
     perform({"type": "list.update", "id": shelf, "edits": [{"op": "add", "members": [large]}]})
     call("change-broker", "fetch.observe", fetch={"kind": "assets", "in": shelf})
     feed = Subscription("")
-    made = perform(
+    created = perform(
         {"type": "list.create", "ref": "l", "title": "Trips"},
         {"type": "collection.create", "ref": "c", "title": "Alps", "add": photos[:2], "parent": {"ref": "l"}},
     )
-    folder, album = made["placeholders"]["l"], made["placeholders"]["c"]
+    folder, album = created["placeholders"]["l"], created["placeholders"]["c"]
     call("change-broker", "fetch.observe", fetch={"in": album})
     perform({"type": "asset.update", "id": photos[0], "set": {"rating": 3, "caption": "x"}, "addKeywords": ["k"]})
     data = {"formatIdentifier": "org.example", "formatVersion": "1", "attachment": 1}
@@ -161,7 +161,7 @@ def messages_of_the_feed():
 
     publish("good", photos[1], 0.2)
     publish("bad", photos[1], 1000)
-    wanted = {
+    expected = {
         ("changes", "whole"), ("changes", "truncated"), ("asset.<id>", "whole"), ("asset.<id>", "deleted"),
         ("collection.<id>", "whole"), ("collection.<id>", "deleted"), ("list.<id>", "whole"), ("list.<id>", "deleted"),
         ("edit.<id>", "accepted"), ("edit.<id>", "applied"), ("edit.<id>", "failed"), ("edit.<id>", "refused"),
@@ -170,15 +170,15 @@ def messages_of_the_feed():
     }
     is_published_again = False
     end = time.monotonic() + 60
-    while not wanted <= set(seen):
-        assert time.monotonic() < end, f"never seen: {sorted(wanted - set(seen))}"
+    while not expected <= set(seen):
+        assert time.monotonic() < end, f"never seen: {sorted(expected - set(seen))}"
         validate_message(*feed.receive())
         if seen["edit.<id>", "applied"] and not is_published_again:
             is_published_again = True
             publish("good", photos[1], 0.3)
     # Without an object store there are no jobs: jobs.py has their messages.
-    equal({name for name, _ in wanted} | {"jobs"}, set(topics))
-    # The records that are read again.
+    equal({name for name, _ in expected} | {"jobs"}, set(topics))
+    # The same records, read from the history.
     schema = {"$ref": "#/components/schemas/ChangeRecord"}
     token = by_rating["token"]
     while True:

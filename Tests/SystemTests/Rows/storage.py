@@ -21,7 +21,7 @@ LIBRARY = os.environ["SAFELIGHT_LIBRARY"]
 
 
 def requests(method=None):
-    """The requests that have reached the S3 server."""
+    """Returns the requests that have reached the S3 server."""
     try:
         with open(f"{S3}/requests") as opened:
             found = [json.loads(line) for line in opened]
@@ -31,7 +31,7 @@ def requests(method=None):
 
 
 def objects_read():
-    """The requests for the bytes of objects."""
+    """Returns the requests for the bytes of objects."""
     return [one for one in requests("GET") if "?" not in one["path"]]
 
 
@@ -63,19 +63,19 @@ def uploaded():
 
 
 def release(id):
-    """Gives up the local files of an asset, and checks that they are gone."""
+    """Releases the local files of an asset, and checks that they are removed."""
     digest = asset(id)["resources"][0]["digest"]
 
     def is_gone():
-        # The request that used a file last may have it for a moment after its answer: then the file stays.
+        # The last request that used a file may have it open for a short time after its answer; then the file stays.
         call("catalog", "storage.keep", fetch={"kind": "assets", "ids": [id]}, keep=False)
         return not os.path.exists(path(digest))
-    until(f"the file of {id} is given up", is_gone)
+    until(f"the file of {id} is released", is_gone)
     return digest
 
 
-def away(name):
-    """An asset whose original is only at the store."""
+def remote(name):
+    """Imports an asset whose original is then only at the store."""
     id = new(name)
     uploaded()
     release(id)
@@ -100,14 +100,14 @@ def upload_release_and_read():
     digest = asset(id)["resources"][0]["digest"]
     equal(digest, hashlib.sha256(data).hexdigest())
     assert any(digest in one["path"] for one in requests("PUT")), requests()
-    # A local original: no progress, and nothing is asked of the store.
+    # A local original: no progress, and no request to the store.
     before = len(requests())
     result, frames = call("catalog", "resource.read", asset=id, networkAccessAllowed=True)
     equal((frames[0], progress(client.notifications)), (data, []))
     equal(len(requests()), before)
     release(id)
     equal(len(objects_read()), 0)
-    # Without network access: an error by name, and no request reaches the store.
+    # Without network access: a named error, and no request reaches the store.
     before = len(requests())
     for method in ("resource.read", "resource.export", "resource.download"):
         try:
@@ -119,15 +119,15 @@ def upload_release_and_read():
     # With network access: progress, then the bytes, once.
     result, frames = call("catalog", "resource.read", asset=id, networkAccessAllowed=True)
     equal(frames[0], data)
-    told = progress(client.notifications)
-    assert told == sorted(told) and told[0] >= 0 and told[-1] == 1, told
+    fractions = progress(client.notifications)
+    assert fractions == sorted(fractions) and fractions[0] >= 0 and fractions[-1] == 1, fractions
     equal(len(objects_read()), 1)
     _, frames = call("catalog", "resource.read", asset=id)
     equal((frames[0], len(objects_read())), (data, 1))
 
 
 def concurrent_requests_share_a_transfer():
-    id = away("two.jpg")
+    id = remote("two.jpg")
     before = len(objects_read())
     faults(delay=0.5)
     others = [Client() for _ in range(5)]
@@ -145,7 +145,7 @@ def concurrent_requests_share_a_transfer():
 
 
 def a_cancelled_download_leaves_no_file():
-    id = away("three.jpg")
+    id = remote("three.jpg")
     digest = asset(id)["resources"][0]["digest"]
     faults(slow=20)
     other = Client()
@@ -170,9 +170,9 @@ def a_cancelled_download_leaves_no_file():
 
 
 def faulty_stores_are_named_and_recover():
-    id = away("four.jpg")
+    id = remote("four.jpg")
     digest = asset(id)["resources"][0]["digest"]
-    wanted = {
+    expected = {
         "store_busy": {"status": 503, "code": "SlowDown"},
         "access_denied": {"status": 403, "code": "SignatureDoesNotMatch"},
         "no_bucket": {"status": 404, "code": "NoSuchBucket"},
@@ -180,7 +180,7 @@ def faulty_stores_are_named_and_recover():
         "object_damaged": {"swap": True},
         "truncated": {"truncate": True},
     }
-    for problem, fault in wanted.items():
+    for problem, fault in expected.items():
         faults(**fault)
         try:
             call("catalog", "resource.read", asset=id, networkAccessAllowed=True)
@@ -198,15 +198,15 @@ def faulty_stores_are_named_and_recover():
 
 
 def uploads_wait_for_a_faulty_store_and_recover():
-    wanted = {
+    expected = {
         "access_denied": {"status": 403, "code": "InvalidAccessKeyId"},
         "store_full": {"full": True},
         "store_busy": {"status": 503, "code": "SlowDown"},
         "no_bucket": {"status": 404, "code": "NoSuchBucket"},
     }
-    for number, (problem, fault) in enumerate(wanted.items()):
+    for number, (problem, fault) in enumerate(expected.items()):
         faults(**fault)
-        # Other bytes: a comment behind the photo.
+        # Other bytes: some are appended to the photo.
         data = file("five.jpg") + bytes([number]) * 100
         perform({"type": "asset.create", "ref": "a", "resources": [{"attachment": 0}]}, attachments=[data])
         until(problem, lambda: call("catalog", "storage.status").get("problem") == problem)
@@ -215,23 +215,23 @@ def uploads_wait_for_a_faulty_store_and_recover():
         uploaded()
     # A store whose clock is ahead: its time is used, and the difference is named.
     faults(skew=7200)
-    perform({"type": "asset.create", "ref": "a", "resources": [{"attachment": 0}]}, attachments=[file("five.jpg") + b"x"])
+    request = {"type": "asset.create", "ref": "a", "resources": [{"attachment": 0}]}
+    perform(request, attachments=[file("five.jpg") + b"x"])
 
     def is_done():
         status = call("catalog", "storage.status")
         return status["waitingCount"] == 0 and status.get("problem") == "clock_skew"
     until("uploaded in spite of the clock", is_done)
     faults()
-    perform({"type": "asset.create", "ref": "a", "resources": [{"attachment": 0}]}, attachments=[file("five.jpg") + b"y"])
+    perform(request, attachments=[file("five.jpg") + b"y"])
     uploaded()
 
 
 def deleted_assets_are_deleted_at_the_store():
-    id = away("five.jpg")
+    id = remote("five.jpg")
     digest = asset(id)["resources"][0]["digest"]
     perform({"type": "asset.delete", "ids": [id]})
     until("the object is deleted", lambda: any(digest in one["path"] for one in requests("DELETE")))
-
 
 
 def job(number):
@@ -248,64 +248,64 @@ def jobs_are_kept_until_they_are_acknowledged():
     """T-34: states, types, the limit, acknowledging, one retry, cancelling, downloads."""
     id = new("one.jpg")
     created = call("catalog", "jobs.create", assets=[id])
-    [made] = created["jobs"]
-    equal((made["type"], made["typeNumber"], made["asset"], made["isRetried"]), ("upload", 0, id, False))
-    equal(ended(made["id"])["state"], "succeeded")
+    [new_job] = created["jobs"]
+    equal((new_job["type"], new_job["typeNumber"], new_job["asset"], new_job["isRetried"]), ("upload", 0, id, False))
+    equal(ended(new_job["id"])["state"], "succeeded")
     digest = asset(id)["resources"][0]["digest"]
     assert any(digest in one["path"] for one in requests("PUT"))
     # An ended job stays, and can neither be cancelled nor retried.
     for action in ("cancel", "retry"):
-        equal(refused("catalog", "jobs.update", jobs=[made["id"]], action=action).name, "request_not_supported")
-    equal([one["id"] for one in call("catalog", "jobs.list", action="acknowledge")["jobs"]], [made["id"]])
-    # Fill to the limit: the next is refused, and nothing of it is created; acknowledging one frees one place.
+        equal(refused("catalog", "jobs.update", jobs=[new_job["id"]], action=action).name, "request_not_supported")
+    equal([one["id"] for one in call("catalog", "jobs.list", action="acknowledge")["jobs"]], [new_job["id"]])
+    # Fill to the limit: the next is refused as a whole; acknowledging one job frees capacity for one.
     capacity = call("catalog", "jobs.list")["capacity"]
     equal(capacity, 999)
     filled = call("catalog", "jobs.create", assets=[id] * capacity)
     equal((len(filled["jobs"]), filled["capacity"], filled["jobs"][0]["state"]), (999, 0, "succeeded"))
     error = refused("catalog", "jobs.create", assets=[id])
     equal((error.name, error.data["limit"]), ("limit_exceeded", 1000))
-    equal(call("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge")["capacity"], 1)
-    equal(refused("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge").name, "identifier_not_found")
+    equal(call("catalog", "jobs.update", jobs=[new_job["id"]], action="acknowledge")["capacity"], 1)
+    equal(refused("catalog", "jobs.update", jobs=[new_job["id"]], action="acknowledge").name, "identifier_not_found")
     equal(refused("catalog", "jobs.create", assets=[id, id]).name, "limit_exceeded")
     equal(call("catalog", "jobs.list")["capacity"], 1)
     numbers = [one["id"] for one in call("catalog", "jobs.list", action="acknowledge")["jobs"]]
     equal(call("catalog", "jobs.update", jobs=numbers, action="acknowledge")["capacity"], 1000)
-    # A download: the file is here when it has succeeded.
+    # After a download has succeeded, the file is local.
     release(id)
-    [made] = call("catalog", "jobs.create", assets=[id], type="downloadOnly")["jobs"]
-    equal((made["typeNumber"], ended(made["id"])["state"]), (1, "succeeded"))
+    [new_job] = call("catalog", "jobs.create", assets=[id], type="downloadOnly")["jobs"]
+    equal((new_job["typeNumber"], ended(new_job["id"])["state"]), (1, "succeeded"))
     assert os.path.exists(path(digest))
-    call("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge")
-    # One that fails is retried once. The store has other bytes for a while.
+    call("catalog", "jobs.update", jobs=[new_job["id"]], action="acknowledge")
+    # A job that fails can be retried once. The store returns wrong bytes.
     release(id)
     faults(swap=True)
-    [made] = call("catalog", "jobs.create", assets=[id], type="downloadOnly")["jobs"]
-    failed = ended(made["id"])
+    [new_job] = call("catalog", "jobs.create", assets=[id], type="downloadOnly")["jobs"]
+    failed = ended(new_job["id"])
     equal((failed["state"], failed["stateNumber"], failed["problem"]), ("failed", 3, "object_damaged"))
-    call("catalog", "jobs.update", jobs=[made["id"]], action="retry")
-    equal((ended(made["id"])["state"], job(made["id"])["isRetried"]), ("failed", True))
-    equal(refused("catalog", "jobs.update", jobs=[made["id"]], action="retry").name, "request_not_supported")
+    call("catalog", "jobs.update", jobs=[new_job["id"]], action="retry")
+    equal((ended(new_job["id"])["state"], job(new_job["id"])["isRetried"]), ("failed", True))
+    equal(refused("catalog", "jobs.update", jobs=[new_job["id"]], action="retry").name, "request_not_supported")
     faults()
-    call("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge")
-    # A store that cannot be reached is no failure of the job, which is cancelled meanwhile.
+    call("catalog", "jobs.update", jobs=[new_job["id"]], action="acknowledge")
+    # While the store cannot be reached, the job does not fail. It is cancelled meanwhile.
     faults(status=503, code="SlowDown")
-    [made] = call("catalog", "jobs.create", assets=[id], type="downloadOnly")["jobs"]
+    [new_job] = call("catalog", "jobs.create", assets=[id], type="downloadOnly")["jobs"]
     until("the problem is known", lambda: call("catalog", "storage.status").get("problem") == "store_busy")
-    equal(call("catalog", "jobs.update", jobs=[made["id"]], action="cancel")["jobs"][0]["state"], "cancelled")
+    equal(call("catalog", "jobs.update", jobs=[new_job["id"]], action="cancel")["jobs"][0]["state"], "cancelled")
     faults()
     equal(refused("catalog", "jobs.create", assets=["a" + "0" * 26]).name, "identifier_not_found")
-    call("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge")
+    call("catalog", "jobs.update", jobs=[new_job["id"]], action="acknowledge")
 
 
 def jobs_before_a_restart():
-    """Registers uploads that cannot end yet."""
+    """Creates jobs for uploads that cannot end yet."""
     faults(status=503, code="SlowDown")
     ids = [new(name) for name in ("two.jpg", "three.jpg")]
     call("catalog", "jobs.create", assets=ids)
 
 
 def jobs_after_a_restart():
-    """The jobs go on with a new process of the catalog."""
+    """The jobs continue in a new process of the catalog."""
     numbers = [one["id"] for one in call("catalog", "jobs.list")["jobs"]]
     equal(len(numbers), 2)
     faults()
@@ -316,7 +316,7 @@ def jobs_after_a_restart():
 
 
 def refused(service, method, **params):
-    """The error of a request, with the notifications before it in the client."""
+    """Returns the error of a request, with the notifications before it in the client."""
     try:
         call(service, method, **params)
     except Refused as error:
@@ -328,7 +328,7 @@ def resources(id):
     return asset(id)["resources"]
 
 
-def images_of_originals_that_are_away():
+def images_of_remote_originals():
     id = new("six.jpg")
     size = {"width": 300, "height": 300}
     larger = {"width": 450, "height": 450}
@@ -338,10 +338,10 @@ def images_of_originals_that_are_away():
     release(id)
     equal(resources(id)[0]["locallyAvailable"], False)
     before = len(objects_read())
-    # What was made of it before stays.
+    # A rendition from before the release is still cached.
     result, _ = call("thumbnailer", "image.request", asset=id, targetSize=size, deliveryMode="highQualityFormat")
     equal((result["isCacheHit"], result["isDegraded"]), (True, False))
-    # Never a rendition in place of the image that was asked for (P-10).
+    # A rendition never replaces the requested image (P-10).
     error = refused("thumbnailer", "image.request", asset=id, targetSize=larger, deliveryMode="highQualityFormat")
     equal((error.code, error.data["isInCloud"], client.notifications), (3164, True, []))
     error = refused("thumbnailer", "image.data", asset=id)
@@ -353,7 +353,7 @@ def images_of_originals_that_are_away():
     equal(client.notifications[0][0]["params"]["isDegraded"], True)
     result, _ = call("thumbnailer", "image.request", asset=id, targetSize=larger, deliveryMode="fastFormat")
     equal(result["isDegraded"], True)
-    # A store that is down: an error by name, no empty image.
+    # A store that does not run: a named error, no empty image.
     equal(len(objects_read()), before)
     faults(status=503, code="SlowDown")
     error = refused("thumbnailer", "image.data", asset=id, networkAccessAllowed=True)
@@ -362,21 +362,22 @@ def images_of_originals_that_are_away():
     # With network access: progress, then the image in the size of the original.
     result, _ = call("thumbnailer", "image.request", asset=id, targetSize="max", resizeMode="none",
                      deliveryMode="highQualityFormat", networkAccessAllowed=True)
-    told = progress(client.notifications)
-    assert told == sorted(told) and told[0] >= 0 and told[-1] == 1, told
+    fractions = progress(client.notifications)
+    assert fractions == sorted(fractions) and fractions[0] >= 0 and fractions[-1] == 1, fractions
     equal((result["pixelWidth"], result["pixelHeight"]), (600, 400))
     result, frames = call("thumbnailer", "image.data", asset=id, networkAccessAllowed=True)
     equal((b"".join(frames), progress(client.notifications)), (file("six.jpg"), []))
     equal(resources(id)[0].get("locallyAvailable"), None)
 
 
-def videos_of_originals_that_are_away():
+def videos_of_remote_originals():
     resources = [{"type": "video", "path": f"{os.environ['FILES']}/film.mov"}]
     id = perform({"type": "asset.create", "ref": "a", "resources": resources})["placeholders"]["a"]
     uploaded()
     release(id)
     before = len(objects_read())
-    for method, params in (("video.playback", {}), ("image.frames", {"count": 2, "targetSize": {"width": 64, "height": 64}})):
+    size = {"width": 64, "height": 64}
+    for method, params in (("video.playback", {}), ("image.frames", {"count": 2, "targetSize": size})):
         equal(refused("thumbnailer", method, asset=id, **params).code, 3164)
     equal(len(objects_read()), before)
     ticket = call("thumbnailer", "video.playback", asset=id, networkAccessAllowed=True)
@@ -385,7 +386,7 @@ def videos_of_originals_that_are_away():
     equal(len(data), min(1000, ticket["size"]))
 
 
-def edits_of_originals_that_are_away():
+def edits_of_remote_originals():
     id = new("eight.jpg")
     uploaded()
     release(id)
@@ -397,8 +398,8 @@ def edits_of_originals_that_are_away():
         equal((method, error.code, error.data["isInCloud"]), (method, 3164, True))
     equal(len(objects_read()), before)
     result, frames = call("editor", "editing.begin", asset=id, networkAccessAllowed=True)
-    told = progress(client.notifications)
-    assert told == sorted(told) and told[-1] == 1, told
+    fractions = progress(client.notifications)
+    assert fractions == sorted(fractions) and fractions[-1] == 1, fractions
     equal(frames[result["input"]], file("eight.jpg"))
     call("editor", "edits.apply", asset=id, adjustments=adjustments)
     result, _ = call("editor", "editing.begin", asset=id, networkAccessAllowed=True)
@@ -407,11 +408,11 @@ def edits_of_originals_that_are_away():
 
 def is_progress():
     """Checks the progress of the last request: growing from 0 to 1."""
-    told = progress(client.notifications)
-    assert told and told == sorted(told) and told[0] >= 0 and told[-1] == 1, told
+    fractions = progress(client.notifications)
+    assert fractions and fractions == sorted(fractions) and fractions[0] >= 0 and fractions[-1] == 1, fractions
 
 
-def streams_and_exports_of_videos_that_are_away():
+def streams_and_exports_of_remote_videos():
     """Each request is refused without network access, and downloads with it."""
     resources = [{"type": "video", "path": f"{os.environ['FILES']}/film.mov"}]
     id = perform({"type": "asset.create", "ref": "a", "resources": resources})["placeholders"]["a"]
@@ -435,7 +436,7 @@ def streams_and_exports_of_videos_that_are_away():
         is_progress()
         call("thumbnailer", method, asset=id, networkAccessAllowed=True, **params)
         equal(progress(client.notifications), [])
-    # The export has the open file, so that it may be given up meanwhile.
+    # The export has the file open, so that it may be released meanwhile.
     export = call("thumbnailer", "video.export", asset=id, preset="960x540")
     release(id)
     while export["state"] in ("waiting", "running"):
@@ -452,7 +453,8 @@ def edits_with_network_access():
     uploaded()
     for method, params in (
         ("edits.preview", {"adjustments": adjustments}), ("edits.suggest", {}), ("edits.compare", {}),
-        ("edits.describe", {"as": "convert", "adjustments": adjustments}), ("edits.apply", {"adjustments": adjustments}),
+        ("edits.describe", {"as": "convert", "adjustments": adjustments}),
+        ("edits.apply", {"adjustments": adjustments}),
     ):
         release(id)
         before = len(objects_read())
@@ -495,7 +497,7 @@ def edits_with_network_access():
 
 
 def published_edits_with_network_access():
-    id = away("eleven.jpg")
+    id = remote("eleven.jpg")
     adjustments = {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}]}
     push = context.socket(zmq.PUSH)
     push.connect(address("edits"))
@@ -516,8 +518,8 @@ def published_edits_with_network_access():
     push.close()
 
 
-def sheets_and_prefetches_of_originals_that_are_away():
-    id = away("twelve.jpg")
+def sheets_and_prefetches_of_remote_originals():
+    id = remote("twelve.jpg")
     digest = resources(id)[0]["digest"]
     before = len(objects_read())
     result, _ = call("thumbnailer", "image.sheet", assets=[id], cell=64)
@@ -535,7 +537,7 @@ def sheets_and_prefetches_of_originals_that_are_away():
     call("thumbnailer", "cache.start", cache=cache, assets=[id], targetSize=size, networkAccessAllowed=True)
     equal(until("it is prepared", done)["prepared"], 1)
     equal((len(objects_read()) > 0, os.path.exists(path(digest))), (True, True))
-    # A request finds it, also after the local file was given up again; nothing more is downloaded for it.
+    # A request finds it, also after the local file was released again; nothing more is downloaded for it.
     release(id)
     before = len(objects_read())
     result, _ = call("thumbnailer", "image.request", asset=id, targetSize=size, deliveryMode="highQualityFormat",
@@ -546,7 +548,7 @@ def sheets_and_prefetches_of_originals_that_are_away():
 
 
 def fetches_by_place():
-    """The predicate isLocal: fetched and counted, and not followed."""
+    """Fetches with the predicate isLocal can be read and counted, but not observed."""
     away_ids = [new("six.jpg", ref=name) for name in "a"] + [new("nine.jpg")]
     here = new("ten.jpg")
     uploaded()
@@ -560,7 +562,8 @@ def fetches_by_place():
     count = call("catalog", "fetch.counts", fetches=[fetch])["counts"][0]
     equal(count, len([one for one in assets(mediaType="image") if any(
         resource.get("locallyAvailable") is False for resource in one["resources"])]))
-    # Pages of one token are of one result, also if files come meanwhile; a new fetch is of now. No change has a record.
+    # The pages of a token belong to one result, even if files are downloaded meanwhile; a new fetch shows the current
+    # state. No such change has a record.
     first = call("catalog", "fetch.assets", fetch=fetch, count=1)
     call("catalog", "resource.download", asset=away_ids[0], networkAccessAllowed=True)
     rest = call("catalog", "fetch.assets", fetch=fetch, **{"from": 1, "count": 100, "token": first["token"]})
@@ -568,7 +571,7 @@ def fetches_by_place():
     now = call("catalog", "fetch.assets", fetch=fetch)
     equal((now["count"], now["token"]), (count - 1, first["token"]))
     equal(call("catalog", "fetch.counts", fetches=[fetch])["counts"], [count - 1])
-    # At an earlier moment, and as an observed result: errors by name.
+    # At an earlier token, and as an observed result, it is refused.
     perform({"type": "asset.update", "id": here, "set": {"rating": 3}})
     other = {**fetch, "limit": 7, "predicate": "isLocal == NO AND rating < 5"}
     equal(refusal("catalog", "fetch.assets", fetch=other, token=first["token"]), "token_expired")
@@ -595,7 +598,7 @@ def a_library_larger_than_its_budget():
     def is_within():
         status = call("catalog", "storage.status")
         return status["waitingCount"] == 0 and status["localBytes"] <= budget
-    # Made while the originals are here.
+    # The thumbnails are rendered while the originals are local.
     for id in ids.values():
         call("thumbnailer", "image.request", asset=id, networkAccessAllowed=True, **thumbnails)
     until("local files are within the budget", is_within)
@@ -610,7 +613,7 @@ def a_library_larger_than_its_budget():
 
 
 def new_assets_have_thumbnails():
-    """Thumbnails of the size that is prepared, without a request for them before and without one to the store."""
+    """Thumbnails of new assets are prepared without a request for them, and need no request to the store."""
     def are_away():
         status = call("catalog", "storage.status")
         return status["waitingCount"] == 0 and status["localBytes"] <= int(os.environ["SAFELIGHT_LOCAL_BYTES"])
@@ -619,7 +622,7 @@ def new_assets_have_thumbnails():
     def is_prepared():
         state = call("thumbnailer", "figures")["newAssets"]
         return (state["preparing"], state["failed"], state["sequence"]) == (0, 0, call("catalog", "health")["sequence"])
-    until("the images of all new assets are made", is_prepared,
+    until("the images of all new assets are rendered", is_prepared,
           state=lambda: (call("thumbnailer", "figures")["newAssets"], call("catalog", "health")["sequence"]))
     before = len(objects_read())
     for one in assets():
@@ -631,12 +634,12 @@ def new_assets_have_thumbnails():
 
 def all_originals_can_be_read():
     files = sorted(name for name in os.listdir(os.environ["FILES"]) if name.startswith("many-"))
-    wanted = {hashlib.sha256(file(name)).hexdigest() for name in files}
+    expected = {hashlib.sha256(file(name)).hexdigest() for name in files}
     found = set()
     for one in assets():
         _, frames = call("catalog", "resource.read", asset=one["id"], networkAccessAllowed=True)
         found.add(hashlib.sha256(frames[0]).hexdigest())
-    equal(found == wanted, True)
+    equal(found == expected, True)
     result = call("catalog", "storage.verify", readBytes=True)
     equal((result["checked"], result.get("missing"), result.get("damaged")), (len(files), None, None))
 
@@ -653,39 +656,39 @@ def lost_and_swapped_objects_are_found():
     equal(call("catalog", "storage.verify", readBytes=True).get("damaged"), None)
 
 
-def a_store_that_does_not_answer_is_told():
-    """The object store is away (T-42): a state of its own, which keeps nothing else from working."""
+def a_store_that_does_not_answer_is_reported():
+    """An object store that does not answer is a state of its own (T-42), in which everything else works."""
     topic = Subscription("availability")
 
-    def told(state):
+    def received(state):
         while True:
             name, message = topic.receive()
             if name == "availability" and message["state"] == state:
                 return message
 
-    id = away("thirteen.jpg")
-    told("available")
+    id = remote("thirteen.jpg")
+    received("available")
     faults(status=503)
     # A request that needs the store.
     try:
         call("catalog", "resource.read", asset=id, networkAccessAllowed=True)
-        raise AssertionError("bytes that cannot be had were delivered")
+        raise AssertionError("bytes were delivered although the store does not answer")
     except Refused as error:
         equal((error.name, error.code), ("network_error", 3169))
-    message = told("storeOffline")
+    message = received("storeOffline")
     equal((message["isReadable"], message["isWritable"]), (True, True))
     equal([(p["state"], p["name"], p["code"]) for p in message["problems"]], [("storeOffline", "network_error", 3169)])
     equal(call("catalog", "library.status"), message)
     local = new("fourteen.jpg")
     equal(call("catalog", "resource.read", asset=local)[1][0], file("fourteen.jpg"))
     faults()
-    # No request is needed: the uploads, and what the catalog asks by itself, find it out.
-    told("available")
+    # No request is needed: uploads and the checks of the catalog detect it.
+    received("available")
     equal(call("catalog", "resource.read", asset=id, networkAccessAllowed=True)[1][0], file("thirteen.jpg"))
 
 
 def store():
-    """A client of the object store by boto3, with the bucket and the prefix."""
+    """Returns a boto3 client of the object store, with the bucket and the prefix."""
     client = boto3.client(
         "s3", endpoint_url=os.environ["SAFELIGHT_OBJECT_STORE_ENDPOINT"], region_name="us-east-1",
         config=botocore.config.Config(s3={"addressing_style": "path"}),
@@ -695,42 +698,42 @@ def store():
 
 
 def no_upload_in_parts_is_left():
-    """The store keeps no parts of an upload that has ended; boto3 lists them."""
-    client, place = store()
-    until("no upload in parts is left", lambda: not client.list_multipart_uploads(**place).get("Uploads"))
+    """Checks by boto3 that the store has no parts of an upload that has ended."""
+    client, location = store()
+    until("no upload in parts is left", lambda: not client.list_multipart_uploads(**location).get("Uploads"))
 
 
 def is_stored(digest):
-    client, place = store()
+    client, location = store()
     try:
-        client.head_object(Bucket=place["Bucket"], Key=f"{place['Prefix']}/{digest[:2]}/{digest}")
+        client.head_object(Bucket=location["Bucket"], Key=f"{location['Prefix']}/{digest[:2]}/{digest}")
         return True
     except botocore.exceptions.ClientError as error:
         equal(error.response["ResponseMetadata"]["HTTPStatusCode"], 404)
         return False
 
 
-def stored(wanted=()):
-    """The digests of all objects at the store: those that it lists and, whether listed or not, wanted ones.
+def stored(expected=()):
+    """Returns the digests of all objects at the store: those that it lists and, whether listed or not, expected ones.
 
     Each is asked for, because OpenStack Swift has a daemon that corrects lists which a kill has left wrong, and it does
     not run here.
     """
-    client, place = store()
-    pages = client.get_paginator("list_objects_v2").paginate(**place)
+    client, location = store()
+    pages = client.get_paginator("list_objects_v2").paginate(**location)
     listed = {one["Key"].rpartition("/")[2] for page in pages for one in page.get("Contents", [])}
-    return {digest for digest in listed.union(wanted) if is_stored(digest)}
+    return {digest for digest in listed.union(expected) if is_stored(digest)}
 
 
 def the_store_has_what_the_library_has():
-    """Every original is there and no other object, and all bytes are those that were imported."""
+    """Checks that the store has every original, no other object, and the imported bytes."""
     uploaded()
     found = call("catalog", "fetch.assets", fetch={"kind": "assets"}, count=1000)
     equal(len(found["assets"]), found["count"])
-    wanted = {resource["digest"] for one in found["assets"] for resource in one["resources"]}
-    until("the store has the originals and nothing else", lambda: stored(wanted) == wanted)
+    expected = {resource["digest"] for one in found["assets"] for resource in one["resources"]}
+    until("the store has the originals and nothing else", lambda: stored(expected) == expected)
     result = call("catalog", "storage.verify", readBytes=True)
-    equal((result["checked"], result.get("missing"), result.get("damaged")), (len(wanted), None, None))
+    equal((result["checked"], result.get("missing"), result.get("damaged")), (len(expected), None, None))
     no_upload_in_parts_is_left()
 
 
@@ -746,8 +749,8 @@ def originals_of_one_and_of_several_parts():
         equal(release(id), digest)
         equal(refused("catalog", "resource.download", asset=id).code, 3164)
         call("catalog", "resource.read", asset=id, offset=1000, length=5000, networkAccessAllowed=True)
-        told = progress(client.notifications)
-        assert told == sorted(told) and told[0] >= 0 and told[-1] == 1, told
+        fractions = progress(client.notifications)
+        assert fractions == sorted(fractions) and fractions[0] >= 0 and fractions[-1] == 1, fractions
         with open(path(digest), "rb") as opened:
             equal(hashlib.sha256(opened.read()).hexdigest(), digest)
         equal(call("catalog", "storage.verify", readBytes=True).get("damaged"), None)
@@ -759,12 +762,13 @@ def originals_of_one_and_of_several_parts():
 run(
     upload_release_and_read, originals_of_one_and_of_several_parts,
     concurrent_requests_share_a_transfer, a_cancelled_download_leaves_no_file,
-    faulty_stores_are_named_and_recover, uploads_wait_for_a_faulty_store_and_recover, deleted_assets_are_deleted_at_the_store, images_of_originals_that_are_away,
-    videos_of_originals_that_are_away, edits_of_originals_that_are_away,
-    streams_and_exports_of_videos_that_are_away, edits_with_network_access, published_edits_with_network_access,
-    sheets_and_prefetches_of_originals_that_are_away, fetches_by_place, a_library_larger_than_its_budget, all_originals_can_be_read,
-    new_assets_have_thumbnails,
+    faulty_stores_are_named_and_recover, uploads_wait_for_a_faulty_store_and_recover,
+    deleted_assets_are_deleted_at_the_store, images_of_remote_originals, videos_of_remote_originals,
+    edits_of_remote_originals, streams_and_exports_of_remote_videos, edits_with_network_access,
+    published_edits_with_network_access, sheets_and_prefetches_of_remote_originals, fetches_by_place,
+    a_library_larger_than_its_budget,
+    all_originals_can_be_read, new_assets_have_thumbnails,
     lost_and_swapped_objects_are_found, jobs_are_kept_until_they_are_acknowledged, jobs_before_a_restart,
     jobs_after_a_restart,
-    a_store_that_does_not_answer_is_told, no_upload_in_parts_is_left, the_store_has_what_the_library_has,
+    a_store_that_does_not_answer_is_reported, no_upload_in_parts_is_left, the_store_has_what_the_library_has,
 )

@@ -3,7 +3,7 @@ containers and objects, with one device and one replica.
 
 Arguments: the folder, and `prepare`, which writes the settings, the rings and `port`, or the name of a server to run
 until it is killed. It needs Debian's package python3-swift, and a file system with extended attributes. No memcached is
-needed: `Nothing` takes its place.
+needed: `Nothing` replaces it.
 """
 
 import os
@@ -77,14 +77,14 @@ class Nothing:
 
 
 def nothing(settings, **local):
-    """The cache as a filter for the proxy."""
+    """Returns the cache as a filter for the proxy."""
     def filtered(application):
         return lambda environ, start: application({**environ, "swift.cache": Nothing()}, start)
     return filtered
 
 
 def prepare():
-    # Held together, so that each is another one.
+    # All are open at the same time, so that each has another port.
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in SERVERS]
     ports = {name: one.getsockname()[1] for name, one in zip(SERVERS, sockets)}
     os.makedirs(f"{folder}/devices/disk", exist_ok=True)
@@ -104,7 +104,8 @@ def prepare():
             opened.write(common + (PROXY if kind == "proxy" else STORAGE.format(name=name, kind=kind)))
         if kind != "proxy":
             ring = RingBuilder(part_power=4, replicas=1, min_part_hours=0)
-            ring.add_dev({"region": 1, "zone": 1, "ip": "127.0.0.1", "port": ports[name], "device": "disk", "weight": 1})
+            device = {"region": 1, "zone": 1, "ip": "127.0.0.1", "port": ports[name], "device": "disk", "weight": 1}
+            ring.add_dev(device)
             ring.rebalance()
             ring.get_ring().save(f"{folder}/{kind}.ring.gz")
     with open(f"{folder}/port", "w") as opened:
@@ -112,7 +113,7 @@ def prepare():
 
 
 def use_folder():
-    """Has Swift read its common settings here and not in /etc."""
+    """Makes Swift read its common settings from the folder instead of /etc."""
     utils.set_swift_dir(folder)
 
 

@@ -40,7 +40,7 @@ struct BurstTests {
 
         catalog = connect("catalog")
         send(catalog, 0, "fetch.assets", {})
-        assets = [one["id"] for one in json.loads(catalog.recv())["result"]["assets"]]
+        assets = [asset["id"] for asset in json.loads(catalog.recv())["result"]["assets"]]
         assert len(assets) == 20
 
         # One thousand different images, all requested before the first is read.

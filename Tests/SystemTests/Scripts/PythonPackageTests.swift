@@ -11,11 +11,10 @@ struct PythonPackageTests {
     /// Runs Python with the package and the modules that `make setup` installs.
     private func run(_ module: String, _ arguments: [String]) throws -> (status: Int32?, output: String, errors: String)
     {
-        let paths = [Self.package, TestEnvironment.text("PYTHONPATH")].compactMap { $0 }.joined(separator: ":")
-        return try RunningProgram.run(
+        try RunningProgram.run(
             try Needed.python(module),
             ["-B"] + arguments,
-            environment: ["PYTHONPATH": paths, "SAFELIGHT_EXECUTABLES": TestPaths.executables],
+            environment: PythonPackage.environment.merging(["SAFELIGHT_EXECUTABLES": TestPaths.executables]) { $1 },
             seconds: 240
         )
     }

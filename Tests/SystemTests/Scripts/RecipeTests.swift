@@ -117,7 +117,7 @@ struct RecipeTests {
         let program = """
             from photos import assets, change
             found = assets({"predicate": "originalFilename == '\(name)'"}, ["id"])
-            change([{"type": "asset.update", "id": one["id"], "set": {"rating": \(stars)}} for one in found])
+            change([{"type": "asset.update", "id": asset["id"], "set": {"rating": \(stars)}} for asset in found])
             """
         let path = try services.folder.write(Array(program.utf8), to: "work/rate.py")
         let run = try RunningProgram.run(try Needed.python(), ["-B", path], environment: services.environment)

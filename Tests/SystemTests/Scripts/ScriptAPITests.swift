@@ -20,7 +20,7 @@ struct ScriptAPITests {
         return run.output
     }
 
-    private func photos(_ count: Int, _ services: SafelightFixture) throws {
+    private func importPhotos(_ count: Int, _ services: SafelightFixture) throws {
         for number in 1...count {
             try services.folder.write(
                 TestImages.jpeg(
@@ -71,31 +71,31 @@ struct ScriptAPITests {
     func `fetches of collections and lists need no kind, and types have PhotoKit's numbers too`() throws {
         let services = try SafelightFixture("kinds")
         try services.start([.catalog])
-        try photos(2, services)
+        try importPhotos(2, services)
         _ = try run(
             #"""
             asset = call("catalog", "fetch.assets")["assets"][0]["id"]
-            made = perform({"type": "list.create", "ref": "f", "title": "Trips"},
-                           {"type": "collection.create", "ref": "c", "title": "Alps", "parent": {"ref": "f"}, "add": [asset]})
-            album, folder = made["placeholders"]["c"], made["placeholders"]["f"]
+            reply = perform({"type": "list.create", "ref": "f", "title": "Trips"},
+                            {"type": "collection.create", "ref": "c", "title": "Alps", "parent": {"ref": "f"}, "add": [asset]})
+            album, folder = reply["placeholders"]["c"], reply["placeholders"]["f"]
 
-            def found(method, **fetch):
+            def titles(method, **fetch):
                 page = call("catalog", "fetch." + method, fetch=fetch)
-                return [one.get("title") for one in page["collections" if method == "collections" else "lists"]]
+                return [item.get("title") for item in page["collections" if method == "collections" else "lists"]]
 
-            assert found("collections", type="album") == ["Alps"]
-            assert found("collections", ids=[album]) == ["Alps"]
-            assert found("collections", containing=asset, type="album") == ["Alps"]
-            assert found("collections", **{"in": folder}) == ["Alps"], "the children of a folder"
-            assert found("lists", ids=[folder]) == ["Trips"]
-            assert found("lists", containing=album) == ["Trips"]
+            assert titles("collections", type="album") == ["Alps"]
+            assert titles("collections", ids=[album]) == ["Alps"]
+            assert titles("collections", containing=asset, type="album") == ["Alps"]
+            assert titles("collections", **{"in": folder}) == ["Alps"], "the children of a folder"
+            assert titles("lists", ids=[folder]) == ["Trips"]
+            assert titles("lists", containing=album) == ["Trips"]
             # By number.
-            assert found("collections", type=1) == ["Alps"]
-            assert found("collections", type=1, subtype=2) == ["Alps"]
-            assert found("collections", type="album", subtype=9223372036854775807) == ["Alps"], "any"
+            assert titles("collections", type=1) == ["Alps"]
+            assert titles("collections", type=1, subtype=2) == ["Alps"]
+            assert titles("collections", type="album", subtype=9223372036854775807) == ["Alps"], "any"
             favorites = {"type": "smartAlbum", "subtype": "smartAlbumFavorites"}
-            assert found("collections", type=2, subtype=203) == found("collections", **favorites) != []
-            assert "Trips" in found("lists", type=2)
+            assert titles("collections", type=2, subtype=203) == titles("collections", **favorites) != []
+            assert "Trips" in titles("lists", type=2)
             assert call("catalog", "fetch.assets", fetch={"mediaType": 1})["count"] == 2
             name, message, data = refused("catalog", "fetch.collections", fetch={"type": 77})
             assert name == "invalid_options" and "smartAlbum (2)" in message and "album" in data["allowed"], message
@@ -113,31 +113,31 @@ struct ScriptAPITests {
     func `a page may have selected members only, and dates as text`() throws {
         let services = try SafelightFixture("members")
         try services.start([.catalog])
-        try photos(6, services)
+        try importPhotos(6, services)
         _ = try run(
             #"""
             whole = call("catalog", "fetch.assets", count=6)
             ids = call("catalog", "fetch.assets", count=100_000, members=["id"])
-            assert ids["assets"] == [{"id": one["id"]} for one in whole["assets"]], ids
+            assert ids["assets"] == [{"id": item["id"]} for item in whole["assets"]], ids
             assert ids["count"] == 6 and ids["token"] == whole["token"]
             rest = call("catalog", "fetch.assets", **{"from": 4}, count=100, members=["id"], token=ids["token"])
             assert rest["assets"] == ids["assets"][4:]
             some = call("catalog", "fetch.assets", members=["id", "originalFilename", "creationDate"])["assets"]
-            assert all(set(one) == {"id", "originalFilename", "creationDate"} for one in some), some
-            assert [one["creationDate"] for one in some] == [one["creationDate"] for one in whole["assets"]]
+            assert all(set(item) == {"id", "originalFilename", "creationDate"} for item in some), some
+            assert [item["creationDate"] for item in some] == [item["creationDate"] for item in whole["assets"]]
 
             text = call("catalog", "fetch.assets", dates="rfc3339")["assets"]
-            for one, other in zip(text, whole["assets"]):
+            for item, other in zip(text, whole["assets"]):
                 day = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(one_date := other["creationDate"] // 1_000_000))
-                assert one["creationDate"] == day and one["addedDate"].startswith("20"), one
-                assert {**one, **{name: other[name] for name in one if name.endswith("Date")}} == other
+                assert item["creationDate"] == day and item["addedDate"].startswith("20"), item
+                assert {**item, **{name: other[name] for name in item if name.endswith("Date")}} == other
             # The text is accepted wherever a date is.
             asset = text[0]["id"]
             for date in ("2023-02-03T04:05:06+01:00", "2023-02-03", 1_675_390_000_000_000):
                 perform({"type": "asset.update", "id": asset, "set": {"creationDate": date}})
-                one = call("catalog", "fetch.assets", fetch={"ids": [asset]}, members=["creationDate"], dates="rfc3339")
-                assert one["assets"] == [{"creationDate": {"2023-02-03T04:05:06+01:00": "2023-02-03T03:05:06Z",
-                    "2023-02-03": "2023-02-03T00:00:00Z"}.get(date, "2023-02-03T02:06:40Z")}], one
+                page = call("catalog", "fetch.assets", fetch={"ids": [asset]}, members=["creationDate"], dates="rfc3339")
+                assert page["assets"] == [{"creationDate": {"2023-02-03T04:05:06+01:00": "2023-02-03T03:05:06Z",
+                    "2023-02-03": "2023-02-03T00:00:00Z"}.get(date, "2023-02-03T02:06:40Z")}], page
             assert "RFC 3339" in refused("catalog", "changes.perform", requests=[
                 {"type": "asset.update", "id": asset, "set": {"creationDate": "yesterday"}}])[1]
 
@@ -147,8 +147,8 @@ struct ScriptAPITests {
             assert name == "invalid_params" and '["id"]' in message and "from" in message and data["limit"] == 1000, message
             for method, member in (("collections", "collections"), ("lists", "lists")):
                 page = call("catalog", "fetch." + method, members=["id", "title", "creationDate"], dates="rfc3339")
-                assert page[member] and all(set(one) <= {"id", "title", "creationDate"} for one in page[member])
-                assert all(one["creationDate"].endswith("Z") for one in page[member]), page
+                assert page[member] and all(set(item) <= {"id", "title", "creationDate"} for item in page[member])
+                assert all(item["creationDate"].endswith("Z") for item in page[member]), page
             at = call("catalog", "fetch.objects", fetch={}, at=[1], members=["id"])
             assert at["assets"] == call("catalog", "fetch.objects", fetch={}, at=[1])["assets"][:0] + [{"id": at["assets"][0]["id"]}]
             """#,
@@ -158,25 +158,25 @@ struct ScriptAPITests {
     }
 
     @Test(.spec("T-01"))
-    func `a fetch by identifiers names what is missing and what is in the trash`() throws {
+    func `a fetch by identifiers names those that are missing or in the trash`() throws {
         let services = try SafelightFixture("trashed")
         try services.start([.catalog])
-        try photos(4, services)
+        try importPhotos(4, services)
         _ = try run(
             #"""
             page = call("catalog", "fetch.assets", members=["id"])
-            a, b, c, d = [one["id"] for one in page["assets"]]
+            a, b, c, d = [item["id"] for item in page["assets"]]
             perform({"type": "asset.trash", "ids": [b]})
             perform({"type": "asset.delete", "ids": [c]})
             for members in ({}, {"members": ["id"]}, {"members": ["id", "rating"]}):
                 answer = call("catalog", "fetch.assets", fetch={"ids": [d, c, b, a]}, **members)
-                assert [one["id"] for one in answer["assets"]] == [d, a], answer
+                assert [item["id"] for item in answer["assets"]] == [d, a], answer
                 assert answer["missing"] == [c] and answer["trashed"] == [b], answer
                 before = call("catalog", "fetch.assets", fetch={"ids": [d, c, b, a]}, token=page["token"], **members)
-                assert [one["id"] for one in before["assets"]] == [d, c, b, a], before
+                assert [item["id"] for item in before["assets"]] == [d, c, b, a], before
                 assert "missing" not in before and "trashed" not in before, before
             inside = call("catalog", "fetch.assets", fetch={"ids": [b], "inTrash": True})
-            assert [one["id"] for one in inside["assets"]] == [b] and "trashed" not in inside
+            assert [item["id"] for item in inside["assets"]] == [b] and "trashed" not in inside
             """#,
             services
         )
@@ -238,21 +238,21 @@ struct ScriptAPITests {
     func `rpc.discover has schemas that predicates, records, notifications and live messages satisfy`() throws {
         let services = try SafelightFixture("schemas")
         try services.start()
-        try photos(3, services)
+        try importPhotos(3, services)
         _ = try run(
             Self.validator
                 + #"""
                 documents = {name: call(name, "rpc.discover") for name in ("catalog", "thumbnailer", "editor", "change-broker")}
                 for document in documents.values():
-                    methods = {one["name"]: one for one in document["methods"]}
-                    assert [one["name"] for one in methods["rpc.cancel"]["params"]] == ["id"]
-                    assert {one["name"] for one in methods["rpc.credit"]["params"]} == {"id", "bytes"}
+                    methods = {item["name"]: item for item in document["methods"]}
+                    assert [item["name"] for item in methods["rpc.cancel"]["params"]] == ["id"]
+                    assert {item["name"] for item in methods["rpc.credit"]["params"]} == {"id", "bytes"}
                     check_references(document, document)
                 schemas = documents["catalog"]["components"]["schemas"]
                 notifications = {n["name"]: n for d in documents.values() for m in d["methods"] for n in m.get("x-notifications", [])}
                 assert set(notifications) == {"changes.records", "feed.records", "feed.progress", "fetch.keys", "resource.chunk",
                     "library.progress", "image.degraded", "image.chunk", "edits.progress", "resource.progress"}, sorted(notifications)
-                assert "edits.publish" in {one["name"] for one in documents["editor"]["methods"]}
+                assert "edits.publish" in {item["name"] for item in documents["editor"]["methods"]}
 
                 def validate(schema, value, document=documents["catalog"]):
                     problem = problem_of(schema, value, document)
@@ -281,11 +281,11 @@ struct ScriptAPITests {
                 feed = connect("feed", zmq.SUB)
                 feed.subscribe("")
                 while feed.recv_multipart()[0] != b"head": pass
-                asset, *_ = [one["id"] for one in call("catalog", "fetch.assets")["assets"]]
-                made = perform({"type": "collection.create", "ref": "c", "title": "Alps", "add": [asset]})
+                asset, *_ = [item["id"] for item in call("catalog", "fetch.assets")["assets"]]
+                reply = perform({"type": "collection.create", "ref": "c", "title": "Alps", "add": [asset]})
                 last = perform({"type": "asset.update", "id": asset, "set": {"rating": 5}, "addKeywords": ["x"]},
-                    {"type": "collection.delete", "ids": [made["placeholders"]["c"]]})
-                topics = {one["topic"]: one["message"] for one in documents["change-broker"]["x-topics"]}
+                    {"type": "collection.delete", "ids": [reply["placeholders"]["c"]]})
+                topics = {item["topic"]: item["message"] for item in documents["change-broker"]["x-topics"]}
                 seen = set()
                 while not {"changes", "asset.<id>", "collection.<id>", "fetch.<observation>", "head"} <= seen:
                     topic, body = feed.recv_multipart()
@@ -322,9 +322,9 @@ struct ScriptAPITests {
     private static let validator = #"""
         def resolve(schema, document):
             while "$ref" in schema:
-                place = document
-                for name in schema["$ref"].split("/")[1:]: place = place[name]
-                schema = place
+                target = document
+                for name in schema["$ref"].split("/")[1:]: target = target[name]
+                schema = target
             return schema
 
         def check_references(json, document):
@@ -349,21 +349,21 @@ struct ScriptAPITests {
             if "const" in schema and value != schema["const"]: return f"{at}: not {schema['const']}"
             if "enum" in schema and value not in schema["enum"]: return f"{at}: not one of {schema['enum']}"
             for choice in ("anyOf", "oneOf"):
-                problems = [problem_of(one, value, document, at) for one in schema.get(choice, [])]
+                problems = [problem_of(item, value, document, at) for item in schema.get(choice, [])]
                 if problems and None not in problems: return f"{at}: none of {problems}"
-            for one in schema.get("allOf", []):
-                if problem := problem_of(one, value, document, at): return problem
+            for item in schema.get("allOf", []):
+                if problem := problem_of(item, value, document, at): return problem
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 if value < schema.get("minimum", value) or value > schema.get("maximum", value): return f"{at}: out of range"
             if isinstance(value, list) and "items" in schema:
-                for index, one in enumerate(value):
-                    if problem := problem_of(schema["items"], one, document, f"{at}[{index}]"): return problem
+                for index, item in enumerate(value):
+                    if problem := problem_of(schema["items"], item, document, f"{at}[{index}]"): return problem
             if isinstance(value, dict):
                 for name in schema.get("required", []):
                     if name not in value: return f"{at}: no {name}"
-                for name, one in value.items():
+                for name, item in value.items():
                     if name in schema.get("properties", {}):
-                        if problem := problem_of(schema["properties"][name], one, document, f"{at}.{name}"): return problem
+                        if problem := problem_of(schema["properties"][name], item, document, f"{at}.{name}"): return problem
                     elif schema.get("additionalProperties") is False: return f"{at}: {name} is unknown"
             return None
 

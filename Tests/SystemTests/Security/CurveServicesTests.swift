@@ -1,9 +1,6 @@
-import JSONValue
-import ArgumentParser
 import Contracts
 import Foundation
-import Hosting
-import Logging
+import JSONValue
 import PhotoClient
 import PhotoModel
 import TestSupport
@@ -13,9 +10,9 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct CurveServicesTests {
     @Test func `over the network a listed key reads, writes under its identity and receives the feed`() async throws {
-        let open = try NetworkFixture()
-        #expect(try open.services.safelight(["keys", "create", "ann"]).status == 0)
-        let library = try open.library("ann")
+        let network = try NetworkFixture()
+        #expect(try network.services.safelight(["keys", "create", "ann"]).status == 0)
+        let library = try network.library("ann")
         var feed = library.changes(since: nil).makeAsyncIterator()
         guard case .caughtUp = try await feed.next() else {
             Issue.record("no feed")
@@ -36,13 +33,13 @@ struct CurveServicesTests {
         #expect(path?.name == "access_denied")
 
         // The command line of a remote client, and one host for all services.
-        let variables = open.variables("ann")
+        let variables = network.variables("ann")
         let list = try RunningProgram.run("safelight", ["album", "list"], environment: variables)
         #expect(list.status == 0, "\(list.errors)")
         #expect(list.output.contains("From afar"))
 
         // After revocation its requests on the open connection are refused, and new connections get no answer.
-        let reported = try open.services.safelight(["keys", "revoke", "ann"])
+        let reported = try network.services.safelight(["keys", "revoke", "ann"])
         #expect(reported.status == 0, "\(reported.errors)")
         while (try? await library.currentToken(deadline: .seconds(1))) != nil, !Task.isCancelled { await Task.yield() }
         let error = await #expect(throws: RPCError.self) { try await library.currentToken(deadline: .seconds(1)) }
@@ -50,54 +47,56 @@ struct CurveServicesTests {
         let again = try RunningProgram.run("safelight", ["album", "list", "--wait", "1"], environment: variables)
         #expect(again.status == 1)
         await library.close()
-        #expect(open.services.stop() == [])
+        #expect(network.services.stop() == [])
     }
 
     @Test func `a watch ends with the error when its key is revoked, even without further changes`() throws {
-        let open = try NetworkFixture()
+        let network = try NetworkFixture()
         for (name, arguments) in [("ann", ["watch"]), ("bob", ["watch", "--fetch"])] {
-            #expect(try open.services.safelight(["keys", "create", name]).status == 0)
-            let watch = try RunningProgram("safelight", arguments, environment: open.variables(name))
+            #expect(try network.services.safelight(["keys", "create", name]).status == 0)
+            let watch = try RunningProgram("safelight", arguments, environment: network.variables(name))
             // The command follows the library once it has printed a change.
             for number in 0..<100 where watch.outputText.isEmpty {
-                _ = try open.services.safelight(["album", "create", "\(name) \(number)"])
+                _ = try network.services.safelight(["album", "create", "\(name) \(number)"])
             }
             #expect(!watch.outputText.isEmpty)
-            #expect(try open.services.safelight(["keys", "revoke", name]).status == 0)
+            #expect(try network.services.safelight(["keys", "revoke", name]).status == 0)
             #expect(watch.wait(seconds: 30) == 1)
             #expect(watch.errorText.contains("access_denied"), "\(watch.errorText)")
         }
-        #expect(open.services.stop() == [])
+        #expect(network.services.stop() == [])
     }
 
     @Test func `only keys on the services list may act on behalf of others`() async throws {
-        let open = try NetworkFixture()
+        let network = try NetworkFixture()
         for name in ["ann", "bob"] {
-            #expect(try open.services.safelight(["keys", "create", name, "--domain", "requests"]).status == 0)
+            #expect(try network.services.safelight(["keys", "create", name, "--domain", "requests"]).status == 0)
         }
-        #expect(try open.services.safelight(["keys", "create", "helper", "--domain", "requests,services"]).status == 0)
-        let (ann, helper, own) = (try open.library("ann"), try open.library("helper"), try open.services.library())
-        func act(_ library: PhotoLibrary) async throws {
+        let created = try network.services.safelight(["keys", "create", "helper", "--domain", "requests,services"])
+        #expect(created.status == 0, "\(created.errors)")
+        let (ann, helper) = (try network.library("ann"), try network.library("helper"))
+        let own = try network.services.library()
+        func changeLibrary(_ library: PhotoLibrary) async throws {
             _ = try await library.perform([.createCollection(.init(ref: "a", title: "A"))], onBehalfOf: "key:bob")
         }
-        let error = await #expect(throws: RPCError.self) { try await act(ann) }
+        let error = await #expect(throws: RPCError.self) { try await changeLibrary(ann) }
         #expect(error?.name == "access_denied")
-        try await act(helper)
-        try await act(own)
+        try await changeLibrary(helper)
+        try await changeLibrary(own)
         // Edits that were accepted for a key are not applied once it is revoked.
-        #expect(try open.services.safelight(["keys", "revoke", "bob"]).status == 0)
-        let revoked = await #expect(throws: RPCError.self) { try await act(own) }
+        #expect(try network.services.safelight(["keys", "revoke", "bob"]).status == 0)
+        let revoked = await #expect(throws: RPCError.self) { try await changeLibrary(own) }
         #expect(revoked?.name == "access_denied")
         _ = try await ann.perform([.createCollection(.init(ref: "a", title: "A"))])
         for library in [ann, helper, own] { await library.close() }
-        #expect(open.services.stop() == [])
+        #expect(network.services.stop() == [])
     }
 
     @Test func `plain pyzmq with the project's key files is answered, and with an unlisted key it is not`() throws {
         let python = try Needed.python("zmq.auth")
-        let open = try NetworkFixture()
-        #expect(try open.services.safelight(["keys", "create", "script", "--domain", "requests"]).status == 0)
-        let folder = open.made("script")
+        let network = try NetworkFixture()
+        #expect(try network.services.safelight(["keys", "create", "script", "--domain", "requests"]).status == 0)
+        let folder = network.keyFolder("script")
         let script = """
             import json, sys, zmq, zmq.auth
             address, server, client = sys.argv[1:4]
@@ -118,7 +117,7 @@ struct CurveServicesTests {
         func run(_ client: String, timeout: Int) throws -> String {
             let run = try RunningProgram.run(
                 python,
-                ["-c", script, open.catalog, folder + "/server.key", client, "\(timeout)"]
+                ["-c", script, network.catalog, folder + "/server.key", client, "\(timeout)"]
             )
             #expect(run.status == 0, "\(run.errors)")
             return run.output.trimmingCharacters(in: .whitespacesAndNewlines)
@@ -126,13 +125,13 @@ struct CurveServicesTests {
         #expect(try run(folder + "/script.key_secret", timeout: 20_000) == "True")
         // The other direction: pyzmq creates the keys and `keys admit` lists them.
         let maker = "import sys, zmq.auth; zmq.auth.create_certificates(sys.argv[1], 'theirs')"
-        #expect(try RunningProgram.run(python, ["-c", maker, open.keys.path]).status == 0)
-        let theirs = open.keys.file("theirs.key")
+        #expect(try RunningProgram.run(python, ["-c", maker, network.keys.path]).status == 0)
+        let theirs = network.keys.file("theirs.key")
         #expect(try run(theirs + "_secret", timeout: 1000) == "no answer")
-        let admitted = try open.services.safelight(["keys", "admit", theirs, "--domain", "requests"])
+        let admitted = try network.services.safelight(["keys", "admit", theirs, "--domain", "requests"])
         #expect(admitted.status == 0, "\(admitted.errors)")
         #expect(try run(theirs + "_secret", timeout: 20_000) == "True")
-        #expect(open.services.stop() == [])
+        #expect(network.services.stop() == [])
     }
 
     @Test func `keys are created once, listed, shown for copying, and errors name the remedy`() throws {
@@ -143,7 +142,7 @@ struct CurveServicesTests {
         }
         #expect(try keys("list").status == 1)
         #expect(try keys("create", "ann").errors.contains("safelight keys server"))
-        #expect(try keys("server").output.contains("made"))
+        #expect(try keys("server").output.contains("created"))
         #expect(try keys("server").output.contains("already"))
         #expect(try keys("create", "ann", "--domain", "feed,requests").status == 0)
         #expect(try keys("create", "ann").status == 1)
@@ -168,87 +167,5 @@ struct CurveServicesTests {
         )
         #expect(catalog.status != 0)
         #expect(catalog.errors.contains("safelight keys server"))
-    }
-}
-
-/// Running services that listen on TCP with CURVE, and their keys.
-struct NetworkFixture {
-    let keys: TemporaryFolder
-    let services: SafelightFixture
-    let catalog: String
-    let broker: [String]
-    /// The editor's addresses over TCP, for requests and published edits; empty unless it was started.
-    let editor: [String]
-    /// The thumbnailer's address over TCP; nil unless it was started.
-    let thumbnailer: String?
-
-    init(withEditor: Bool = false, withThumbnailer: Bool = false, environment: [String: String] = [:]) throws {
-        let keys = try TemporaryFolder("keys")
-        let network = ["SAFELIGHT_LISTEN": "127.0.0.1:0", "SAFELIGHT_KEYS": keys.file("keys")]
-        let services = try SafelightFixture("curve", environment: environment.merging(network) { $1 })
-        let made = try services.safelight(["keys", "server"])
-        guard made.status == 0 else { throw FixtureError(description: made.errors) }
-        try services.start(
-            [.catalog, .changeBroker] + (withThumbnailer ? [.thumbnailer] : []) + (withEditor ? [.editor] : [])
-        )
-        func addresses(_ service: SafelightFixture.Service) -> [String] { Self.addresses(service, services) }
-        // The log and the readiness line arrive over two pipes, in no particular order.
-        _ = services.program(.changeBroker)?.wait { _ in addresses(.changeBroker).count == 2 }
-        _ = services.program(.catalog)?.wait { _ in !addresses(.catalog).isEmpty }
-        if withThumbnailer { _ = services.program(.thumbnailer)?.wait { _ in !addresses(.thumbnailer).isEmpty } }
-        if withEditor { _ = services.program(.editor)?.wait { _ in addresses(.editor).count == 2 } }
-        let broker = addresses(.changeBroker)
-        guard let catalog = addresses(.catalog).first, broker.count == 2 else {
-            throw FixtureError(description: "no addresses over TCP:\n\(services.logs)")
-        }
-        self.keys = keys
-        self.services = services
-        self.broker = broker
-        self.editor = addresses(.editor)
-        self.thumbnailer = addresses(.thumbnailer).first
-        self.catalog = catalog
-    }
-
-    /// Returns the addresses over TCP that a service has logged since its last start.
-    static func addresses(_ service: SafelightFixture.Service, _ services: SafelightFixture) -> [String] {
-        (services.program(service)?.errorText ?? "").matches(of: /tcp:\/\/127\.0\.0\.1:[0-9]+/).map {
-            String($0.output)
-        }
-    }
-
-    /// Returns the folder in which `keys create` puts a client's keys.
-    func made(_ name: String) -> String { keys.file("keys/made/\(name)") }
-
-    /// Returns the environment that a client on another machine sets.
-    func variables(_ name: String) -> [String: String] {
-        [
-            "SAFELIGHT_CATALOG": catalog, "SAFELIGHT_BROKER": broker[0], "SAFELIGHT_FEED": broker[1],
-            "SAFELIGHT_HOST": "127.0.0.1:1", "SAFELIGHT_SERVER_KEY": made(name) + "/server.key",
-            "SAFELIGHT_CLIENT_KEY": made(name) + "/\(name).key_secret",
-        ]
-    }
-
-    func library(_ name: String) throws -> PhotoLibrary { try Self.library(variables: variables(name)) }
-
-    /// Connects as the client that has these variables in its environment.
-    static func library(variables: [String: String]) throws -> PhotoLibrary {
-        let endpoints = try EndpointOptions.parse([]).resolve { variables[$0] }
-        var addresses = ServiceEndpoints(
-            catalog: endpoints[.catalog],
-            thumbnailer: endpoints[.thumbnailer],
-            editor: endpoints[.editor],
-            changeBroker: endpoints[.broker],
-            feed: endpoints[.feed],
-            edits: endpoints[.edits],
-            security: endpoints.security
-        )
-        addresses.thumbnailers = endpoints.all(.thumbnailer)
-        addresses.editors = endpoints.all(.editor)
-        addresses.edits = endpoints.all(.edits)
-        return try PhotoLibrary(
-            endpoints: addresses,
-            client: "test",
-            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-        )
     }
 }

@@ -3,25 +3,25 @@ import JSONValue
 import TestSupport
 import Testing
 
-/// A script of plain pyzmq with keys, against the real executables over CURVE. Each part of it checks one point, in order,
-/// and is reported by name.
+/// A script of plain pyzmq with keys, against the real executables over CURVE. Each part of it checks one point and
+/// reports its name, in order.
 struct GrantScript {
-    let open: NetworkFixture
+    let network: NetworkFixture
 
     /// Starts the services, with some variables in addition.
     init(environment: [String: String] = [:]) throws {
-        open = try NetworkFixture(withEditor: true, withThumbnailer: true, environment: environment)
+        network = try NetworkFixture(withEditor: true, withThumbnailer: true, environment: environment)
         for seed in 1...6 {
             let image = TestImages.jpeg(width: 64, height: 48, seed: UInt64(seed))
-            try open.services.folder.write(image, to: "\(seed).jpg")
+            try network.services.folder.write(image, to: "\(seed).jpg")
         }
-        try open.services.folder.write(TestRaw.dng(width: 120, height: 80), to: "pair.dng")
+        try network.services.folder.write(TestRaw.dng(width: 120, height: 80), to: "pair.dng")
     }
 
     /// Creates the keys of a client with `safelight keys create`.
-    func key(_ name: String, _ options: String...) throws {
-        let made = try open.services.safelight(["keys", "create", name] + options)
-        try #require(made.status == 0, "\(made.errors)")
+    func createKeys(_ name: String, _ options: String...) throws {
+        let creation = try network.services.safelight(["keys", "create", name] + options)
+        try #require(creation.status == 0, "\(creation.errors)")
     }
 
     /// Runs the functions `parts` of a script and stops the services.
@@ -29,48 +29,48 @@ struct GrantScript {
     /// - Parameter seconds: the time limit of the script
     func run(_ script: String, parts: [String], seconds: Double = 200) throws {
         let python = try Needed.python("zmq.auth")
-        var environment = open.services.environment
-        environment["FILES"] = open.services.folder.path
-        environment["KEYS"] = open.keys.file("keys/made")
-        environment["CATALOG"] = open.catalog
-        environment["THUMBNAILER"] = open.thumbnailer
-        environment["EDITOR"] = open.editor[0]
-        environment["EDITS"] = open.editor[1]
-        environment["BROKER"] = open.broker[0]
-        environment["FEED"] = open.broker[1]
+        var environment = network.services.environment
+        environment["FILES"] = network.services.folder.path
+        environment["KEYS"] = network.keys.file("keys/made")
+        environment["CATALOG"] = network.catalog
+        environment["THUMBNAILER"] = network.thumbnailer
+        environment["EDITOR"] = network.editor[0]
+        environment["EDITS"] = network.editor[1]
+        environment["BROKER"] = network.broker[0]
+        environment["FEED"] = network.broker[1]
         let text = Self.prelude + script + "\nparts = [\(parts.joined(separator: ", "))]\n" + Self.ending
         let run = try RunningProgram(python, ["-c", text], environment: environment)
         let end = Date() + seconds
-        while !run.wait(seconds: 0.05, until: { !$0.isRunning }), Date() < end { try restartWanted() }
+        while !run.wait(seconds: 0.05, until: { !$0.isRunning }), Date() < end { try restartRequestedService() }
         // Ends a script that hangs.
         let status = run.wait(seconds: 1)
         let (output, errors) = (run.outputText, run.errorText)
-        #expect(status == 0, "\(errors)\n\(open.services.logs)")
+        #expect(status == 0, "\(errors)\n\(network.services.logs)")
         let lines = try output.split(separator: "\n").map { try JSON(parsing: String($0)) }
         #expect(lines.compactMap { $0["part"]?.stringValue } == parts, "\(output)\n\(errors)")
         for line in lines {
             #expect(line["problem"] == nil, "\(line["part"]?.text ?? ""): \(line["problem"]?.stringValue ?? "")")
             if let note = line["note"]?.stringValue { TestPaths.report(note) }
         }
-        #expect(open.services.stop() == [])
+        #expect(network.services.stop() == [])
     }
 
     /// Kills and restarts the service that the script names in the file `kill`, and answers with its new address.
-    private func restartWanted() throws {
-        let folder = open.services.folder
+    private func restartRequestedService() throws {
+        let folder = network.services.folder
         guard let name = try? String(contentsOfFile: folder.file("kill"), encoding: .utf8), name.hasSuffix("\n"),
             let service = SafelightFixture.Service(rawValue: String(name.dropLast()))
         else { return }
         try FileManager.default.removeItem(atPath: folder.file("kill"))
-        try open.services.restart(service)
+        try network.services.restart(service)
         let address = /tcp:\/\/127\.0\.0\.1:[0-9]+/
-        func found() -> [String] {
-            open.services.program(service)?.errorText.matches(of: address).map { String($0.output) } ?? []
+        func readAddresses() -> [String] {
+            network.services.program(service)?.errorText.matches(of: address).map { String($0.output) } ?? []
         }
         // The second address of the editor receives published edits; that of the broker is its feed.
         let count = service == .editor || service == .changeBroker ? 2 : 1
-        _ = open.services.program(service)?.wait { _ in found().count >= count }
-        try folder.write(Data("\(found().prefix(count).joined(separator: " "))\n".utf8), to: "killed")
+        _ = network.services.program(service)?.wait { _ in readAddresses().count >= count }
+        try folder.write(Data("\(readAddresses().prefix(count).joined(separator: " "))\n".utf8), to: "killed")
     }
 
     private static let prelude = #"""
@@ -184,8 +184,8 @@ struct GrantScript {
             return client.call("catalog", "fetch.assets", fetch={"kind": "assets", **fetch})["assets"]
 
 
-        def equal(got, wanted):
-            assert got == wanted, f"{got} is not {wanted}"
+        def equal(actual, expected):
+            assert actual == expected, f"{actual} is not {expected}"
 
 
         def kill(service, *clients):
@@ -215,9 +215,9 @@ struct GrantScript {
             """Waits until something waits for the owner."""
             end = time.monotonic() + seconds
             while time.monotonic() < end:
-                found = owner.call("catalog", "grants.pending")
-                if found["grants"] or found["questions"]:
-                    return found
+                answer = owner.call("catalog", "grants.pending")
+                if answer["grants"] or answer["questions"]:
+                    return answer
                 time.sleep(0.02)
             raise AssertionError("nothing waits for the owner")
 

@@ -5,12 +5,12 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct GrantScriptTests {
     @Test(.spec("S-10", "S-11", "S-12", "T-40", "P-29"))
-    func `consent, add-only access and subscriptions before the grant are as the specification says`() throws {
+    func `consent, add-only access and subscriptions before the grant are as documented`() throws {
         let script = try GrantScript()
-        for name in ["asker", "silent", "barred", "late", "crowd"] { try script.key(name, "--access", "ask") }
-        try script.key("adder", "--access", "addOnly", "--purpose", "uploads from the camera")
-        for name in ["writer", "reader"] { try script.key(name) }
-        try script.key("boss", "--access", "owner")
+        for name in ["asker", "silent", "barred", "late", "crowd"] { try script.createKeys(name, "--access", "ask") }
+        try script.createKeys("adder", "--access", "addOnly", "--purpose", "uploads from the camera")
+        for name in ["writer", "reader"] { try script.createKeys(name) }
+        try script.createKeys("boss", "--access", "owner")
         try script.run(
             Self.asking,
             parts: [
@@ -21,15 +21,14 @@ struct GrantScriptTests {
         )
     }
 
-    @Test(.spec("S-11")) func `every method of every service is refused to exactly those whom its table names`() throws
-    {
+    @Test(.spec("S-11")) func `each method is refused to exactly the identities that its table names`() throws {
         let script = try GrantScript()
-        try script.key("silent", "--access", "ask")
-        for name in ["barred", "writer"] { try script.key(name) }
-        try script.key("adder", "--access", "addOnly")
-        try script.key("viewer", "--access", "limited")
-        try script.key("boss", "--access", "owner")
-        try script.key("helper", "--domain", "requests,services")
+        try script.createKeys("silent", "--access", "ask")
+        for name in ["barred", "writer"] { try script.createKeys(name) }
+        try script.createKeys("adder", "--access", "addOnly")
+        try script.createKeys("viewer", "--access", "limited")
+        try script.createKeys("boss", "--access", "owner")
+        try script.createKeys("helper", "--domain", "requests,services")
         try script.run(Self.roles, parts: ["every_method_and_role"])
     }
 

@@ -6,7 +6,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Peers that violate ZeroMQ's protocol, against the real services (faults F8 and part of F9).
+/// Peers that violate ZeroMQ's protocol, against the real services.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct HostilePeersTests {
     /// Every socket of the services: its name, the service behind it, and the socket type that connects to it.
@@ -19,19 +19,9 @@ struct HostilePeersTests {
         [library.catalog, library.thumbnailer, library.editor, library.changeBroker]
     }
 
+    /// Returns the resident memory of a service, in MiB.
     private func resident(_ services: SafelightFixture, _ name: String) -> Int {
-        guard let service = SafelightFixture.Service(rawValue: name), let program = services.program(service) else {
-            return 0
-        }
-        return Self.resident(program.processIdentifier)
-    }
-
-    /// Returns the resident memory of a process, in MiB.
-    private static func resident(_ pid: Int32) -> Int {
-        guard let status = try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8),
-            let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmRSS") })
-        else { return 0 }
-        return (Int(line.filter(\.isNumber)) ?? 0) / 1024
+        SafelightFixture.Service(rawValue: name).map { services.residentMemory($0) / 1024 } ?? 0
     }
 
     @Test func `a frame with a giant length ends its connection and nothing else`() async throws {
@@ -66,7 +56,7 @@ struct HostilePeersTests {
         #expect(up.waitForOutput("ready"), "\(up.errorText)")
         let library = try services.library()
         let created = try await library.perform([.createCollection(.init(ref: "a", title: "Kept"))])
-        let before = try #require(try await pid(library.catalog))
+        let before = try #require(try await library.catalog.processIdentifier())
         let part = RawZMTP.head(length: 1 << 20, more: true) + [UInt8](repeating: 7, count: 1 << 20)
         var (sent, peak) = (0, 0)
         // A closed connection does not mean that the catalog has ended; a refused one does.
@@ -75,7 +65,7 @@ struct HostilePeersTests {
             peer.greet()
             while sent < 4096, peer.send(part) {
                 sent += 1
-                peak = max(peak, Self.resident(before))
+                peak = max(peak, ProcessStatus.resident(of: before) / 1024)
             }
             TestPaths.report("the connection ended after \(sent) MiB: errno \(errno)")
         }
@@ -85,7 +75,7 @@ struct HostilePeersTests {
         #expect(peak < 800)
         var after: Int32?
         while after == nil || after == before {
-            after = try? await pid(library.catalog)
+            after = try? await library.catalog.processIdentifier()
             if ContinuousClock().now - died > .seconds(20) { break }
         }
         let away = ContinuousClock().now - died
@@ -96,12 +86,6 @@ struct HostilePeersTests {
         await library.close()
         up.signal(SIGINT)
         #expect(up.wait(seconds: 20) == 0, "\(up.errorText)")
-    }
-
-    private func pid(_ client: ServiceClient) async throws -> Int32? {
-        try await client.ask(MetricsRequest(), deadline: .seconds(2)).result.members["process"]?["pid"]?.intValue.map {
-            Int32($0)
-        }
     }
 
     @Test func `a thousand connections that never greet are closed, over ipc and over TCP`() async throws {

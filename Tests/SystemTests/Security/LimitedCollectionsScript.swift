@@ -1,5 +1,5 @@
-/// The part of the script of ``LimitedScriptTests`` that compares collections and cloud identifiers with a model: the
-/// owner's, reduced to the assets of the list.
+/// The part of the script of ``LimitedScriptTests`` that compares collections and cloud identifiers with a model: those
+/// of the owner, reduced to the listed assets.
 enum LimitedCollectionsScript {
     static let text = #"""
         DAY = 86_400_000_000
@@ -10,16 +10,16 @@ enum LimitedCollectionsScript {
 
 
         def expected_moments(listed):
-            """The moments of the assets of the list: the place and the day of the owner's, the facts of these assets."""
-            found = {}
+            """Returns the moments that contain listed assets, with the dates and counts of these assets."""
+            members_by_moment = {}
             for id, asset in everything(owner).items():
                 if id not in listed:
                     continue
                 for moment in collections(owner, containing=id, type="moment")["collections"]:
                     assert not asset["isHidden"] and "trashedDate" not in asset
-                    found.setdefault(moment["id"], (moment, []))[1].append(asset)
+                    members_by_moment.setdefault(moment["id"], (moment, []))[1].append(asset)
             expected = []
-            for moment, members in found.values():
+            for moment, members in members_by_moment.values():
                 facts = {name: moment[name] for name in (
                     "id", "type", "subtype", "title", "approximateLocation", "localizedLocationNames") if name in moment}
                 dates = [asset["creationDate"] for asset in members]
@@ -35,20 +35,22 @@ enum LimitedCollectionsScript {
 
 
         def expected_lists(moments):
-            """The lists of moments: the owner's, with the facts of these moments, and their moments."""
+            """Returns the owner's lists of moments with the dates and counts of these moments, and their moments."""
             expected, of_list = [], {}
             for owners in lists(owner, type="momentList")["lists"]:
-                below = {one["id"] for one in collections(owner, **{"kind": "children", "in": owners["id"]})["collections"]}
-                inside = [one for one in moments if one["id"] in below]
+                children = collections(owner, **{"kind": "children", "in": owners["id"]})["collections"]
+                below = {entity["id"] for entity in children}
+                inside = [entity for entity in moments if entity["id"] in below]
                 if not inside:
                     continue
                 facts = {name: owners[name] for name in ("id", "type", "subtype", "title") if name in owners}
-                expected.append({**facts, "childCount": len(inside), "startDate": min(one["startDate"] for one in inside),
-                                 "endDate": max(one["endDate"] for one in inside),
-                                 "creationDate": min(one["creationDate"] for one in inside),
-                                 "modificationDate": max(one["modificationDate"] for one in inside)})
+                expected.append({**facts, "childCount": len(inside),
+                                 "startDate": min(entity["startDate"] for entity in inside),
+                                 "endDate": max(entity["endDate"] for entity in inside),
+                                 "creationDate": min(entity["creationDate"] for entity in inside),
+                                 "modificationDate": max(entity["modificationDate"] for entity in inside)})
                 of_list[owners["id"]] = inside
-            return sorted(expected, key=lambda one: (one["startDate"], one["id"])), of_list
+            return sorted(expected, key=lambda entity: (entity["startDate"], entity["id"])), of_list
 
 
         def compare_lists(listed, moments):
@@ -56,12 +58,12 @@ enum LimitedCollectionsScript {
             page = lists(viewer, type="momentList")
             equal((plain(page["lists"]), page["count"]), (expected, len(expected)))
             years = lists(viewer, subtype="momentListYear", sort=[{"key": "endDate", "ascending": False}])
-            equal({one["id"] for one in years["lists"]},
-                  {one["id"] for one in expected if one["subtype"] == "momentListYear"})
-            equal({one["id"] for one in lists(viewer)["lists"]}, {one["id"] for one in expected})
-            owners = [one["id"] for one in lists(owner)["lists"]]
+            equal({entity["id"] for entity in years["lists"]},
+                  {entity["id"] for entity in expected if entity["subtype"] == "momentListYear"})
+            equal({entity["id"] for entity in lists(viewer)["lists"]}, {entity["id"] for entity in expected})
+            owners = [entity["id"] for entity in lists(owner)["lists"]]
             named = lists(viewer, ids=owners[::-1])["lists"]
-            equal([one["id"] for one in named], [id for id in owners[::-1] if id in of_list])
+            equal([entity["id"] for entity in named], [id for id in owners[::-1] if id in of_list])
             for id in owners:
                 children = {"kind": "children", "in": id}
                 below = {"kind": "assets", "in": id}
@@ -78,15 +80,15 @@ enum LimitedCollectionsScript {
                 equal(plain(moments), of_list[id])
                 found = viewer.call("catalog", "fetch.find", fetch=children, ids=[moments[-1]["id"], id])["indexes"]
                 equal(found, [len(moments) - 1, None])
-                wanted = [a for a in stripped(assets(**{"in": id})) if a["id"] in listed]
-                equal(stripped(assets(viewer, **{"in": id})), wanted)
+                expected_assets = [a for a in stripped(assets(**{"in": id})) if a["id"] in listed]
+                equal(stripped(assets(viewer, **{"in": id})), expected_assets)
                 equal(viewer.call("catalog", "fetch.counts", fetches=[below, children])["counts"],
-                      [len(wanted), len(moments)])
+                      [len(expected_assets), len(moments)])
                 equal(list(viewer.call("catalog", "fetch.can", ids=[id])["can"]), [id])
 
 
         def plain(moments):
-            """Moments without what every collection of their kind has, and without the opaque revision."""
+            """Returns moments without the members that are equal in all of them, and without the opaque revision."""
             names = ("revision", "canContainAssets", "canContainCollections", "can")
             return [{name: value for name, value in moment.items() if name not in names} for moment in moments]
 
@@ -110,21 +112,21 @@ enum LimitedCollectionsScript {
             earlier.append((page["token"], expected))
             compare_lists(listed, expected)
             many = collections(viewer, type="moment", predicate="estimatedAssetCount > 1")
-            equal(plain(many["collections"]), [one for one in expected if one["estimatedAssetCount"] > 1])
+            equal(plain(many["collections"]), [entity for entity in expected if entity["estimatedAssetCount"] > 1])
             latest = collections(viewer, type="moment", sort=[{"key": "endDate", "ascending": False}], limit=2)
-            equal([one["endDate"] for one in latest["collections"]],
-                  sorted((one["endDate"] for one in expected), reverse=True)[:2])
+            equal([entity["endDate"] for entity in latest["collections"]],
+                  sorted((entity["endDate"] for entity in expected), reverse=True)[:2])
             smart = collections(owner, type="smartAlbum")["collections"]
             for album in smart:
                 album.pop("keyAsset", None)
             equal(collections(viewer, type="smartAlbum")["collections"], smart)
-            equal({one["id"] for one in collections(viewer)["collections"]},
-                  {one["id"] for one in smart + expected})
+            equal({entity["id"] for entity in collections(viewer)["collections"]},
+                  {entity["id"] for entity in smart + expected})
             owners = collections(owner, type="moment")["collections"]
-            known = {one["id"] for one in expected}
-            named = collections(viewer, ids=[one["id"] for one in owners[::-1]])["collections"]
+            known = {entity["id"] for entity in expected}
+            named = collections(viewer, ids=[entity["id"] for entity in owners[::-1]])["collections"]
             equal(plain(named), plain(sorted(
-                expected, key=lambda one: [other["id"] for other in owners[::-1]].index(one["id"]))))
+                expected, key=lambda entity: [other["id"] for other in owners[::-1]].index(entity["id"]))))
             for collection in [*smart, *owners]:
                 fetch = {"kind": "assets", "in": collection["id"]}
                 if collection["id"] not in known and collection["type"] == "moment":
@@ -137,14 +139,14 @@ enum LimitedCollectionsScript {
                         equal((method, viewer.refusal(service, method, **params)), (method, "identifier_not_found"))
                     equal(viewer.call("catalog", "fetch.can", ids=[collection["id"]])["can"], {})
                     continue
-                wanted = [a for a in stripped(assets(**{"in": collection["id"]})) if a["id"] in listed]
-                equal(stripped(assets(viewer, **{"in": collection["id"]})), wanted)
-                equal(viewer.call("catalog", "fetch.counts", fetches=[fetch])["counts"], [len(wanted)])
+                expected_assets = [a for a in stripped(assets(**{"in": collection["id"]})) if a["id"] in listed]
+                equal(stripped(assets(viewer, **{"in": collection["id"]})), expected_assets)
+                equal(viewer.call("catalog", "fetch.counts", fetches=[fetch])["counts"], [len(expected_assets)])
                 covers = stripped(viewer.call("catalog", "fetch.keyAssets", collection=collection["id"])["assets"])
-                equal(covers, wanted[:3])
+                equal(covers, expected_assets[:3])
                 equal(list(viewer.call("catalog", "fetch.can", ids=[collection["id"]])["can"]), [collection["id"]])
                 live = viewer.call("broker", "fetch.observe", fetch=fetch)
-                equal(live["count"], len(wanted))
+                equal(live["count"], len(expected_assets))
                 viewer.call("broker", "fetch.unobserve", observation=live["observation"])
 
 
@@ -152,15 +154,15 @@ enum LimitedCollectionsScript {
             """Moments of the view and their lists are observed as they are fetched: with counts and dates of its assets."""
             known = sorted(id for id, asset in everything(owner).items() if "trashedDate" not in asset)[:4]
             day = 19_900 * DAY
-            plain_place = {"isHidden": False, "location": None}
+            common_values = {"isHidden": False, "location": None}
             for number, id in enumerate(known):
                 owner.perform({"type": "asset.update", "id": id, "set": {
-                    "creationDate": day + number * 1_000_000, **plain_place}})
+                    "creationDate": day + number * 1_000_000, **common_values}})
             a, b, c, other = known
             limit("set", [a, b])
-            every = {one["id"]: one for one in collections(owner, type="moment")["collections"]}
+            every = {entity["id"]: entity for entity in collections(owner, type="moment")["collections"]}
             moment = collections(owner, containing=a, type="moment")["collections"][0]["id"]
-            year = next(one["id"] for one in lists(viewer, subtype="momentListYear")["lists"])
+            year = next(entity["id"] for entity in lists(viewer, subtype="momentListYear")["lists"])
             shapes = {"moments": {"kind": "collections", "type": "moment"}, "lists": {"kind": "lists", "type": "momentList"},
                       "children": {"kind": "children", "in": year},
                       "assets": {"kind": "assets", "in": moment}, "below": {"kind": "assets", "in": year}, "all": {"kind": "collections"},
@@ -168,93 +170,93 @@ enum LimitedCollectionsScript {
             observed = {name: Observed(shape) for name, shape in shapes.items()}
 
             def facts():
-                """The moments of the view and their lists, by identifier."""
+                """Returns the moments of the view and their lists, by identifier."""
                 found = collections(viewer)["collections"] + lists(viewer)["lists"]
-                return {one["id"]: bare(one) for one in found}
+                return {entity["id"]: bare(entity) for entity in found}
 
-            def bare(one):
-                return one and {name: value for name, value in one.items() if not name.startswith("can")}
+            def bare(entity):
+                return entity and {name: value for name, value in entity.items() if not name.startswith("can")}
 
             def objects_agree(before, token):
-                """The states of named moments and lists are those of the fetches, with a revision for each state."""
+                """Checks that `changes.details` has the states of the fetches, with a revision for each state."""
                 ids, after = sorted({moment, *cluster_and_year, *before}), facts()
                 found = viewer.call("catalog", "changes.details", **{"from": token}, ids=ids).get("objects", [])
-                changed = {one["id"]: (bare(one.get("before")), bare(one.get("after"))) for one in found}
-                wanted = {id: (before.get(id), after.get(id)) for id in ids if before.get(id) != after.get(id)}
-                equal(changed, wanted)
+                changed = {entity["id"]: (bare(entity.get("before")), bare(entity.get("after"))) for entity in found}
+                expected = {id: (before.get(id), after.get(id)) for id in ids if before.get(id) != after.get(id)}
+                equal(changed, expected)
                 for id in before.keys() & after.keys():
-                    other = [{name: value for name, value in one[id].items() if name != "revision"}
-                             for one in (before, after)]
+                    other = [{name: value for name, value in state[id].items() if name != "revision"}
+                             for state in (before, after)]
                     equal(before[id]["revision"] == after[id]["revision"], other[0] == other[1])
                 return after
 
             def step(what, *requests):
-                """Performs a change and returns what each observed fetch says about it."""
+                """Performs a change and returns the changes that each observed fetch reports."""
                 if requests:
                     owner.perform(*requests)
                 view["facts"] = objects_agree(view["facts"], view["token"])
                 view["token"] = viewer.call("catalog", "changes.token")["token"]
-                said = {}
-                for name, one in observed.items():
-                    reply = one.follow()
-                    one.check()
+                reported = {}
+                for name, observation in observed.items():
+                    reply = observation.follow()
+                    observation.check()
                     details = reply.get("details", {})
-                    said[name] = {kind: [place["id"] for place in details[kind]] for kind in
+                    reported[name] = {kind: [item["id"] for item in details[kind]] for kind in
                                   ("removed", "inserted", "changed") if details.get(kind)}
                     if reply.get("objectWasDeleted"):
-                        said[name]["deleted"] = True
-                return {name: changes for name, changes in said.items() if changes}
+                        reported[name]["deleted"] = True
+                return {name: changes for name, changes in reported.items() if changes}
 
             def update(id, **values):
                 return {"type": "asset.update", "id": id, "set": values}
 
-            cluster_and_year = {one["id"] for one in lists(viewer)["lists"]}
+            cluster_and_year = {entity["id"] for entity in lists(viewer)["lists"]}
             equal(len(cluster_and_year), 2)
             view = {"facts": facts(), "token": viewer.call("catalog", "changes.token")["token"]}
             equal(step("a favorite", update(a, isFavorite=True, rating=3)),
                   {"assets": {"changed": [a]}, "below": {"changed": [a]}})
             equal(step("an asset of the moment that is not on the list", update(other, creationDate=day + 5)), {})
             everywhere = {"moments": {"changed": [moment]}, "children": {"changed": [moment]}, "all": {"changed": [moment]}}
-            said = step("a later end", update(b, creationDate=day + 7_000_000))
-            equal(set(said.pop("lists")["changed"]), cluster_and_year)
-            equal(said, {**everywhere, "several": {"changed": [moment]}, "assets": {"changed": [b]},
-                         "below": {"changed": [b]}})
-            said = step("one asset less, between the dates", update(a, isHidden=True))
-            equal(said["several"], {"removed": [moment]})
-            equal(said["moments"], {"changed": [moment]})
-            said = step("and again", update(a, isHidden=False))
-            equal(said["several"], {"inserted": [moment]})
+            reported = step("a later end", update(b, creationDate=day + 7_000_000))
+            equal(set(reported.pop("lists")["changed"]), cluster_and_year)
+            equal(reported, {**everywhere, "several": {"changed": [moment]}, "assets": {"changed": [b]},
+                             "below": {"changed": [b]}})
+            reported = step("one asset less, between the dates", update(a, isHidden=True))
+            equal(reported["several"], {"removed": [moment]})
+            equal(reported["moments"], {"changed": [moment]})
+            reported = step("and again", update(a, isHidden=False))
+            equal(reported["several"], {"inserted": [moment]})
             limit("add", [c])
-            equal({name: said for name, said in step("widened").items() if name != "lists"},
+            equal({name: changes for name, changes in step("widened").items() if name != "lists"},
                   {**everywhere, "several": {"changed": [moment]}, "assets": {"inserted": [c]}, "below": {"inserted": [c]}})
-            said = step("another day", update(a, creationDate=day + DAY))
-            equal(len(said["moments"]["inserted"]), 1)
-            equal(said["moments"]["inserted"], said["children"]["inserted"])
-            equal((said["assets"], said["below"]), ({"removed": [a]}, {"changed": [a]}))
+            reported = step("another day", update(a, creationDate=day + DAY))
+            equal(len(reported["moments"]["inserted"]), 1)
+            equal(reported["moments"]["inserted"], reported["children"]["inserted"])
+            equal((reported["assets"], reported["below"]), ({"removed": [a]}, {"changed": [a]}))
             step("back", update(a, creationDate=day))
             token = observed["moments"].token
             limit("set", [])
-            said = step("narrowed to nothing")
-            equal(said["moments"], {"removed": [moment]})
-            equal(set(said["lists"]["removed"]), cluster_and_year)
-            equal(said["children"], {"removed": [moment], "deleted": True})
+            reported = step("narrowed to nothing")
+            equal(reported["moments"], {"removed": [moment]})
+            equal(set(reported["lists"]["removed"]), cluster_and_year)
+            equal(reported["children"], {"removed": [moment], "deleted": True})
             for name in ("assets", "below"):
-                equal((set(said[name]["removed"]), said[name]["deleted"]), ({a, b, c}, True))
+                equal((set(reported[name]["removed"]), reported[name]["deleted"]), ({a, b, c}, True))
             for service, method, list in (("catalog", "fetch.collections", year),
                                           ("broker", "fetch.observe", year[:-2] + "zz")):
                 shape = {"kind": "children", "in": list}
                 equal((shape, viewer.refusal(service, method, fetch=shape)), (shape, "identifier_not_found"))
             details = viewer.call("catalog", "changes.details", **{"from": token}, fetch=shapes["lists"])["details"]
-            equal({place["id"] for place in details["removed"]}, cluster_and_year)
+            equal({removal["id"] for removal in details["removed"]}, cluster_and_year)
             now = viewer.call("catalog", "changes.token")["token"]
             difference = viewer.call("catalog", "details.diff", **{
                 "from": {"fetch": shapes["lists"], "token": token}, "to": {"fetch": shapes["lists"], "token": now}})
             equal(difference["details"], details)
             limit("set", [a, b])
-            said = step("widened again")
-            equal(said["moments"], {"inserted": [moment]})
-            equal(said["children"], {"inserted": [moment]})
-            equal(set(said["assets"]["inserted"]), {a, b})
+            reported = step("widened again")
+            equal(reported["moments"], {"inserted": [moment]})
+            equal(reported["children"], {"inserted": [moment]})
+            equal(set(reported["assets"]["inserted"]), {a, b})
             # A restarted broker requests earlier records from the catalog.
             kill("broker", viewer)
             owner.perform(update(b, creationDate=day + 9_000_000))
@@ -269,7 +271,8 @@ enum LimitedCollectionsScript {
         def compare_cloud_identifiers(listed):
             unknown = "a" + "0" * 26
             # The other album's identifier must not be in any reply; replies repeat the requested identifiers.
-            albums = [one["id"] for one in collections(owner, type="album")["collections"] if one["title"] == "named"]
+            albums = [entity["id"] for entity in collections(owner, type="album")["collections"]
+                      if entity["title"] == "named"]
             assert albums
             ids = [*sorted(everything(owner)), unknown, *albums]
             whole = owner.call("catalog", "ids.toCloud", ids=ids)["mappings"]

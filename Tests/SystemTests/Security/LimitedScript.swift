@@ -60,14 +60,14 @@ enum LimitedScript {
                         "requests": [{"type": "asset.edit", "id": id, "render": {"type": "photo", "attachment": 0},
                                       "adjustmentData": {"formatIdentifier": "org.example.edit", "formatVersion": "1",
                                                          "attachment": 1}}]})):
-                got = [outcome(service, method, **make(id)).replace(id[1:], "ID") for id in (forbidden, unknown)]
-                equal((method, got[0]), (method, got[1]))
-                assert "invalid_params" not in got[0], (method, got[0])
+                answers = [outcome(service, method, **make(id)).replace(id[1:], "ID") for id in (forbidden, unknown)]
+                equal((method, answers[0]), (method, answers[1]))
+                assert "invalid_params" not in answers[0], (method, answers[0])
             unknown_album = "c" + "0" * 26
-            got = [outcome("catalog", "fetch.assets", fetch={"kind": "assets", "in": id}).replace(id, "ID")
+            answers = [outcome("catalog", "fetch.assets", fetch={"kind": "assets", "in": id}).replace(id, "ID")
                    for id in (album, unknown_album)]
-            equal(got[0], got[1])
-            assert "identifier_not_found" in got[0]
+            equal(answers[0], answers[1])
+            assert "identifier_not_found" in answers[0]
             # Assets on the list are served.
             viewer.call("thumbnailer", "image.request", asset=known[0], targetSize=size)
             viewer.call("catalog", "resource.read", asset=known[0], type="photo")
@@ -156,7 +156,7 @@ enum LimitedScript {
 
 
         def ending_live_fetches():
-            """An observation ends with the access that it was made with, and nobody has that of another."""
+            """An observation ends with the access that it was made with, and no other identity can use it."""
             known = sorted(everything(owner))
             whole = owner.call("broker", "fetch.observe", fetch={"kind": "assets"})
             limit("set", known[:2])
@@ -178,7 +178,7 @@ enum LimitedScript {
             again = viewer.call("broker", "fetch.observe", fetch=every)
             shown = len(assets(viewer, includeHidden=True))
             equal(again["count"], shown)
-            # A live subscription of the owner's to the topic of a view is no part of it: the viewer has no live feed.
+            # Another client cannot read the observation of this view either.
             other = Watched("widened")
             equal(other.refusal("broker", "fetch.details", observation=again["observation"], token=again["token"]),
                   "handle_expired")
@@ -213,18 +213,18 @@ enum LimitedScript {
                 adjustments = {} if more else {"adjustments": exposure}
                 push.send(json.dumps({"jsonrpc": "2.0", "method": "edits.publish", "params": {
                     "id": name, "asset": asset, **adjustments, **more}}).encode())
-            wanted, states = {"listed": "applied", "other": "failed", "copied": "failed"}, {}
+            expected, states = {"listed": "applied", "other": "failed", "copied": "failed"}, {}
             until = time.monotonic() + 30
-            while states != wanted:
+            while states != expected:
                 assert time.monotonic() < until, states
-                edits = viewer.call("catalog", "edits.status", ids=list(wanted))["edits"]
+                edits = viewer.call("catalog", "edits.status", ids=list(expected))["edits"]
                 states = {e["id"]: e["state"] for e in edits if e["state"] != "accepted"}
                 time.sleep(0.05)
             records = viewer.call("broker", "feed.since", topics=["edit.other"], token=token)["records"]
             equal({r["edits"][0]["state"] for r in records}, {"accepted", "failed"})
-            made = viewer.call("catalog", "transient.create", ids=[id])
-            equal([a["id"] for a in assets(viewer, **{"in": made["id"]})], [id])
-            covers = viewer.call("catalog", "fetch.keyAssets", collection=made["id"])
+            transient = viewer.call("catalog", "transient.create", ids=[id])
+            equal([a["id"] for a in assets(viewer, **{"in": transient["id"]})], [id])
+            covers = viewer.call("catalog", "fetch.keyAssets", collection=transient["id"])
             equal([a["id"] for a in covers["assets"]], [id])
 
 

@@ -7,8 +7,8 @@ struct LimitedScriptTests {
     @Test(.spec("T-39", "T-41", "P-06"))
     func `a limited view is the owner's view, filtered, at every sequence, and reveals nothing else`() throws {
         let script = try GrantScript()
-        try script.key("viewer", "--access", "limited")
-        for name in ["narrowed", "widened"] { try script.key(name) }
+        try script.createKeys("viewer", "--access", "limited")
+        for name in ["narrowed", "widened"] { try script.createKeys(name) }
         try script.run(
             "ROUNDS = \(TestEnvironment.rounds(60))\n" + Self.script + LimitedCollectionsScript.text
                 + LimitedScript.text,
@@ -28,7 +28,7 @@ struct LimitedScriptTests {
 
 
         class Watched(Client):
-            """A client whose received messages are kept, to be searched."""
+            """A client that records the received messages, to search them."""
 
             def receive(self, service, seconds=30):
                 socket = self.sockets[service]
@@ -75,31 +75,31 @@ struct LimitedScriptTests {
 
 
         def compare(listed, token):
-            """Compares each fetch of the viewer with that of the owner, filtered."""
+            """Compares each fetch of the viewer with the same fetch of the owner, filtered by the list."""
             for shape in shapes():
                 whole = {name: value for name, value in shape.items() if name not in ("limit", "offset")}
-                wanted = [a for a in stripped(assets(**whole)) if a["id"] in listed]
-                wanted = wanted[shape.get("offset", 0):]
-                wanted = wanted[:shape["limit"]] if "limit" in shape else wanted
+                expected = [a for a in stripped(assets(**whole)) if a["id"] in listed]
+                expected = expected[shape.get("offset", 0):]
+                expected = expected[:shape["limit"]] if "limit" in shape else expected
                 page = viewer.call("catalog", "fetch.assets", fetch={"kind": "assets", **shape})
-                equal((shape, page["assets"], page["count"]), (shape, wanted, len(wanted)))
+                equal((shape, page["assets"], page["count"]), (shape, expected, len(expected)))
                 if "ids" in shape:
                     existing = everything(owner)
                     equal(page.get("missing", []), [i for i in shape["ids"] if i not in listed or i not in existing])
                     assert set(page.get("trashed", [])) <= listed
                 fetch = {"kind": "assets", **shape}
                 counts = viewer.call("catalog", "fetch.counts", fetches=[fetch], byMediaType=True)
-                equal((shape, counts["counts"]), (shape, [len(wanted)]))
-                equal(sum(counts["byMediaType"][0].values()), len(wanted))
+                equal((shape, counts["counts"]), (shape, [len(expected)]))
+                equal(sum(counts["byMediaType"][0].values()), len(expected))
                 names = viewer.call("catalog", "fetch.assets", fetch=fetch, members=["id"])["assets"]
-                equal([a["id"] for a in names], [a["id"] for a in wanted])
+                equal([a["id"] for a in names], [a["id"] for a in expected])
                 every = sorted(everything(owner))
                 found = viewer.call("catalog", "fetch.find", fetch=fetch, ids=every)["indexes"]
-                order = [a["id"] for a in wanted]
+                order = [a["id"] for a in expected]
                 equal(found, [order.index(i) if i in order else None for i in every])
-                if wanted:
-                    some = viewer.call("catalog", "fetch.objects", fetch=fetch, at=[len(wanted) - 1])["assets"]
-                    equal(some, wanted[-1:])
+                if expected:
+                    some = viewer.call("catalog", "fetch.objects", fetch=fetch, at=[len(expected) - 1])["assets"]
+                    equal(some, expected[-1:])
 
 
         def empty_before_the_list():
@@ -147,7 +147,7 @@ struct LimitedScriptTests {
                     return {a["id"]: None for a in page["assets"]}, page["token"]
                 member = "lists" if self.fetch["kind"] == "lists" else "collections"
                 page = viewer.call("catalog", "fetch." + member, fetch=self.fetch, **more)
-                return dict(zip([one["id"] for one in page[member]], plain(page[member]))), page["token"]
+                return dict(zip([entity["id"] for entity in page[member]], plain(page[member]))), page["token"]
 
             def observe(self):
                 reply = viewer.call("broker", "fetch.observe", fetch=self.fetch, token=self.token)
@@ -169,12 +169,12 @@ struct LimitedScriptTests {
                     equal(details["hasIncrementalChanges"], True)
                     before, moved = list(self.ids), details.get("moved", [])
                     equal(details["countBefore"], len(before))
-                    for place in details.get("removed", []):
-                        equal(before[place["index"]], place["id"])
-                    gone = {p["index"] for p in details.get("removed", [])} | {p["before"] for p in moved}
-                    after = [id for index, id in enumerate(before) if index not in gone]
-                    places = [(p["index"], p["id"]) for p in details.get("inserted", [])]
-                    for index, id in sorted(places + [(p["after"], p["id"]) for p in moved]):
+                    for removal in details.get("removed", []):
+                        equal(before[removal["index"]], removal["id"])
+                    removed_indexes = {p["index"] for p in details.get("removed", [])} | {p["before"] for p in moved}
+                    after = [id for index, id in enumerate(before) if index not in removed_indexes]
+                    insertions = [(p["index"], p["id"]) for p in details.get("inserted", [])]
+                    for index, id in sorted(insertions + [(p["after"], p["id"]) for p in moved]):
                         after.insert(index, id)
                     self.ids = after
                 self.changed = {p["id"] for p in (details or {}).get("changed", [])}
@@ -282,9 +282,9 @@ struct LimitedScriptTests {
                             model[id] = after
                 feed_page = viewer.call("broker", "feed.since", token=token)
                 equal((feed_page["records"], feed_page["token"]), (page["records"], page["token"]))
-                for one in chance.sample(observed, 5):
-                    one.follow()
-                    one.check()
+                for observation in chance.sample(observed, 5):
+                    observation.follow()
+                    observation.check()
                 token = page["token"]
                 view = everything(viewer)
                 equal(model, view)
@@ -292,7 +292,7 @@ struct LimitedScriptTests {
                 visible = {id for id, a in view.items() if "trashedDate" not in a}
                 equal(details["details"]["hasIncrementalChanges"] if details.get("details") else True, True)
                 if details.get("details"):
-                    inserted = {place["id"] for place in details["details"].get("inserted", [])}
+                    inserted = {item["id"] for item in details["details"].get("inserted", [])}
                     assert inserted <= visible, (inserted, visible)
                 if turn % 6 == 0:
                     compare(listed, token)
@@ -302,9 +302,9 @@ struct LimitedScriptTests {
                     # At an earlier token the list was different.
                     equal(stripped(viewer.call("catalog", "fetch.assets", fetch={"kind": "assets"}, token=token)
                                    ["assets"]), stripped(assets(viewer)))
-            for one in observed:
-                one.follow()
-                one.check()
+            for observation in observed:
+                observation.follow()
+                observation.check()
             # The streams from the start lead to the same view.
             for stream in ((follow, "catalog"), (feed, "broker")):
                 streamed_view(start, model, *stream)

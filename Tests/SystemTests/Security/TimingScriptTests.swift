@@ -7,8 +7,8 @@ struct TimingScriptTests {
     @Test(.spec("T-40", "T-41")) func `a forbidden asset is refused in the time of an unknown one`() throws {
         let store = try S3Server()
         let script = try GrantScript(environment: store.environment)
-        try script.key("viewer", "--access", "limited")
-        for name in ["adder", "other"] { try script.key(name, "--access", "addOnly") }
+        try script.createKeys("viewer", "--access", "limited")
+        for name in ["adder", "other"] { try script.createKeys(name, "--access", "addOnly") }
         let pairs = TestEnvironment.rounds(960)
         try script.run(
             "PAIRS = \(pairs)\n" + Self.script,
@@ -48,7 +48,7 @@ struct TimingScriptTests {
             for id in hidden:
                 owner.call("thumbnailer", "image.request", asset=id, targetSize=size)
             # The bytes of their originals identify assets elsewhere.
-            clouds = {id: one["id"] for id, one in owner.call("catalog", "ids.toCloud", ids=hidden)["mappings"].items()}
+            clouds = {id: mapping["id"] for id, mapping in owner.call("catalog", "ids.toCloud", ids=hidden)["mappings"].items()}
             prefix, length = clouds[hidden[0]].rpartition(":")[0], len(clouds[hidden[0]].rpartition(":")[2])
             for id in unknown:
                 clouds[id] = prefix + ":" + "".join(chance.choice("0123456789abcdef") for _ in range(length))

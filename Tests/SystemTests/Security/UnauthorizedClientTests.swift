@@ -10,7 +10,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// CURVE clients that are not allowed, at every client-facing socket of the real services over TCP (fault F22).
+/// CURVE clients that are not allowed, at every client-facing socket of the real services over TCP.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct UnauthorizedClientTests {
     /// A client-facing socket, with the list that its clients' keys must be on.
@@ -26,23 +26,19 @@ struct UnauthorizedClientTests {
         }
     }
 
-    private static func address(_ entryPoint: EntryPoint, _ open: NetworkFixture) -> String {
+    private static func address(_ entryPoint: EntryPoint, _ network: NetworkFixture) -> String {
         switch entryPoint {
-        case .catalog: open.catalog
-        case .thumbnailer: open.thumbnailer ?? ""
-        case .editor: open.editor[0]
-        case .broker: open.broker[0]
-        case .feed: open.broker[1]
-        case .edits: open.editor[1]
+        case .catalog: network.catalog
+        case .thumbnailer: network.thumbnailer ?? ""
+        case .editor: network.editor[0]
+        case .broker: network.broker[0]
+        case .feed: network.broker[1]
+        case .edits: network.editor[1]
         }
     }
 
     private static func asset(_ library: PhotoLibrary) async throws -> ObjectID {
-        let made = try await library.perform(
-            [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
-            attachments: [TestImages.jpeg(width: 64, height: 48, seed: 1)]
-        )
-        return try #require(made.id("a"))
+        try await library.createAsset(TestImages.jpeg(width: 64, height: 48, seed: 1))
     }
 
     private static func edit(_ id: String, of asset: ObjectID) -> Bytes {
@@ -60,14 +56,14 @@ struct UnauthorizedClientTests {
     @Test func `no key, a wrong, a revoked or another list's key: no response, no feed, no edit`()
         async throws
     {
-        let open = try NetworkFixture(withEditor: true, withThumbnailer: true)
-        let services = open.services
+        let network = try NetworkFixture(withEditor: true, withThumbnailer: true)
+        let services = network.services
         let began = Date()
         func create(_ name: String, _ lists: String) throws -> Keys {
             #expect(try services.safelight(["keys", "create", name, "--domain", lists]).status == 0)
             return try Keys(
-                server: Certificate(readingPublic: open.made(name) + "/server.key").publicKey.text,
-                pair: #require(KeyFolder.pair(open.made(name) + "/\(name).key_secret"))
+                server: Certificate(readingPublic: network.keyFolder(name) + "/server.key").publicKey.text,
+                pair: #require(KeyFolder.pair(network.keyFolder(name) + "/\(name).key_secret"))
             )
         }
         var clients: [String: (keys: Keys?, lists: Set<String>)] = ["nobody": (nil, [])]
@@ -85,12 +81,12 @@ struct UnauthorizedClientTests {
         let asset = try await Self.asset(library)
         let context = zmq_ctx_new()
         defer { zmq_ctx_term(context) }
-        var sockets: [(client: String, entryPoint: EntryPoint, socket: KeyedSocket, isWelcome: Bool)] = []
+        var sockets: [(client: String, entryPoint: EntryPoint, socket: KeyedSocket, isAllowed: Bool)] = []
         defer { for entry in sockets { entry.socket.close() } }
         for (name, client) in clients.sorted(by: { $0.key < $1.key }) {
             for entryPoint in EntryPoint.allCases {
                 let kind = entryPoint == .feed ? ZMQ_SUB : entryPoint == .edits ? ZMQ_PUSH : ZMQ_DEALER
-                let socket = KeyedSocket(context, kind, Self.address(entryPoint, open), client.keys)
+                let socket = KeyedSocket(context, kind, Self.address(entryPoint, network), client.keys)
                 if kind == ZMQ_DEALER { socket.send(Self.request) }
                 if kind == ZMQ_PUSH { socket.send(Self.edit(name, of: asset)) }
                 sockets.append((name, entryPoint, socket, client.lists.contains(entryPoint.list)))
@@ -98,29 +94,29 @@ struct UnauthorizedClientTests {
         }
         // At least three seconds, with a change for the feed every tenth of a second, until every allowed client was
         // answered.
-        var heard: Set<String> = []
-        let welcome = Set(
-            sockets.filter { $0.isWelcome && $0.entryPoint != .edits }.map { "\($0.client) \($0.entryPoint)" }
+        var answered: Set<String> = []
+        let allowed = Set(
+            sockets.filter { $0.isAllowed && $0.entryPoint != .edits }.map { "\($0.client) \($0.entryPoint)" }
         )
-        let patient = Set(clients.filter { $0.value.lists.contains("edits") }.keys)
+        let publishers = Set(clients.filter { $0.value.lists.contains("edits") }.keys)
         var applied: Set<String> = []
         let start = ContinuousClock().now
         var changes = 0
-        while ContinuousClock().now - start < .seconds(3) || heard != welcome || applied != patient {
+        while ContinuousClock().now - start < .seconds(3) || answered != allowed || applied != publishers {
             changes += 1
             guard ContinuousClock().now - start < .seconds(40) else { break }
             _ = try await library.perform([
                 .updateAsset(.init(id: .id(asset), set: AssetPatch(rating: changes % 6)))
             ])
             for entry in sockets where entry.entryPoint != .edits {
-                if entry.socket.receive() != nil { heard.insert("\(entry.client) \(entry.entryPoint)") }
+                if entry.socket.receive() != nil { answered.insert("\(entry.client) \(entry.entryPoint)") }
             }
             applied = try await Self.edits(library)
             try await Task.sleep(for: .milliseconds(100))
         }
-        #expect(heard == welcome)
-        #expect(applied == patient)
-        for entry in sockets where entry.entryPoint != .edits && !entry.isWelcome {
+        #expect(answered == allowed)
+        #expect(applied == publishers)
+        for entry in sockets where entry.entryPoint != .edits && !entry.isAllowed {
             #expect(entry.socket.receive() == nil, "\(entry.client) at \(entry.entryPoint)")
         }
         // Refused clients retried ten times a second; the log has at most one line a second for each list.
@@ -149,13 +145,13 @@ struct UnauthorizedClientTests {
     @Test func `a key revoked while connected receives and does nothing more, and its successor works`()
         async throws
     {
-        let open = try NetworkFixture(withEditor: true)
-        let services = open.services
+        let network = try NetworkFixture(withEditor: true)
+        let services = network.services
         func keys(_ name: String) throws -> Keys {
             #expect(try services.safelight(["keys", "create", name]).status == 0)
             return try Keys(
-                server: Certificate(readingPublic: open.made(name) + "/server.key").publicKey.text,
-                pair: #require(KeyFolder.pair(open.made(name) + "/\(name).key_secret"))
+                server: Certificate(readingPublic: network.keyFolder(name) + "/server.key").publicKey.text,
+                pair: #require(KeyFolder.pair(network.keyFolder(name) + "/\(name).key_secret"))
             )
         }
         let old = try keys("old")
@@ -163,11 +159,11 @@ struct UnauthorizedClientTests {
         let asset = try await Self.asset(library)
         let context = zmq_ctx_new()
         defer { zmq_ctx_term(context) }
-        let requests = KeyedSocket(context, ZMQ_DEALER, open.catalog, old)
-        let feed = KeyedSocket(context, ZMQ_SUB, open.broker[1], old)
-        let edits = KeyedSocket(context, ZMQ_PUSH, open.editor[1], old)
+        let requests = KeyedSocket(context, ZMQ_DEALER, network.catalog, old)
+        let feed = KeyedSocket(context, ZMQ_SUB, network.broker[1], old)
+        let edits = KeyedSocket(context, ZMQ_PUSH, network.editor[1], old)
         defer { for socket in [requests, feed, edits] { socket.close() } }
-        func answer(_ socket: KeyedSocket) async throws -> JSON? {
+        func receiveAnswer(_ socket: KeyedSocket) async throws -> JSON? {
             socket.send(Self.request)
             for _ in 0..<200 {
                 if let frames = socket.receive() { return try JSON(parsing: frames[0]) }
@@ -175,14 +171,14 @@ struct UnauthorizedClientTests {
             }
             return nil
         }
-        #expect(try await answer(requests)?["result"] != nil)
+        #expect(try await receiveAnswer(requests)?["result"] != nil)
         edits.send(Self.edit("before", of: asset))
         while try await !Self.edits(library).contains("before") { try await Task.sleep(for: .milliseconds(20)) }
         while feed.receive() == nil { try await Task.sleep(for: .milliseconds(20)) }
 
         let revoked = ContinuousClock().now
         #expect(try services.safelight(["keys", "revoke", "old"]).status == 0)
-        while try await answer(requests)?["error"]?["data"]?["name"] != "access_denied" {
+        while try await receiveAnswer(requests)?["error"]?["data"]?["name"] != "access_denied" {
             guard ContinuousClock().now - revoked < .seconds(10) else { break }
         }
         TestPaths.report("a revoked key was refused after \(ContinuousClock().now - revoked)")
@@ -194,15 +190,14 @@ struct UnauthorizedClientTests {
 
         // Meanwhile the new key is accepted without a restart.
         let new = try keys("new")
-        let (asking, pushing) = (
-            KeyedSocket(context, ZMQ_DEALER, open.catalog, new), KeyedSocket(context, ZMQ_PUSH, open.editor[1], new)
-        )
-        let hearing = KeyedSocket(context, ZMQ_SUB, open.broker[1], new)
-        defer { for socket in [asking, pushing, hearing] { socket.close() } }
-        #expect(try await answer(asking)?["result"] != nil)
-        pushing.send(Self.edit("new", of: asset))
+        let newRequests = KeyedSocket(context, ZMQ_DEALER, network.catalog, new)
+        let newEdits = KeyedSocket(context, ZMQ_PUSH, network.editor[1], new)
+        let newFeed = KeyedSocket(context, ZMQ_SUB, network.broker[1], new)
+        defer { for socket in [newRequests, newEdits, newFeed] { socket.close() } }
+        #expect(try await receiveAnswer(newRequests)?["result"] != nil)
+        newEdits.send(Self.edit("new", of: asset))
         while try await !Self.edits(library).contains("new") { try await Task.sleep(for: .milliseconds(20)) }
-        while hearing.receive() == nil { try await Task.sleep(for: .milliseconds(20)) }
+        while newFeed.receive() == nil { try await Task.sleep(for: .milliseconds(20)) }
         #expect(feed.receive() == nil)
         #expect(try await !Self.edits(library).contains("after"))
         await library.close()
@@ -210,103 +205,27 @@ struct UnauthorizedClientTests {
     }
 
     @Test func `a refused client gets its error at once, and a silent one is ended at the handshake timeout`() throws {
-        let open = try NetworkFixture()
-        #expect(try open.services.safelight(["keys", "create", "ann", "--domain", "requests"]).status == 0)
-        let server = try Certificate(readingPublic: open.made("ann") + "/server.key").publicKey
-        let ann = try #require(KeyFolder.pair(open.made("ann") + "/ann.key_secret"))
-        let port = try #require(open.catalog.split(separator: ":").last.flatMap { UInt16($0) })
-        func knock(_ server: CurvePublicKey, _ pair: CurveKeyPair) -> (isIn: Bool, time: Duration) {
+        let network = try NetworkFixture()
+        #expect(try network.services.safelight(["keys", "create", "ann", "--domain", "requests"]).status == 0)
+        let server = try Certificate(readingPublic: network.keyFolder("ann") + "/server.key").publicKey
+        let ann = try #require(KeyFolder.pair(network.keyFolder("ann") + "/ann.key_secret"))
+        let port = try #require(network.catalog.split(separator: ":").last.flatMap { UInt16($0) })
+        func connect(_ server: CurvePublicKey, _ pair: CurveKeyPair) -> (isAccepted: Bool, time: Duration) {
             let began = ContinuousClock().now
             let peer = try? RawCurve(port: port, as: "DEALER", server: server, pair: pair)
             return (peer != nil, ContinuousClock().now - began)
         }
-        let welcome = knock(server, ann)
-        let unlisted = try knock(server, .generate())
-        let wrong = try knock(CurveKeyPair.generate().publicKey, ann)
-        #expect(welcome.isIn && !unlisted.isIn && !wrong.isIn)
-        TestPaths.report("accepted after \(welcome.time), refused after \(unlisted.time); wrong server \(wrong.time)")
+        let listed = connect(server, ann)
+        let unlisted = try connect(server, .generate())
+        let wrong = try connect(CurveKeyPair.generate().publicKey, ann)
+        #expect(listed.isAccepted && !unlisted.isAccepted && !wrong.isAccepted)
+        TestPaths.report("accepted after \(listed.time), refused after \(unlisted.time); wrong server \(wrong.time)")
         #expect(unlisted.time < .seconds(5) && wrong.time < .seconds(6))
         let began = ContinuousClock().now
         let keyless = try RawZMTP(port: port)
         keyless.greet()
         #expect(keyless.waitForEnd(seconds: 10))
         #expect(ContinuousClock().now - began < .seconds(7))
-        #expect(open.services.stop() == [])
+        #expect(network.services.stop() == [])
     }
-}
-
-/// The server key and key pair that a CURVE client needs.
-struct Keys: Sendable {
-    let server: String
-    let pair: CurveKeyPair
-}
-
-extension KeyFolder {
-    /// Returns the key pair in a file; nil if it has none.
-    static func pair(_ path: String) -> CurveKeyPair? {
-        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return nil }
-        func key(_ name: String) -> String? {
-            text.split(separator: "\n").first { $0.contains("\(name)-key = ") }?.split(separator: "\"").last
-                .map(String.init)
-        }
-        guard let publicKey = key("public").flatMap({ CurvePublicKey($0) }),
-            let secretKey = key("secret").flatMap({ CurveSecretKey($0) })
-        else { return nil }
-        return CurveKeyPair(publicKey: publicKey, secretKey: secretKey)
-    }
-}
-
-extension RawCurve {
-    convenience init(port: UInt16, as socketType: String, server: CurvePublicKey, pair: CurveKeyPair) throws {
-        func bytes(_ text: String) -> [UInt8] {
-            var bytes = [UInt8](repeating: 0, count: 32)
-            zmq_z85_decode(&bytes, text)
-            return bytes
-        }
-        try self.init(
-            port: port,
-            as: socketType,
-            server: bytes(server.text),
-            publicKey: bytes(pair.publicKey.text),
-            secretKey: bytes(pair.secretKey.text)
-        )
-    }
-}
-
-/// A socket of libzmq without the project's code, as other programs use it.
-struct KeyedSocket {
-    private let socket: UnsafeMutableRawPointer?
-
-    /// Connects, over CURVE if there are keys; a subscriber subscribes to everything.
-    init(_ context: UnsafeMutableRawPointer?, _ kind: Int32, _ address: String, _ keys: Keys?) {
-        socket = zmq_socket(context, kind)
-        var zero: Int32 = 0
-        zmq_setsockopt(socket, ZMQ_LINGER, &zero, MemoryLayout<Int32>.size)
-        if let keys {
-            for (option, text) in [
-                (ZMQ_CURVE_SERVERKEY, keys.server), (ZMQ_CURVE_PUBLICKEY, keys.pair.publicKey.text),
-                (ZMQ_CURVE_SECRETKEY, keys.pair.secretKey.text),
-            ] { zmq_setsockopt(socket, option, text, text.utf8.count + 1) }
-        }
-        if kind == ZMQ_SUB { zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0) }
-        zmq_connect(socket, address)
-    }
-
-    /// Passes a message to libzmq, which queues it until there is a connection.
-    func send(_ bytes: Bytes) { zmq_send(socket, bytes, bytes.count, ZMQ_DONTWAIT) }
-
-    /// Returns a message that has arrived; nil if there is none.
-    func receive() -> [Bytes]? {
-        var frames: [Bytes] = []
-        while true {
-            var frame = zmq_msg_t()
-            zmq_msg_init(&frame)
-            defer { zmq_msg_close(&frame) }
-            guard zmq_msg_recv(&frame, socket, frames.isEmpty ? ZMQ_DONTWAIT : 0) >= 0 else { return nil }
-            frames.append(Bytes(UnsafeRawBufferPointer(start: zmq_msg_data(&frame), count: zmq_msg_size(&frame))))
-            if zmq_msg_more(&frame) == 0 { return frames }
-        }
-    }
-
-    func close() { zmq_close(socket) }
 }

@@ -25,7 +25,7 @@ enum PostgreSQLDialect {
                 guard let by = next(tokens, index), word(tokens, by) == "BY", let name = next(tokens, by) else {
                     continue
                 }
-                for place in index...name { tokens[place] = "" }
+                for position in index...name { tokens[position] = "" }
             case "CROSS": tokens[index] = ""
             case "OR" where before == "INSERT":
                 guard let ignore = next(tokens, index), word(tokens, ignore) == "IGNORE" else { continue }

@@ -6,7 +6,7 @@ struct PostgreSQLDurability: Sendable, Equatable {
     var version = ""
     /// `synchronous_commit`: `off` acknowledges commits before they are on any disk.
     var synchronousCommit = "on"
-    /// `synchronous_standby_names`; empty without replicas that a commit waits for.
+    /// `synchronous_standby_names`; empty if commits wait for no replica.
     var standbys = ""
     /// False if the server does not sync its files at all.
     var syncsFiles = true

@@ -3,7 +3,8 @@ import JSONValue
 import PostgreSQL
 import Storage
 
-/// A library's tables in a schema of PostgreSQL: one connection that writes and some that read, there or from a replica.
+/// A library's tables in a schema of PostgreSQL: one connection that writes, and several that read from the server or
+/// from a replica.
 final class PostgreSQLLibraryDatabase: LibraryDatabase {
     /// The address without the password, for logs and errors.
     let location: String
@@ -32,7 +33,7 @@ final class PostgreSQLLibraryDatabase: LibraryDatabase {
             ReplicatedReads(replica, primary: primary, primaryAddress: address, readers: readers, isLocal: isLocal)
         }
         let election = WriterElection(address, replica: replica, limits: limits) { server in
-            if let server { replicated?.findPrimary(server) } else { replicated?.losePrimary() }
+            if let server { replicated?.notePrimary(server) } else { replicated?.notePrimaryLost() }
         }
         self.election = election
         self.replicated = replicated
@@ -47,7 +48,7 @@ final class PostgreSQLLibraryDatabase: LibraryDatabase {
             try PostgreSQLSchema.prepare(SQLConnection(session))
         } catch let error as PostgreSQLError where error.kind == .disconnected && replica != nil {
             // The replica serves reads until the server is back; `open` tests whether it has the tables.
-            replicated?.losePrimary()
+            replicated?.notePrimaryLost()
         } catch {
             throw failure(error) ?? .io("\(location): \(error)")
         }
@@ -60,7 +61,7 @@ final class PostgreSQLLibraryDatabase: LibraryDatabase {
         return text
     }
 
-    /// Carries out the first transaction, which begins the library or its history.
+    /// Carries out the first transaction, which creates the library or begins a new history if that is necessary.
     ///
     /// - Parameter body: called with false on a standby catalog, which only reads
     func open<Value>(_ body: (SQLConnection, _ isWriter: Bool) throws -> Value) throws -> Value {
@@ -74,7 +75,7 @@ final class PostgreSQLLibraryDatabase: LibraryDatabase {
     // MARK: Access
 
     func write<Value: Sendable>(_ updates: @escaping @Sendable (SQLConnection) throws -> Value) async throws -> Value {
-        try await mapped {
+        try await mapErrors {
             try await writer.run { session in
                 let connection = SQLConnection(session)
                 var value: Value?
@@ -86,7 +87,7 @@ final class PostgreSQLLibraryDatabase: LibraryDatabase {
     }
 
     func read<Value: Sendable>(_ value: @escaping @Sendable (SQLConnection) throws -> Value) async throws -> Value {
-        try await mapped {
+        try await mapErrors {
             guard let replicated else { return try await readers.read(value) }
             return try await replicated.read(isWriter: election.refusal == nil, value)
         }
@@ -96,7 +97,7 @@ final class PostgreSQLLibraryDatabase: LibraryDatabase {
 
     var replayedSequence: Int64? { replicated?.replayed }
 
-    var mayLag: Bool { replicated?.isPrimaryAway == true }
+    var mayLag: Bool { replicated?.isPrimaryUnreachable == true }
 
     func wait(for sequence: Int64, milliseconds: Int64) async -> Bool? {
         await replicated?.wait(for: sequence, milliseconds: milliseconds, isWriter: election.refusal == nil)
@@ -104,7 +105,7 @@ final class PostgreSQLLibraryDatabase: LibraryDatabase {
 
     func withWriter(_ work: (SQLConnection) -> Void) { writer.sync { work(SQLConnection($0)) } }
 
-    private func mapped<Value>(_ body: () async throws -> Value) async throws -> Value {
+    private func mapErrors<Value>(_ body: () async throws -> Value) async throws -> Value {
         do {
             return try await body()
         } catch {
@@ -119,13 +120,13 @@ final class PostgreSQLLibraryDatabase: LibraryDatabase {
         .serverOffline("\(withoutPassword(address)): \(error). \(advice(error.message))")
     }
 
-    /// libpq says by its text only why a server has refused a connection.
+    /// Returns advice for the user. libpq reports only in its text why a server has refused a connection.
     private static func advice(_ message: String) -> String {
         if message.contains("database \""), message.contains("does not exist") {
             return "Create it with createdb, or name another one with --store."
         }
-        let ofAccess = ["role \"", "authentication failed", "pg_hba.conf", "no password"]
-        if ofAccess.contains(where: { message.contains($0) }) {
+        let accessErrors = ["role \"", "authentication failed", "pg_hba.conf", "no password"]
+        if accessErrors.contains(where: { message.contains($0) }) {
             return "Check the user and the password in --store, and pg_hba.conf of the server."
         }
         return "Start PostgreSQL or wait until it is reachable again."
@@ -147,7 +148,7 @@ final class PostgreSQLLibraryDatabase: LibraryDatabase {
         }
     }
 
-    /// PostgreSQL makes its checkpoints itself.
+    /// PostgreSQL runs its checkpoints itself.
     func checkpointIfDue() throws(StorageError) {}
 
     func copy(to path: String) throws(StorageError) {
@@ -185,7 +186,7 @@ final class PostgreSQLLibraryDatabase: LibraryDatabase {
         case .readOnly:
             LibraryStatus.Problem(
                 .readOnly,
-                "the library's database server takes no changes; name the primary server in --store, or find out why "
+                "the library's database server accepts no changes; name the primary server in --store, or find out why "
                     + "it is read-only, for example because its disk is full"
             )
         case .replicaOnly:
@@ -194,7 +195,7 @@ final class PostgreSQLLibraryDatabase: LibraryDatabase {
                 "the library's database server does not answer, and only its replica is read; start PostgreSQL or wait "
                     + "until it is reachable again"
             )
-        case .away: .databaseServer
+        case .unreachable: .databaseServer
         }
     }
 

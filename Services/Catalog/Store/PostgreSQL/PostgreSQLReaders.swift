@@ -4,9 +4,9 @@ import PostgreSQL
 import Storage
 import Synchronization
 
-/// A connection to PostgreSQL and its queue: libpq blocks, so each connection has a thread that is not Swift's.
+/// A connection to PostgreSQL and its queue: libpq blocks, so it is not called on the threads of Swift tasks.
 final class PostgreSQLAccess: @unchecked Sendable {
-    // Used on the queue only, besides its peer.
+    // Used on the queue only, except for its peer.
     private let session: PostgreSQLSession
     private let queue: DispatchQueue
 
@@ -20,8 +20,8 @@ final class PostgreSQLAccess: @unchecked Sendable {
 
     /// Ends the connection if its server satisfies a condition: work that runs on it fails as disconnected, and the
     /// next work connects again.
-    func disconnect(where isMeant: (_ server: String) -> Bool) {
-        guard let peer = session.peer, isMeant(peer.server) else { return }
+    func disconnect(where matches: (_ server: String) -> Bool) {
+        guard let peer = session.peer, matches(peer.server) else { return }
         peer.disconnect()
         queue.async { [self] in if session.peer === peer { session.close() } }
     }
@@ -56,8 +56,8 @@ final class PostgreSQLReaders: Sendable {
         var waiting: Deque<CheckedContinuation<PostgreSQLAccess, Never>> = []
     }
 
-    /// The connection that a read uses at present, so that another task can abandon the read.
-    final class Lease: Sendable {
+    /// A running read, with the connection that it currently uses, through which another task can abandon it.
+    final class RunningRead: Sendable {
         fileprivate let reader = Mutex<PostgreSQLAccess?>(nil)
     }
 
@@ -70,14 +70,14 @@ final class PostgreSQLReaders: Sendable {
 
     /// Runs work on one of the connections, which it may not use afterwards.
     func run<Value: Sendable>(
-        lease: Lease? = nil,
+        running read: RunningRead? = nil,
         _ work: @escaping @Sendable (PostgreSQLSession) throws -> Value
     ) async throws -> Value {
-        let reader = try await take()
-        lease?.reader.withLock { $0 = reader }
+        let reader = try await acquire()
+        read?.reader.withLock { $0 = reader }
         defer {
-            lease?.reader.withLock { $0 = nil }
-            put(reader)
+            read?.reader.withLock { $0 = nil }
+            release(reader)
         }
         return try await reader.run(work)
     }
@@ -88,19 +88,19 @@ final class PostgreSQLReaders: Sendable {
     var servers: Set<String> { Set(all.compactMap(\.server)) }
 
     /// Ends the connections whose server satisfies a condition, whether they are in use or not.
-    func disconnect(where isMeant: (_ server: String) -> Bool) {
-        for reader in all { reader.disconnect(where: isMeant) }
+    func disconnect(where matches: (_ server: String) -> Bool) {
+        for reader in all { reader.disconnect(where: matches) }
     }
 
     /// Ends the idle connections whose server satisfies a condition.
-    func disconnectIdle(where isMeant: (_ server: String) -> Bool) {
+    func disconnectIdle(where matches: (_ server: String) -> Bool) {
         // A read that takes one of them meanwhile repeats its work.
-        for reader in readers.withLock({ $0.idle }) { reader.disconnect(where: isMeant) }
+        for reader in readers.withLock({ $0.idle }) { reader.disconnect(where: matches) }
     }
 
     /// Abandons a read whose server does not answer, and ends the idle connections to that server.
-    func giveUp(_ lease: Lease) {
-        let server = lease.reader.withLock { reader -> String? in
+    func abandon(_ read: RunningRead) {
+        let server = read.reader.withLock { reader -> String? in
             guard let reader, let server = reader.server else { return nil }
             reader.disconnect { _ in true }
             return server
@@ -112,13 +112,13 @@ final class PostgreSQLReaders: Sendable {
 
     /// Reads from one snapshot.
     func read<Value: Sendable>(
-        lease: Lease? = nil,
+        running read: RunningRead? = nil,
         _ value: @escaping @Sendable (SQLConnection) throws -> Value
     ) async throws -> Value {
-        try await run(lease: lease) { try $0.inReading(value) }
+        try await run(running: read) { try $0.inReading(value) }
     }
 
-    private func take() async throws(StorageError) -> PostgreSQLAccess {
+    private func acquire() async throws(StorageError) -> PostgreSQLAccess {
         let isFull = readers.withLock { $0.waiting.count >= Self.waitingLimit }
         guard !isFull else { throw .busy("\(Self.waitingLimit) reads wait for a connection. Try again.") }
         return await withCheckedContinuation { continuation in
@@ -131,7 +131,7 @@ final class PostgreSQLReaders: Sendable {
         }
     }
 
-    private func put(_ reader: PostgreSQLAccess) {
+    private func release(_ reader: PostgreSQLAccess) {
         let next = readers.withLock { readers in
             let next = readers.waiting.popFirst()
             if next == nil { readers.idle.append(reader) }

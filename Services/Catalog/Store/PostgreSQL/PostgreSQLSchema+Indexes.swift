@@ -29,18 +29,18 @@ extension PostgreSQLSchema {
             [("added", "added_date"), ("created", "creation_date DESC NULLS LAST")].map { name, column in
                 """
                 CREATE INDEX asset_smart_\(album.rawValue)_\(name) ON asset (visible, \(column), id)
-                WHERE \(DerivedSchema.condition(album, "smart"));
+                WHERE \(DerivedSchema.condition(album, prefix: ""));
                 """
             }
         }
         let videos = """
             CREATE INDEX asset_smart_\(SmartAlbum.videos.rawValue)_duration ON asset (visible, duration, id)
-            WHERE \(DerivedSchema.condition(.videos, "smart"))
+            WHERE \(DerivedSchema.condition(.videos, prefix: ""))
             """
-        return (others + albums + [videos]).joined(separator: "\n")
+        return (otherIndexes + albums + [videos]).joined(separator: "\n")
     }
 
-    private static let others = [
+    private static let otherIndexes = [
         """
         CREATE INDEX asset_added ON asset (visible, added_date, id);
         CREATE INDEX asset_created ON asset (visible, creation_date DESC NULLS LAST, id);
@@ -90,8 +90,8 @@ extension PostgreSQLSchema {
     /// The SQLSTATE of a commit of a catalog that is no longer the writer.
     static let otherEpoch = "SL001"
 
-    // The lock on the library's row keeps another catalog from taking over until the commit has ended. The followers
-    // are notified of it.
+    // The lock on the library's row keeps another catalog from taking over until the commit has ended. The function
+    // also notifies the followers of the commit.
     static let requireEpoch = """
         CREATE OR REPLACE FUNCTION require_epoch(own bigint) RETURNS void LANGUAGE plpgsql AS $$
         DECLARE current record;

@@ -3,18 +3,18 @@
 ///
 /// A new database gets the newest version at once. Texts are compared by their bytes, as SQLite does.
 enum PostgreSQLSchema {
-    /// The version that ``tables`` and ``indexes`` are.
+    /// The version of the tables that ``newest`` creates.
     static let version: Int64 = 23
 
-    /// The statements that bring a database of the version before to each version, oldest first.
+    /// The statements that migrate a database from the previous version to each version, oldest first.
     static let migrations: [(version: Int64, sql: String)] = [
         (22, CatalogSchema.recordedOutcomes + requireEpoch),
         (23, "ALTER TABLE safelight_schema ADD COLUMN IF NOT EXISTS origin text"),
     ]
 
-    /// Everything of the newest version.
+    /// The statements that create the newest version.
     static var newest: String {
-        [functions, entities, others, indexes, triggers, "INSERT INTO safelight_schema VALUES (\(version))"]
+        [functions, entities, otherTables, indexes, triggers, "INSERT INTO safelight_schema VALUES (\(version))"]
             .joined(separator: ";\n")
     }
 
@@ -201,7 +201,7 @@ enum PostgreSQLSchema {
         );
         """
 
-    private static let others = """
+    private static let otherTables = """
         CREATE TABLE safelight_schema (
             version bigint NOT NULL,
             origin text

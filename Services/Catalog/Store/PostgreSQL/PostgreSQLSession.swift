@@ -1,20 +1,21 @@
 import PostgreSQL
 import Synchronization
 
-/// A connection to PostgreSQL for the stores, with their statements in its dialect. It connects when a transaction begins.
+/// A connection to PostgreSQL for the stores, with their statements in its dialect. It connects when a transaction
+/// begins.
 final class PostgreSQLSession {
     private let address: String
     private var connection: PostgreSQLConnection? {
-        didSet { known.withLock { $0 = connection?.peer } }
+        didSet { currentPeer.withLock { $0 = connection?.peer } }
     }
-    private let known = Mutex<PostgreSQLConnection.Peer?>(nil)
+    private let currentPeer = Mutex<PostgreSQLConnection.Peer?>(nil)
     private var translations: [String: String] = [:]
     /// Returns true if the bytes of a digest are on this machine.
     let isLocal: @Sendable (_ digest: String) -> Bool
     /// Returns the statement that fails in a transaction of a catalog that must not write, or throws; nil for a session
     /// that may always write.
     private let check: (@Sendable () throws -> String)?
-    /// Milliseconds for connecting; nil for the time of the address.
+    /// The maximum number of milliseconds for connecting; nil for the limit in the address.
     private let connectMilliseconds: Int64?
     /// The maximum number of statements whose translations are cached.
     private static let translationLimit = 1024
@@ -40,11 +41,11 @@ final class PostgreSQLSession {
     }
 
     /// The other end of the newest connection; nil without one. It may be read on any thread.
-    var peer: PostgreSQLConnection.Peer? { known.withLock { $0 } }
+    var peer: PostgreSQLConnection.Peer? { currentPeer.withLock { $0 } }
 
     var isConnected: Bool { connection?.isConnected == true }
     var isInTransaction: Bool { isConnected && connection?.isInTransaction == true }
-    /// True if a statement of the present transaction has failed.
+    /// True if a statement of the current transaction has failed.
     var hasFailedTransaction: Bool { connection?.hasFailedTransaction != false }
 
     /// Returns the prepared form of a statement that is written for SQLite.
@@ -115,107 +116,4 @@ final class PostgreSQLSession {
 
     /// Ends the connection.
     func close() { connection = nil }
-}
-
-/// One use of a statement on PostgreSQL: its values and its rows.
-final class PostgreSQLExecution {
-    private let session: PostgreSQLSession
-    private let source: Source
-    private var values: [PostgreSQLValue] = []
-    private var result: PostgreSQLResult?
-    private var row = -1
-
-    private enum Source {
-        case prepared(String)
-        /// A composed statement, which is not cached.
-        case once(String)
-    }
-
-    init(_ sql: String, _ session: PostgreSQLSession) {
-        self.session = session
-        source = .prepared(sql)
-    }
-
-    init(once sql: String, _ session: PostgreSQLSession) {
-        self.session = session
-        source = .once(PostgreSQLDialect.translate(sql))
-    }
-
-    func bind(_ value: PostgreSQLValue) { values.append(value) }
-
-    private func prepared(_ sql: String) throws(PostgreSQLError) -> PreparedStatement {
-        let statement = try session.prepare(sql)
-        for value in values { try statement.bind(value) }
-        values.removeAll(keepingCapacity: true)
-        return statement
-    }
-
-    private func execute() throws(PostgreSQLError) -> PostgreSQLResult {
-        switch source {
-        case .prepared(let sql): return try session.connected().execute(try prepared(sql))
-        case .once(let sql):
-            defer { values.removeAll(keepingCapacity: true) }
-            return try session.connected().execute(sql, values)
-        }
-    }
-
-    /// Steps to the next row; returns false after the last one.
-    func step() throws(PostgreSQLError) -> Bool {
-        if result == nil { result = try execute() }
-        row += 1
-        return row < (result?.count ?? 0)
-    }
-
-    /// Calls a closure for each row while the rows arrive.
-    func stream(_ visit: () throws -> Void) throws {
-        guard case .once(let sql) = source else {
-            while try step() { try visit() }
-            return
-        }
-        defer { reset() }
-        try session.connected().each(sql, values) { one in
-            (result, row) = (one, 0)
-            try visit()
-        }
-    }
-
-    /// Runs a statement without rows. An error may be reported by a later statement.
-    func run() throws(PostgreSQLError) {
-        guard case .prepared(let sql) = source else {
-            _ = try execute()
-            return
-        }
-        try session.connected().queue(try prepared(sql))
-    }
-
-    func runCounting() throws(PostgreSQLError) -> Int { try execute().changedRows }
-
-    /// Runs an insertion into a table with an identity column, and returns the new row's number.
-    func insert() throws(PostgreSQLError) -> Int64 {
-        try run()
-        return try session.connected().execute(try session.prepare("SELECT lastval()")).int64(0, 0)
-    }
-
-    func reset() {
-        (result, row) = (nil, -1)
-        values.removeAll(keepingCapacity: true)
-    }
-
-    // MARK: Columns of the current row
-
-    private func read<Value>(_ missing: Value, _ body: (PostgreSQLResult) -> Value) -> Value {
-        guard let result, row < result.count else { return missing }
-        return body(result)
-    }
-
-    func isNull(_ column: Int32) -> Bool { read(true) { $0.isNull(row, Int(column)) } }
-    func int64(_ column: Int32) -> Int64 { read(0) { $0.int64(row, Int(column)) } }
-    func double(_ column: Int32) -> Double { read(0) { $0.double(row, Int(column)) } }
-    func text(_ column: Int32) -> String { read("") { $0.text(row, Int(column)) } }
-    func bytes(_ column: Int32) -> [UInt8] { read([]) { $0.bytes(row, Int(column)) } }
-    func value(_ column: Int32) -> PostgreSQLValue { read(.null) { $0.value(row, Int(column)) } }
-
-    func withBytes<Value>(_ column: Int32, _ missing: Value, _ body: (UnsafeRawBufferPointer) -> Value) -> Value {
-        read(missing) { $0.withBytes(row, Int(column), body) }
-    }
 }

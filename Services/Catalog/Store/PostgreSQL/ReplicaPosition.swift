@@ -6,7 +6,7 @@ import Synchronization
 /// The newest sequence that a replica has replayed, and the reads that wait for a newer one.
 ///
 /// A replica sends no notification when it has replayed a commit, because it refuses `LISTEN`. While reads wait, one
-/// connection reads the head of the library: at once when the catalog learns of a new sequence, then at growing
+/// connection reads the head of the library: at once when the catalog learns of a new sequence, then at increasing
 /// intervals.
 final class ReplicaPosition: Sendable {
     /// The result of a wait.
@@ -21,10 +21,10 @@ final class ReplicaPosition: Sendable {
     private struct Waiter {
         let sequence: Int64
         let end: Int64
-        /// Milliseconds that the replica may lag; nil for any time.
+        /// The milliseconds for which the replica may lag; nil for any time.
         let lag: Int64?
-        /// The time since which the catalog knows the sequence.
-        var known: Int64?
+        /// The time at which the catalog learned of the sequence; nil if it does not know it yet.
+        var knownSince: Int64?
         let continuation: CheckedContinuation<Answer, Never>
     }
 
@@ -36,18 +36,18 @@ final class ReplicaPosition: Sendable {
         var waiters: [UInt64: Waiter] = [:]
         var lastWaiter: UInt64 = 0
         var cancelledEarly: Set<UInt64> = []
-        var isLooking = false
+        var isPolling = false
         var isClosed = false
     }
 
-    /// Milliseconds between two reads of the head: at first, at most, and when the replica does not answer.
+    /// The milliseconds between two reads of the head: at first, at most, and when the replica does not answer.
     private static let intervals: (first: Int64, last: Int64, failed: Int64) = (1, 50, 200)
     /// The maximum time for a reply of the replica, in milliseconds.
     private static let replyTimeout: Int32 = 1000
 
     private let access: PostgreSQLAccess
     private let state = Mutex(State())
-    private let news = EventDescriptor()
+    private let wakeUp = EventDescriptor()
 
     init(_ address: String) {
         access = PostgreSQLAccess(
@@ -56,7 +56,7 @@ final class ReplicaPosition: Sendable {
         )
     }
 
-    /// The newest sequence that the catalog knows: every later read has it.
+    /// The newest sequence that the catalog knows: every later read includes it.
     var known: Int64 { state.withLock { $0.known } }
 
     /// The newest sequence that the replica has replayed.
@@ -69,7 +69,7 @@ final class ReplicaPosition: Sendable {
             state.known = sequence
             return !state.waiters.isEmpty
         }
-        if isAwaited { news.signal() }
+        if isAwaited { wakeUp.signal() }
     }
 
     /// Records a sequence that the replica has replayed.
@@ -101,14 +101,14 @@ final class ReplicaPosition: Sendable {
                         sequence: sequence,
                         end: now + milliseconds,
                         lag: lag,
-                        known: state.known >= sequence ? now : nil,
+                        knownSince: state.known >= sequence ? now : nil,
                         continuation: continuation
                     )
-                    defer { state.isLooking = true }
-                    return (nil, !state.isLooking)
+                    defer { state.isPolling = true }
+                    return (nil, !state.isPolling)
                 }
                 if let answer { continuation.resume(returning: answer) }
-                if starts { access.async { [self] in look($0) } } else { news.signal() }
+                if starts { access.async { [self] in followHead($0) } } else { wakeUp.signal() }
             }
         } onCancel: {
             let waiter = state.withLock { state in
@@ -122,10 +122,10 @@ final class ReplicaPosition: Sendable {
         return answer
     }
 
-    /// Asks the replica once for its head, without waiting for the reply.
+    /// Begins to read the head of the replica once, without waiting for the reply.
     ///
-    /// - Parameter body: receives the sequence that it has replayed; not called if it does not answer
-    func lookOnce(_ body: @escaping @Sendable (Int64) -> Void) {
+    /// - Parameter body: receives the sequence that the replica has replayed; not called if it does not answer
+    func readHeadOnce(_ body: @escaping @Sendable (Int64) -> Void) {
         access.async { [self] session in
             guard let sequence = try? head(session) else { return }
             noteReplayed(sequence)
@@ -134,7 +134,7 @@ final class ReplicaPosition: Sendable {
     }
 
     /// Ends the connection if its server satisfies a condition.
-    func disconnect(where isMeant: (_ server: String) -> Bool) { access.disconnect(where: isMeant) }
+    func disconnect(where matches: (_ server: String) -> Bool) { access.disconnect(where: matches) }
 
     func close() {
         let waiters = state.withLock { state in
@@ -143,21 +143,21 @@ final class ReplicaPosition: Sendable {
             return state.waiters.values.map(\.continuation)
         }
         for continuation in waiters { continuation.resume(returning: .late) }
-        news.signal()
+        wakeUp.signal()
         access.sync { $0.close() }
     }
 
-    // MARK: Looking
+    // MARK: Polling
 
     /// Reads the head repeatedly, until no read waits for it.
-    private func look(_ session: PostgreSQLSession) {
+    private func followHead(_ session: PostgreSQLSession) {
         var interval = Self.intervals.first
         while true {
             var isAnswered = true
             do { noteReplayed(try head(session)) } catch { isAnswered = false }
             let (expired, isDone) = state.withLock { state in
                 let expired = Self.takeExpired(&state)
-                if state.waiters.isEmpty { state.isLooking = false }
+                if state.waiters.isEmpty { state.isPolling = false }
                 return (expired, state.waiters.isEmpty)
             }
             for (continuation, answer) in expired { continuation.resume(returning: answer) }
@@ -170,13 +170,14 @@ final class ReplicaPosition: Sendable {
         }
     }
 
-    /// Waits for a new sequence or a new waiting read, at most for a time.
+    /// Waits for a new sequence or a new waiting read.
     ///
+    /// - Parameter milliseconds: the maximum time to wait
     /// - Returns: true if there was one
     private func pause(_ milliseconds: Int64) -> Bool {
-        var wanted = pollfd(fd: news.descriptor, events: Int16(POLLIN), revents: 0)
-        guard poll(&wanted, 1, Int32(milliseconds)) > 0 else { return false }
-        news.clear()
+        var event = pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0)
+        guard poll(&event, 1, Int32(milliseconds)) > 0 else { return false }
+        wakeUp.clear()
         return true
     }
 
@@ -203,8 +204,8 @@ final class ReplicaPosition: Sendable {
         var answers: Answers = []
         for (id, waiter) in state.waiters {
             var waiter = waiter
-            if waiter.known == nil, state.known >= waiter.sequence { waiter.known = now }
-            if let known = waiter.known, let lag = waiter.lag, now - known >= lag {
+            if waiter.knownSince == nil, state.known >= waiter.sequence { waiter.knownSince = now }
+            if let since = waiter.knownSince, let lag = waiter.lag, now - since >= lag {
                 answers.append((waiter.continuation, .lagging))
             } else if now >= waiter.end {
                 answers.append((waiter.continuation, .late))
@@ -217,6 +218,6 @@ final class ReplicaPosition: Sendable {
         return answers
     }
 
-    /// Milliseconds of the monotonic clock.
+    /// The current time of the monotonic clock in milliseconds.
     private static var now: Int64 { MonotonicClock.system.nowMicroseconds() / 1000 }
 }

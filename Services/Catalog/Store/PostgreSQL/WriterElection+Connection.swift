@@ -1,16 +1,17 @@
 import Storage
 
 extension WriterElection {
-    /// The servers that have answered this catalog.
+    /// The servers that answered the last attempt of this catalog.
     enum Connection: Sendable {
         case answering
         /// The server answers, and refuses to write.
         case readOnly
         /// The server does not answer, and its replica does.
         case replicaOnly
-        /// Neither answers.
-        case away
+        /// Neither the server nor a replica answers.
+        case unreachable
     }
+
     /// The role of a catalog.
     enum Role: Sendable, Equatable {
         /// This catalog writes, with the number of its epoch.
@@ -35,12 +36,12 @@ extension WriterElection {
         var newHistoryID: @Sendable () -> String
     }
 
-    /// Makes the server notice within 40 seconds that the other host has vanished: its session then ends, and with it
-    /// the lock of a writer that renews no date.
+    /// The settings with which the server detects within 40 seconds that the host of a session has vanished. The
+    /// session then ends and releases the lock of a writer that does not renew its date.
     static let keepalives =
         "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6"
 
-    /// The name of the writer of tables whose library was moved to a file.
+    /// The name that is recorded for the writer if the library was moved to a file.
     private static let moved = "none: the library was moved to a file"
 
     /// Records that the library was moved to a file, so that no catalog continues to use the tables.
@@ -55,7 +56,9 @@ extension WriterElection {
         return isNoted
     }
 
-    /// - Throws: `StorageError.offline` if the library was moved to a file
+    /// Checks that the library was not moved to a file.
+    ///
+    /// - Throws: `StorageError.offline` if it was
     static func requireNotMoved(_ database: SQLConnection) throws {
         let sql = "SELECT EXISTS (SELECT 1 FROM safelight_writer WHERE name = ?)"
         guard try database.first(sql, moved, read: { $0.flag(0) }) == true else { return }
@@ -65,19 +68,19 @@ extension WriterElection {
     private static var wasMoved: StorageError {
         .offline(
             "the library of these tables was moved to a file: start the catalog of its folder without --store, and "
-                + "drop the tables; to give up the file and go on with them, execute DELETE FROM safelight_writer"
+                + "drop the tables; to discard the file and continue with them, execute DELETE FROM safelight_writer"
         )
     }
 
     /// Records the writer of an epoch. A repeated move to a file keeps the mark of the first one.
     ///
-    /// - Parameter overMoved: true also if the library was moved to a file
-    /// - Throws: `StorageError.offline` if it was, also since ``requireNotMoved(_:)``
+    /// - Parameter allowsMoved: true to record the writer even if the library was moved to a file
+    /// - Throws: `StorageError.offline` if the library was moved, even after ``requireNotMoved(_:)`` was checked
     static func noteWriter(
         _ database: SQLConnection,
         _ epoch: Int64,
         _ name: String,
-        overMoved: Bool = false
+        allowsMoved: Bool = false
     ) throws {
         let count = try database.runCounting(
             """
@@ -90,12 +93,14 @@ extension WriterElection {
             epoch,
             name,
             moved,
-            overMoved ? "" : moved
+            allowsMoved ? "" : moved
         )
         guard count == 1 else { throw wasMoved }
     }
 
-    /// - Throws: `StorageError.resourceChanged` if the library has begun another history than the catalog knows
+    /// Checks that the library still has the history that a follower knows.
+    ///
+    /// - Throws: `StorageError.resourceChanged` if it has begun another one
     func require(_ head: LibraryHead?, of follower: Follower) throws(StorageError) {
         guard let head, head.library != follower.historyID else { return }
         throw .resourceChanged("the library began another history; start the catalog again")

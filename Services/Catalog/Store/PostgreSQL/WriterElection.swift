@@ -4,11 +4,11 @@ import PostgreSQL
 import Storage
 import Synchronization
 
-/// Decides which of several catalogs of one library writes: the one whose session holds an advisory lock of the server.
+/// The election of the writer among several catalogs of one library: its session holds an advisory lock of the server.
 ///
-/// A catalog that takes over raises the epoch in the library's row. Every commit checks the epoch, so one that was
-/// stopped meanwhile, and does not know of the new writer yet, cannot commit. The writer renews a date in the database;
-/// if it becomes too old, another catalog ends the session that holds the lock, and takes over.
+/// A catalog that takes over raises the epoch in the library's row. Every commit checks the epoch, so a catalog that
+/// was suspended meanwhile, and does not know of the new writer yet, cannot commit. The writer renews a date in the
+/// database; if the date becomes too old, another catalog ends the session that holds the lock, and takes over.
 final class WriterElection: Sendable {
     /// Intervals and limits.
     struct Limits: Sendable {
@@ -16,7 +16,7 @@ final class WriterElection: Sendable {
         var renewal = 2.0
         /// Seconds after which a writer that has not renewed the date is replaced.
         var expiry = 10.0
-        /// Milliseconds that a catalog waits for a notification of the server before it reads again.
+        /// The milliseconds for which a catalog waits for a notification of the server before it reads again.
         var wait: Int32 = 200
         /// The maximum number of records, and of their bytes, that are read together.
         var records = 500
@@ -39,13 +39,13 @@ final class WriterElection: Sendable {
     private let name: String
     private let state = Mutex(State())
     private let queue = DispatchQueue(label: "postgresql election")
-    private let session: Session
+    private let onQueue: QueueState
     /// Receives the server that answers; nil if none does.
     private let onServer: @Sendable (_ server: String?) -> Void
 
-    /// The session that holds the lock.
-    private final class Session: @unchecked Sendable {
-        // Used on the queue only.
+    /// The state that belongs to the queue: the session that holds the lock.
+    private final class QueueState: @unchecked Sendable {
+        // Unchecked: used on the queue only.
         var session: PostgreSQLSession
         /// The session to a replica, which is followed while the server does not answer; nil without one.
         let replica: PostgreSQLSession?
@@ -71,7 +71,7 @@ final class WriterElection: Sendable {
         self.address = address
         self.limits = limits
         self.onServer = onServer
-        session = Session(PostgreSQLSession(address), replica: replica.map { PostgreSQLSession($0) })
+        onQueue = QueueState(PostgreSQLSession(address), replica: replica.map { PostgreSQLSession($0) })
         var host = [CChar](repeating: 0, count: 256)
         gethostname(&host, 255)
         let bytes = host.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
@@ -80,10 +80,10 @@ final class WriterElection: Sendable {
 
     var role: Role { state.withLock { $0.role } }
 
-    /// The servers that answered when this catalog asked last.
+    /// The servers that answered the last attempt of this catalog.
     var connection: Connection { state.withLock { $0.connection } }
 
-    /// The newest epoch that this catalog has heard of; nil before it has read one.
+    /// The newest epoch that this catalog has read; nil before the first one.
     var epoch: Int64? { state.withLock { $0.epoch } }
 
     /// The settings of the server when this catalog connected to it.
@@ -118,25 +118,25 @@ final class WriterElection: Sendable {
         _ body: (SQLConnection, _ isWriter: Bool) throws -> Value
     ) throws -> Value {
         try queue.sync {
-            let connection = SQLConnection(session.session)
+            let connection = SQLConnection(onQueue.session)
             do throws(PostgreSQLError) {
-                let durability = try PostgreSQLDurability(session.session.connect())
+                let durability = try PostgreSQLDurability(onQueue.session.connect())
                 state.withLock { $0.durability = durability }
             } catch {
-                guard error.kind == .disconnected, let replica = session.replica else { throw error }
+                guard error.kind == .disconnected, let replica = onQueue.replica else { throw error }
                 return try open(at: replica, because: error, body)
             }
-            if !renews { try session.session.connected().execute(script: Self.keepalives) }
+            if !renews { try onQueue.session.connected().execute(script: Self.keepalives) }
             guard try tryLock(waiting: true) else {
-                let value = try session.session.inReading { try body($0, false) }
-                try learnWriter()
+                let value = try onQueue.session.inReading { try body($0, false) }
+                try readWriter()
                 return value
             }
             var value: Value?
             var epoch: Int64 = 0
             try connection.inImmediateTransaction {
                 value = try body(connection, true)
-                epoch = try raiseEpoch(connection, overMoved: !renews)
+                epoch = try raiseEpoch(connection, allowsMoved: !renews)
                 if !renews { try connection.run("UPDATE safelight_writer SET renewed = 'infinity'") }
             }
             guard let value else { throw PostgreSQLError(.statement, "a transaction has no result") }
@@ -166,24 +166,24 @@ final class WriterElection: Sendable {
         }
     }
 
-    /// - Parameter isWaiting: waits a moment, because the server may not have noticed yet that the last catalog has
-    ///   ended
+    /// Tries to acquire the lock. With `isWaiting` it waits up to a second, because the server may not have detected
+    /// yet that the last catalog has ended.
     private func tryLock(waiting isWaiting: Bool = false) throws -> Bool {
-        let connection = try session.session.connected()
+        let connection = try onQueue.session.connected()
         if isWaiting {
             try connection.execute(script: "SET lock_timeout = '\(Self.lockMilliseconds)ms'")
             defer { try? connection.execute(script: "RESET lock_timeout") }
             do throws(PostgreSQLError) {
                 _ = try connection.execute("SELECT pg_advisory_lock(\(Self.lock))")
-                session.holdsLock = true
+                onQueue.holdsLock = true
             } catch {
                 guard error.kind == .conflict else { throw error }
-                session.holdsLock = false
+                onQueue.holdsLock = false
             }
         } else {
-            session.holdsLock = try connection.execute("SELECT pg_try_advisory_lock(\(Self.lock))").int64(0, 0) != 0
+            onQueue.holdsLock = try connection.execute("SELECT pg_try_advisory_lock(\(Self.lock))").int64(0, 0) != 0
         }
-        return session.holdsLock
+        return onQueue.holdsLock
     }
 
     /// The numbers of the advisory lock: the table's identifier makes it one of this library.
@@ -192,34 +192,36 @@ final class WriterElection: Sendable {
 
     private static let lockClass = 0x5AFE
 
-    /// - Parameter overMoved: true also if the library was moved to a file
-    private func raiseEpoch(_ connection: SQLConnection, overMoved: Bool = false) throws -> Int64 {
+    /// Raises the epoch and records this catalog as the writer.
+    ///
+    /// - Parameter allowsMoved: true to raise it even if the library was moved to a file
+    private func raiseEpoch(_ connection: SQLConnection, allowsMoved: Bool = false) throws -> Int64 {
         let raised = "UPDATE library SET epoch = epoch + 1 RETURNING epoch"
         guard let epoch = try connection.first(raised, read: { $0.int64(0) }) else {
             throw DamagedRow("the database has no library row")
         }
-        try Self.noteWriter(connection, epoch, name, overMoved: overMoved)
-        session.renewed = .now()
+        try Self.noteWriter(connection, epoch, name, allowsMoved: allowsMoved)
+        onQueue.renewed = .now()
         return epoch
     }
 
-    /// Reads who writes.
-    private func learnWriter() throws {
+    /// Reads which catalog writes.
+    private func readWriter() throws {
         let sql = "SELECT name, epoch FROM safelight_writer"
-        let writer = try session.session.inReading { try $0.first(sql) { (name: $0.text(0), epoch: $0.int64(1)) } }
+        let writer = try onQueue.session.inReading { try $0.first(sql) { (name: $0.text(0), epoch: $0.int64(1)) } }
         if let writer { state.withLock { $0.epoch = writer.epoch } }
         set(.standby(writer: writer?.name ?? "unknown"))
     }
 
     private func set(_ role: Role) {
-        let woken = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+        let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
             state.role = role
             guard case .writer(let epoch) = role else { return [] }
             state.epoch = epoch
             defer { state.waiting = [:] }
             return Array(state.waiting.values)
         }
-        for continuation in woken { continuation.resume() }
+        for continuation in waiters { continuation.resume() }
     }
 
     // MARK: Running
@@ -239,12 +241,12 @@ final class WriterElection: Sendable {
     }
 
     private func loop(_ follower: Follower) throws {
-        var shown = role
+        var reportedRole = role
         var failures = 0
         while !state.withLock({ $0.isStopping }) {
             var hasFailed = false
             do {
-                if try pass(follower), let server = session.session.peer?.server { onServer(server) }
+                if try runPass(follower), let server = onQueue.session.peer?.server { onServer(server) }
                 failures = 0
                 state.withLock { $0.connection = .answering }
             } catch let error as PostgreSQLError {
@@ -254,17 +256,17 @@ final class WriterElection: Sendable {
                     let isFollowing = try followReplica(follower)
                     failures += 1
                     // One failure may be the end of a connection; the next attempt connects again.
-                    if failures > 1 { state.withLock { $0.connection = isFollowing ? .replicaOnly : .away } }
+                    if failures > 1 { state.withLock { $0.connection = isFollowing ? .replicaOnly : .unreachable } }
                 } else if error.kind == .readOnly {
                     state.withLock { $0.connection = .readOnly }
                 }
                 hasFailed = true
             }
-            if role != shown {
-                shown = role
-                follower.changed(shown)
+            if role != reportedRole {
+                reportedRole = role
+                follower.changed(reportedRole)
             }
-            // The server may be starting again, or refuse each attempt: the next one is a little later.
+            // The server may be restarting, or refuse each attempt.
             if hasFailed { pause() }
         }
     }
@@ -273,7 +275,7 @@ final class WriterElection: Sendable {
     ///
     /// - Returns: true if a replica has answered
     private func followReplica(_ follower: Follower) throws -> Bool {
-        guard let replica = session.replica else { return false }
+        guard let replica = onQueue.replica else { return false }
         do {
             try catchUp(follower, replica)
             return true
@@ -287,28 +289,30 @@ final class WriterElection: Sendable {
     private func pause() { poll(nil, 0, limits.wait) }
 
     private func lose(_ reason: String) {
-        session.session.close()
-        (session.isListening, session.holdsLock) = (false, false)
+        onQueue.session.close()
+        (onQueue.isListening, onQueue.holdsLock) = (false, false)
         if case .writer = role { set(.standby(writer: "unknown: the connection is lost (\(reason))")) }
     }
 
+    /// Renews the date of the writer, or takes over if the lock is free, or follows the writer.
+    ///
     /// - Returns: true if the server has answered
-    private func pass(_ follower: Follower) throws -> Bool {
-        let connection = try session.session.connect()
-        if !session.isListening {
+    private func runPass(_ follower: Follower) throws -> Bool {
+        let connection = try onQueue.session.connect()
+        if !onQueue.isListening {
             try connection.execute(script: "LISTEN safelight_records")
-            session.isListening = true
+            onQueue.isListening = true
             let durability = try PostgreSQLDurability(connection)
             state.withLock { $0.durability = durability }
         }
-        if session.holdsLock, case .writer(let epoch) = role {
-            let hasNews = try !connection.notifications(waiting: limits.wait).isEmpty
-            return try renew(epoch) || hasNews
+        if onQueue.holdsLock, case .writer(let epoch) = role {
+            let isNotified = try !connection.notifications(waiting: limits.wait).isEmpty
+            return try renew(epoch) || isNotified
         }
-        if try session.holdsLock || tryLock() {
+        if try onQueue.holdsLock || tryLock() {
             try takeOver(follower)
         } else {
-            try learnWriter()
+            try readWriter()
             try endExpiredWriter(connection)
             try catchUp(follower)
             _ = try connection.notifications(waiting: limits.wait)
@@ -317,16 +321,16 @@ final class WriterElection: Sendable {
         return true
     }
 
-    /// - Returns: false if it is too early
+    /// Renews the date of the writer; returns false if it is too early.
     private func renew(_ epoch: Int64) throws -> Bool {
-        guard DispatchTime.now() >= session.renewed + limits.renewal else { return false }
-        let connection = SQLConnection(session.session)
+        guard DispatchTime.now() >= onQueue.renewed + limits.renewal else { return false }
+        let connection = SQLConnection(onQueue.session)
         var isOwn = false
         try connection.inImmediateTransaction {
             let sql = "UPDATE safelight_writer SET renewed = clock_timestamp() WHERE epoch = ?"
             isOwn = try connection.runCounting(sql, epoch) == 1
         }
-        session.renewed = .now()
+        onQueue.renewed = .now()
         if !isOwn { throw PostgreSQLError(.conflict, "another catalog has taken over") }
         return true
     }
@@ -338,10 +342,10 @@ final class WriterElection: Sendable {
     /// the old history is refused. Other catalogs may have read more, so sequences are skipped.
     ///
     /// - Throws: `StorageError.resourceChanged` if commits are missing, or another catalog has begun another history:
-    ///   the catalog has to start again, because its memory is of the old one. Also if smart albums have other rules,
-    ///   which the writer applies at its start. `StorageError.offline` if the library was moved to a file
+    ///   the catalog has to start again, because its memory belongs to the old one. The same if smart albums have other
+    ///   rules, which the writer applies at its start. `StorageError.offline` if the library was moved to a file
     private func takeOver(_ follower: Follower) throws {
-        let connection = SQLConnection(session.session)
+        let connection = SQLConnection(onQueue.session)
         let known = max(follower.head(), follower.acknowledged)
         var epoch: Int64 = 0
         var stored: Int64 = 0
@@ -357,7 +361,7 @@ final class WriterElection: Sendable {
             epoch = try raiseEpoch(connection)
             guard stored < known else { return }
             try history.startNewHistory(library: follower.newHistoryID(), sequence: known + LibraryRestore.gap)
-            try RemoteObjectStore(database: connection).confirmAgain()
+            try UploadStateStore(database: connection).confirmAgain()
         }
         guard stored >= known else {
             throw StorageError.resourceChanged(
@@ -382,13 +386,13 @@ final class WriterElection: Sendable {
     }
 
     private func catchUp(_ follower: Follower, _ other: PostgreSQLSession? = nil) throws {
-        let session = other ?? session.session
+        let session = other ?? onQueue.session
         while true {
             let after = follower.head()
             let (page, head) = try session.inReading { connection in
                 let history = HistoryStore(database: connection)
                 let head = try history.head()
-                // A replica may not have replayed the present history yet.
+                // A replica may not have replayed the current history yet.
                 if other == nil, (head?.sequence ?? 0) >= after { try require(head, of: follower) }
                 guard (head?.sequence ?? 0) > after else { return (RecordPage(), after) }
                 let page = try history.records(
@@ -411,8 +415,8 @@ final class WriterElection: Sendable {
 
     // MARK: Waiting
 
-    /// Returns when this catalog is the writer, or when the task is cancelled.
-    func untilWriter() async {
+    /// Waits until this catalog is the writer, or the task is cancelled.
+    func waitUntilWriter() async {
         let id = state.withLock { state in
             state.nextWaiter += 1
             return state.nextWaiter
@@ -435,10 +439,10 @@ final class WriterElection: Sendable {
     /// Releases the lock.
     func close() {
         queue.sync {
-            // The server notices the end of a connection a little later.
-            if session.holdsLock { _ = try? session.session.connected().execute("SELECT pg_advisory_unlock_all()") }
-            session.session.close()
-            session.replica?.close()
+            // The server detects the end of a connection with a delay.
+            if onQueue.holdsLock { _ = try? onQueue.session.connected().execute("SELECT pg_advisory_unlock_all()") }
+            onQueue.session.close()
+            onQueue.replica?.close()
         }
         set(.standby(writer: "none: this catalog has stopped"))
     }

@@ -3,70 +3,71 @@ import CPixels
 import PhotoModel
 import Synchronization
 
-/// Makes calls of ImageMagick on bands of rows, so that decoding, the calls and encoding run side by side and the
-/// pixels of sixteen bits stay in the processor's cache.
+/// Makes calls to ImageMagick on bands of rows, so that decoding, the calls and encoding run at the same time and the
+/// 16-bit pixels stay in the processor's cache.
 ///
-/// The result is that of the same calls on the whole picture: each of them treats a pixel on its own, or reads so few
-/// rows above and below it that they are the band's margin.
+/// The result is that of the same calls on the whole image: each call processes a pixel on its own, or reads only the
+/// few rows above and below it that are in the band's margin.
 final class MagickBands: @unchecked Sendable {
-    // Unchecked because of the calls. They are not changed: their tables are created beforehand, and ImageMagick can
-    // share the pixels of copies between threads.
+    // Unchecked because of the calls. They do not change: their tables are created in `init`, and ImageMagick can share
+    // the pixels of copies between threads.
     private let calls: [MagickCall]
     private let width: Int
     private let failure = Mutex<ImagingError?>(nil)
 
-    /// The rows of a band, and those above and below it that its calls read.
-    let rowsOfBand: Int
+    /// The number of rows of a band, and of those above and below it that its calls read.
+    let rowsPerBand: Int
     let margin: Int
 
-    /// Larger bands than those of the fused pass, because each call of `-clut` prepares a table of 65,536 colours. With
-    /// its margin a band has less than 128 rows, from which on ImageMagick would start threads of its own.
+    /// The rows of a band with its margin: more than in the fused pass, because each call of `-clut` prepares a table
+    /// of 65,536 colours, but fewer than 128, from which on ImageMagick would start threads of its own.
     private static let rows = 120
 
-    /// Larger margins would cost more time than bands save.
-    private static let longestMargin = 40
+    /// The maximum margin. Larger margins would cost more time than bands save.
+    private static let maxMargin = 40
 
-    /// Nil if the calls read more than the pixels that they write and a few rows around them.
+    /// Creates the bands; nil if the calls read more than the pixels that they write and a few rows around them.
     init?(_ operations: [Adjustment], width: Int, height: Int, seconds: Double) throws(ImagingError) {
         let calls = try MagickPlan.recolouring(operations, width: width, height: height, shrink: 1, hasAlpha: false)
-        guard let margin = Self.reach(calls), margin <= Self.longestMargin else { return nil }
+        guard let margin = Self.reach(calls), margin <= Self.maxMargin else { return nil }
         self.margin = margin
-        rowsOfBand = max(Self.rows - 2 * margin, 2 * margin)
-        let atATime = min(height, 4 * (rowsOfBand + 2 * margin)) * width
-        try MagickCost.check(calls, pixels: width * height, atATime: atATime, seconds: seconds)
+        rowsPerBand = max(Self.rows - 2 * margin, 2 * margin)
+        let concurrentPixels = min(height, 4 * (rowsPerBand + 2 * margin)) * width
+        try MagickCost.check(calls, pixels: width * height, concurrentPixels: concurrentPixels, seconds: seconds)
         self.width = width
         self.calls = try Self.withTables(calls)
     }
 
-    /// Creates the pictures that the calls need.
+    /// Returns the calls with the images that they need.
     private static func withTables(_ calls: [MagickCall]) throws(ImagingError) -> [MagickCall] {
-        var made: [MagickCall] = []
+        var prepared: [MagickCall] = []
         for call in calls {
             switch call {
-            case .image(let image): made.append(.image(.made(MagickTable(try image.wand()))))
-            case .group(let inner): made.append(.group(try withTables(inner)))
-            default: made.append(call)
+            case .image(let image): prepared.append(.image(.prepared(MagickTable(try image.wand()))))
+            case .group(let inner): prepared.append(.group(try withTables(inner)))
+            default: prepared.append(call)
             }
         }
-        return made
+        return prepared
     }
 
-    /// Returns the rows above and below a pixel that the calls read at most; nil if they depend on the whole picture.
+    /// Returns the maximum number of rows above and below a pixel that the calls read; nil if they depend on the whole
+    /// image.
     private static func reach(_ calls: [MagickCall]) -> Int? {
         var list = [0]
-        return reach(calls, &list, around: []) ? list.max() : nil
+        return reach(calls, &list, enclosing: []) ? list.max() : nil
     }
 
     /// - Parameters:
-    ///   - list: the reach of each picture
-    ///   - around: the reaches of the list around this one
-    /// - Returns: false if a call depends on the whole picture
-    private static func reach(_ calls: [MagickCall], _ list: inout [Int], around: [Int]) -> Bool {
+    ///   - list: the reach of each image
+    ///   - enclosing: the reach of each image of the enclosing list
+    /// - Returns: false if a call depends on the whole image
+    private static func reach(_ calls: [MagickCall], _ list: inout [Int], enclosing: [Int]) -> Bool {
         for call in calls {
             switch call {
             case .matrix, .grey, .hue, .luma, .colour, .effect(.modulate), .convolve(_, isColumn: false): break
             case .image(.ramp), .image(.cube), .image(.functions): list.append(0)
-            case .copy(let indices): list += indices.map { around[$0] }
+            case .copy(let indices): list += indices.map { enclosing[$0] }
             case .delete(let indices): for index in indices.sorted(by: >) { list.remove(at: index) }
             case .clut, .hald, .composite(.mathematics), .combineLuma: list = [list.max() ?? 0]
             case .separate: list = list.flatMap { [$0, $0, $0] }
@@ -74,7 +75,7 @@ final class MagickBands: @unchecked Sendable {
             case .selectiveBlur: list = list.map { $0 + 2 }
             case .group(let inner):
                 var group: [Int] = []
-                guard reach(inner, &group, around: list) else { return false }
+                guard reach(inner, &group, enclosing: list) else { return false }
                 list += group
             default: return false
             }
@@ -82,24 +83,24 @@ final class MagickBands: @unchecked Sendable {
         return true
     }
 
-    /// Changes rows of three bytes a pixel, which may have a margin above and below them. May be called from any
+    /// Changes rows of three bytes per pixel, which may have a margin above and below them. May be called from any
     /// thread.
     func change(_ bytes: UnsafeMutablePointer<UInt8>, rowBytes: Int, rows: Int, above: Int = 0, below: Int = 0) {
         guard !calls.isEmpty else { return }
         let start = bytes - above * rowBytes
-        let all = above + rows + below
+        let totalRows = above + rows + below
         do throws(ImagingError) {
-            let wand = try Wand.blank(width, all)
+            let wand = try Wand.blank(width, totalRows)
             try wand.withPixels { pixels, _ in
-                for row in 0..<all {
-                    safelight_pixels_of_bytes(start + row * rowBytes, width, pixels + 4 * width * row)
+                for row in 0..<totalRows {
+                    safelight_bytes_to_pixels(start + row * rowBytes, width, pixels + 4 * width * row)
                 }
             }
-            wand.noteDepth(8)
-            let made = try MagickRunner.run(calls, on: wand)
-            try made.withPixelsForReading { pixels, _ in
+            wand.setDepth(8)
+            let result = try MagickRunner.run(calls, on: wand)
+            try result.withPixelsForReading { pixels, _ in
                 for row in 0..<rows {
-                    safelight_bytes_of_pixels(pixels + 4 * width * (above + row), width, bytes + row * rowBytes)
+                    safelight_pixels_to_bytes(pixels + 4 * width * (above + row), width, bytes + row * rowBytes)
                 }
             }
         } catch {
@@ -113,9 +114,9 @@ final class MagickBands: @unchecked Sendable {
     }
 }
 
-/// A picture of a plan that is created once for several runs.
+/// An image of a plan that is created once and used by several runs.
 final class MagickTable: @unchecked Sendable {
-    // Unchecked because ImageMagick counts the copies of pixels with a lock, and nothing changes these.
+    // Unchecked because ImageMagick counts the copies of pixels under a lock, and these pixels do not change.
     let wand: Wand
 
     init(_ wand: consuming Wand) { self.wand = wand }

@@ -1,26 +1,27 @@
 import CMagickWand
+import Foundation
 
 extension MagickCall {
-    /// An effect of ImageMagick on one picture. Radii are standard deviations in pixels, unless stated otherwise.
+    /// An effect of ImageMagick on one image. Radii are standard deviations in pixels, unless stated otherwise.
     enum Effect {
         case blur(Double), adaptiveSharpen(Double), charcoal(Double), emboss(Double)
-        /// The radius is that of the neighbourhood.
+        /// Effects whose radius is that of the neighbourhood.
         case oilPaint(Double), edge(Double)
         case motionBlur(Double, angle: Double)
         case radialBlur(Double), swirl(Double), implode(Double), solarize(Double)
-        /// The side of a square.
+        /// The side of a square in pixels.
         case median(Int)
         case despeckle, equalize
         case posterize(Int)
-        /// Shares of the pixels.
+        /// Fractions of the pixels.
         case contrastStretch(black: Double, white: Double, pixels: Int)
         case colorize(String, Double), tint(String, Double)
-        /// The colour and the width on each side.
+        /// The colour, and the width on each side in pixels.
         case border(String, Int), frame(String, Int)
         case modulate(brightness: Double, saturation: Double, hue: Double)
         case unsharpMask(Double, amount: Double, threshold: Double)
         case sketch(Double, angle: Double)
-        /// The colour of the areas that appear beside the picture.
+        /// The colour of the areas that appear beside the image.
         case wave(Double, length: Double, String)
         case liquidRescale(from: (width: Int, height: Int), to: (width: Int, height: Int))
         case trim(fuzz: Double)
@@ -36,7 +37,7 @@ extension MagickCall.Effect {
         switch self {
         case .blur(let radius): ["-blur", "0x\(radius)"]
         case .adaptiveSharpen(let radius): ["-adaptive-sharpen", "0x\(radius)"]
-        // It leaves a grey colour space, in which later calls could not draw colours.
+        // The result has a grey colour space, in which later calls could not draw colours.
         case .charcoal(let radius): ["-charcoal", "0x\(radius)", "-colorspace", "sRGB"]
         case .emboss(let radius): ["-emboss", "0x\(radius)"]
         case .oilPaint(let radius): ["-paint", "\(radius)"]
@@ -52,19 +53,30 @@ extension MagickCall.Effect {
         case .posterize(let levels): ["+dither", "-posterize", "\(levels)"]
         case .contrastStretch(let black, let white, let pixels):
             ["-contrast-stretch", "\(black * Double(pixels))x\(white * Double(pixels))"]
-        case .colorize(let colour, let share): ["-fill", colour, "-colorize", "\(100 * share)%"]
-        case .tint(let colour, let share): ["-fill", colour, "-tint", "\(100 * share)%"]
+        case .colorize(let colour, let amount): ["-fill", colour, "-colorize", "\(100 * amount)%"]
+        case .tint(let colour, let amount): ["-fill", colour, "-tint", "\(100 * amount)%"]
         case .border(let colour, let width): ["-bordercolor", colour, "-border", "\(width)x\(width)"]
         case .frame(let colour, let width):
             ["-mattecolor", colour, "-frame", "\(width)x\(width)+\(Self.bevel(width))+\(Self.bevel(width))", "+repage"]
-        default: pictureWords
+        case .modulate(let brightness, let saturation, let hue):
+            // In the number format of MagickWand: `convert` parses longer numbers differently.
+            ["-modulate", String(format: "%g,%g,%g", 100 * brightness, 100 * saturation, 100 + hue / 1.8)]
+        case .unsharpMask(let radius, let amount, let threshold): ["-unsharp", "0x\(radius)+\(amount)+\(threshold)"]
+        case .sketch(let radius, let angle):
+            ["-seed", "\(Self.seed)", "-sketch", "0x\(radius)\(Self.signed(angle))"]
+        default: resizingWords
         }
     }
+
+    /// The seed of the strokes of a sketch, so that the same image always has the same strokes.
+    private static let seed: UInt = 1
+
+    private static func signed(_ number: Double) -> String { number < 0 ? "\(number)" : "+\(number)" }
 
     /// The width of the outer and the inner bevel.
     private static func bevel(_ width: Int) -> Int { width / 4 }
 
-    /// Nanoseconds for each pixel, on a processor of 2020.
+    /// The estimated nanoseconds per pixel, on a processor of 2020.
     var nanoseconds: Double {
         switch self {
         case .blur(let radius): 40 + 60 * radius
@@ -79,11 +91,27 @@ extension MagickCall.Effect {
         case .despeckle: 800
         case .swirl, .implode: 200
         case .solarize, .posterize, .equalize, .contrastStretch, .colorize, .tint, .border, .frame: 60
-        default: pictureNanoseconds
+        case .modulate: 120
+        case .unsharpMask(let radius, _, _): 100 + 80 * radius
+        case .sketch(let radius, _): 500 + 400 * radius
+        default: resizingNanoseconds
         }
     }
 
-    /// Makes the effect.
+    /// The maximum number of images of the input's size that the effect has in memory, in addition to the input.
+    var extraImages: Int {
+        switch self {
+        // The strokes are drawn at twice the size.
+        case .sketch: 14
+        case .liquidRescale: 8
+        case .polaroid: 6
+        case .shadow, .deskew: 4
+        case .wave: 2
+        default: 1
+        }
+    }
+
+    /// Carries out the effect.
     func apply(to wand: borrowing Wand) throws(ImagingError) {
         let pointer = wand.pointer
         switch self {
@@ -111,12 +139,12 @@ extension MagickCall.Effect {
             // The second number is that of the pixels below white.
             let (low, high) = (black * Double(pixels), Double(pixels) * (1 - white))
             try wand.attempt("stretching", MagickContrastStretchImage(pointer, low, high))
-        case .colorize(let colour, let share):
-            try withColours(wand, colour, "rgb(\(100 * share)%,\(100 * share)%,\(100 * share)%)") { colour, opacity in
+        case .colorize(let colour, let amount):
+            try withColours(wand, colour, Self.percentages(amount)) { colour, opacity in
                 MagickColorizeImage(pointer, colour, opacity)
             }
-        case .tint(let colour, let share):
-            try withColours(wand, colour, "rgb(\(100 * share)%,\(100 * share)%,\(100 * share)%)") { colour, opacity in
+        case .tint(let colour, let amount):
+            try withColours(wand, colour, Self.percentages(amount)) { colour, opacity in
                 MagickTintImage(pointer, colour, opacity)
             }
         case .border(let colour, let width):
@@ -127,22 +155,39 @@ extension MagickCall.Effect {
                 MagickFrameImage(pointer, colour, width, width, bevel, bevel)
             }
             MagickResetImagePage(pointer, "")
-        default: try applyToPicture(wand)
+        case .modulate(let brightness, let saturation, let hue):
+            try wand.attempt(
+                "modulating",
+                MagickModulateImage(pointer, 100 * brightness, 100 * saturation, 100 + hue / 1.8)
+            )
+        case .unsharpMask(let radius, let amount, let threshold):
+            try wand.attempt("sharpening", MagickUnsharpMaskImage(pointer, 0, radius, amount, threshold))
+        case .sketch(let radius, let angle):
+            SetRandomSecretKey(Self.seed)
+            try wand.attempt("sketching", MagickSketchImage(pointer, 0, radius, angle))
+        default: try applyResizing(wand)
         }
     }
 
+    /// Returns a colour whose three channels are an amount.
+    private static func percentages(_ amount: Double) -> String {
+        let percent = 100 * amount
+        return "rgb(\(percent)%,\(percent)%,\(percent)%)"
+    }
+
+    /// Calls `body` with two colours for MagickWand.
     func withColours(
         _ wand: borrowing Wand,
         _ first: String,
         _ second: String,
         _ body: (OpaquePointer, OpaquePointer) -> MagickBooleanType
     ) throws(ImagingError) {
-        guard let one = NewPixelWand() else { throw .undecodable(reason: "out of memory") }
-        defer { DestroyPixelWand(one) }
-        guard let other = NewPixelWand() else { throw .undecodable(reason: "out of memory") }
-        defer { DestroyPixelWand(other) }
-        PixelSetColor(one, first)
-        PixelSetColor(other, second)
-        try wand.attempt("colouring", body(one, other))
+        guard let firstColour = NewPixelWand() else { throw .undecodable(reason: "out of memory") }
+        defer { DestroyPixelWand(firstColour) }
+        guard let secondColour = NewPixelWand() else { throw .undecodable(reason: "out of memory") }
+        defer { DestroyPixelWand(secondColour) }
+        PixelSetColor(firstColour, first)
+        PixelSetColor(secondColour, second)
+        try wand.attempt("colouring", body(firstColour, secondColour))
     }
 }

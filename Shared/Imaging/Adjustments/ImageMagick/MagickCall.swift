@@ -1,55 +1,59 @@
-/// A call of ImageMagick on a list of pictures.
+/// A call to ImageMagick on a list of images.
 ///
-/// A plan of such calls has one meaning and two forms: ``MagickRunner`` makes them with MagickWand, ``MagickScript``
-/// writes them as options of the program `convert`. As there, a call applies to every picture of the list.
+/// A plan is a list of such calls. ``MagickRunner`` makes them with MagickWand, ``MagickScript`` writes them as options
+/// of the program `convert`. As in `convert`, a call applies to every image of the list.
 indirect enum MagickCall {
-    // MARK: Pictures
+    // MARK: Images
 
-    /// Appends a picture that was made for this plan.
+    /// Appends an image that is created for this plan.
     case image(MagickImage)
-    /// Appends copies of pictures of the list around the group.
+    /// Appends copies of images of the enclosing list.
     case copy([Int])
-    /// Removes pictures.
+    /// Removes images.
     case delete([Int])
-    /// Appends the pictures of a list of its own: `( … )`.
+    /// Appends the images that calls on an empty list create: `( … )`.
     case group([MagickCall])
 
     // MARK: Geometry
 
     case crop(PixelRect)
-    /// Turns and mirrors as an EXIF orientation of 2...8 demands.
+    /// Rotates and mirrors according to an EXIF orientation 2...8.
     case orient(Int)
     case resize(width: Int, height: Int, Filter)
-    /// Resamples with a Lanczos filter; the map leads from points of the picture to points of the result.
+    /// Resamples with a Lanczos filter. The map converts points of the image to points of the result.
     case project(map: [Double], width: Int, height: Int)
 
     // MARK: Pixels
 
-    /// Replaces the two pictures of the list by the first with its colours looked up in the second: in its one row,
-    /// each channel on its own, or in its cube.
+    /// Replaces the two images of the list by the first, with each channel looked up in the single row of the second.
     case clut
+    /// Replaces the two images of the list by the first, with its colours looked up in the second, a HALD CLUT.
     case hald
-    /// A matrix with rows red, green, blue: of three columns, or of six, whose last is added. The result is clipped.
+    /// Applies a matrix with rows red, green, blue, of three columns, or of six, the last of which is added. The result
+    /// is clipped.
     case matrix([Double])
+    /// Replaces the three channels by a grey.
     case grey(Grey)
-    /// The hue, the saturation and the lightness of HSL in place of red, green and blue.
+    /// Replaces red, green and blue by hue, saturation and lightness of HSL.
     case hue
-    /// To luma and colour differences of Rec. 709, or back to sRGB.
+    /// Converts sRGB to luma and colour differences of Rec. 709.
     case luma
+    /// Converts the colour space back to sRGB.
     case colour
-    /// Replaces a picture by one for each of its three channels, and the reverse for pictures of ``luma``.
+    /// Replaces each image by one image per channel.
     case separate
+    /// Combines the three images of the channels of ``luma`` and converts the result to sRGB.
     case combineLuma
     /// Convolves with a kernel of one row or one column.
     case convolve([Double], isColumn: Bool)
-    /// A Gaussian of 1.5 pixels over 5 by 5 pixels, of those that differ by less than the threshold.
+    /// Blurs with a Gaussian of 1.5 pixels over those of 5 by 5 pixels that differ by less than the threshold.
     case selectiveBlur(threshold: Double)
     case alphaOff
     case effect(Effect)
 
     // MARK: Composition
 
-    /// Replaces the two pictures of the list, destination and source, by their composition.
+    /// Replaces the two images of the list, destination and source, by their composition.
     case composite(Composition)
 
     /// A grey of the three channels: the luma of Rec. 709, the largest, or the mean of the largest and the smallest.
@@ -59,13 +63,13 @@ indirect enum MagickCall {
 
     enum Composition {
         case multiply
-        /// The share of the source in a mixture.
+        /// The weight of the source.
         case blend(Double)
         /// a S D + b S + c D + d, for a source S and a destination D.
         case mathematics(Double, Double, Double, Double)
         /// The source over the destination at an offset.
         case over(x: Int, y: Int)
-        /// The opacity of the source with the colours of the destination.
+        /// The colours of the destination with the opacity of the source.
         case copyOpacity
     }
 }

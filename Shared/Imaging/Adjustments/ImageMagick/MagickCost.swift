@@ -1,30 +1,30 @@
-/// An estimate of what a plan costs, made before its first call.
+/// An estimate of the memory and time of a plan, before its first call.
 enum MagickCost {
-    /// The most memory that the pictures of a plan may take, in bytes. The file and its decoder need the rest of a
-    /// worker's memory.
-    static let memory = 3 << 30
+    /// The maximum memory of the images of a plan, in bytes. The file and its decoder need the rest of a worker's
+    /// memory.
+    static let maxMemory = 3 << 30
 
-    /// Refuses a plan that takes more memory or time than there is.
+    /// Refuses a plan that needs more memory or time than is available.
     ///
     /// - Parameters:
-    ///   - pixels: the pixels of the larger one of the picture and its result
-    ///   - atATime: the pixels that are in memory at a time, if not all
-    ///   - limit: the seconds that are left
+    ///   - pixels: the pixels of the image or of its result, if that is larger
+    ///   - concurrentPixels: the pixels that are in memory at the same time; nil for all
+    ///   - limit: the seconds that remain
     /// - Returns: the estimate in seconds
-    /// - Throws: ``ImagingError/tooMuchWork(_:)``, naming what would be possible
+    /// - Throws: ``ImagingError/tooMuchWork(_:)`` with a size that would be possible
     @discardableResult
     static func check(
         _ calls: [MagickCall],
         pixels: Int,
-        atATime: Int? = nil,
+        concurrentPixels: Int? = nil,
         seconds limit: Double
     ) throws(ImagingError) -> Double {
-        let pictures = peak(calls)
-        let bytes = pictures * 8 * (atATime ?? pixels)
-        guard bytes <= memory else {
+        let images = peak(calls)
+        let bytes = images * 8 * (concurrentPixels ?? pixels)
+        guard bytes <= maxMemory else {
             throw .tooMuchWork(
                 "ImageMagick would need \(bytes >> 20) MiB for \(pixels / 1_000_000) megapixels, and there "
-                    + "are \(memory >> 20); scale down with resize, to at most \(memory / (pictures * 8) / 1_000_000) "
+                    + "are \(maxMemory >> 20); scale down with resize, to at most \(maxMemory / (images * 8) / 1_000_000) "
                     + "megapixels, or use the engine \"fused\""
             )
         }
@@ -38,27 +38,28 @@ enum MagickCost {
         return seconds
     }
 
-    /// The most pictures of the full size that exist at a time, including the output of a call.
+    /// Returns the maximum number of full-size images that exist at the same time, including the output of a call.
     static func peak(_ calls: [MagickCall]) -> Int {
         var list = [true]
-        var most = 2
-        peak(calls, &list, around: 0, &most)
-        return most
+        var maximum = 2
+        peak(calls, &list, enclosing: 0, &maximum)
+        return maximum
     }
 
     /// - Parameters:
-    ///   - list: for each picture, true if it has its own pixels; copies share theirs until they change
-    ///   - around: the pictures with pixels in the lists around this one
-    private static func peak(_ calls: [MagickCall], _ list: inout [Bool], around: Int, _ most: inout Int) {
+    ///   - list: for each image, true if it has its own pixels; copies share theirs until they change
+    ///   - enclosing: the number of images with their own pixels in the enclosing lists
+    ///   - maximum: the result
+    private static func peak(_ calls: [MagickCall], _ list: inout [Bool], enclosing: Int, _ maximum: inout Int) {
         for call in calls {
             switch call {
-            // Tables are small, masks are not; a noise is as large as the picture.
+            // Tables are small, but masks are not, and noise is as large as the image.
             case .image: list.append(true)
             case .copy(let indices): list += indices.map { _ in false }
             case .delete(let indices): for index in indices.sorted(by: >) { list.remove(at: index) }
             case .group(let inner):
                 var group: [Bool] = []
-                peak(inner, &group, around: around + owned(list), &most)
+                peak(inner, &group, enclosing: enclosing + ownedCount(list), &maximum)
                 list += group
             case .clut, .hald, .composite: list = [true]
             case .separate: list = Array(repeating: true, count: 3 * list.count)
@@ -66,14 +67,14 @@ enum MagickCost {
             default: list = list.map { _ in true }
             }
             var added = 1
-            if case .effect(let effect) = call { added = effect.pictures }
-            most = max(most, around + owned(list) + added)
+            if case .effect(let effect) = call { added = effect.extraImages }
+            maximum = max(maximum, enclosing + ownedCount(list) + added)
         }
     }
 
-    private static func owned(_ list: [Bool]) -> Int { list.count { $0 } }
+    private static func ownedCount(_ list: [Bool]) -> Int { list.count { $0 } }
 
-    /// Nanoseconds for each pixel, on a processor of 2020.
+    /// Returns the estimated nanoseconds per pixel, on a processor of 2020.
     static func nanoseconds(_ calls: [MagickCall]) -> Double {
         calls.reduce(0) { sum, call in
             switch call {

@@ -1,11 +1,11 @@
 import Foundation
 import PhotoModel
 
-/// The calls of the operations that read neighbouring pixels; see ``AdjustmentDetail``.
+/// The calls for the operations that read neighbouring pixels; see ``AdjustmentDetail``.
 struct MagickDetail {
     let width: Int
     let height: Int
-    /// Pixels of this picture for each pixel of the full result.
+    /// Pixels of this image per pixel of the full result.
     let scale: Double
 
     func calls(_ operation: Adjustment) -> [MagickCall] {
@@ -17,10 +17,10 @@ struct MagickDetail {
         }
     }
 
-    /// Half the difference of two pictures, destination less source, around middle grey.
+    /// Half the difference of two images, destination minus source, around middle grey.
     private static let difference = MagickCall.composite(.mathematics(0, -0.5, 0.5, 0.5))
 
-    /// Adds twice a difference, times a factor.
+    /// Returns a call that adds twice a ``difference``, times a factor.
     private static func add(_ factor: Double) -> MagickCall {
         .composite(.mathematics(0, 2 * factor, 1, -factor))
     }
@@ -53,20 +53,21 @@ struct MagickDetail {
         ]
     }
 
-    /// Three box means in a row. Large ones are made of a smaller picture, because the result is smooth.
+    /// Returns the calls for three box filters in succession. Large ones are applied to a smaller image, because the
+    /// result is smooth.
     private func boxes(_ radius: Int) -> [MagickCall] {
-        let part = radius / 4
-        guard part > 1 else {
+        let reduction = radius / 4
+        guard reduction > 1 else {
             let box = [Double](repeating: 1 / Double(2 * radius + 1), count: 2 * radius + 1)
             let kernel = Self.convolved(box, Self.convolved(box, box))
             return [.convolve(kernel, isColumn: false), .convolve(kernel, isColumn: true)]
         }
-        let step = Double(part)
-        // The variances of the boxes, less those of the two filters that scale.
+        let step = Double(reduction)
+        // The variances of the boxes, minus those of the two filters that scale.
         let variance = (Double(radius * (radius + 1)) - step * step / 4) / (step * step)
         let kernel = AdjustmentDetail.gaussian(variance.squareRoot()).map { Double($0) }
         return [
-            .resize(width: max(1, width / part), height: max(1, height / part), .box),
+            .resize(width: max(1, width / reduction), height: max(1, height / reduction), .box),
             .convolve(kernel, isColumn: false), .convolve(kernel, isColumn: true),
             .resize(width: width, height: height, .triangle),
         ]
@@ -80,15 +81,14 @@ struct MagickDetail {
         return result
     }
 
-    /// The differences up to which pixels count, for each of the means whose average comes closest to the weights of
-    /// the fused pass, which fall smoothly.
+    /// The thresholds of the two selective blurs whose average is closest to the smooth weights of the fused pass.
     static let thresholds = (luma: [0.03, 0.07], colour: [0.06, 0.14])
 
     private func smoothing(_ operation: Adjustment) -> [MagickCall] {
         guard scale > 0.5 else { return [] }
         let strengths = (luma: operation.number("luminance"), colour: operation.number("colour"))
         var calls: [MagickCall] = [.luma, .separate]
-        // The colour differences of Rec. 709 are those of blue and red, divided by these numbers.
+        // The colour differences of Rec. 709 are blue and red minus luma, divided by these numbers.
         for (channel, strength, divisor) in [
             (0, strengths.luma, 1), (1, strengths.colour, 1.8556), (2, strengths.colour, 1.5748),
         ] {

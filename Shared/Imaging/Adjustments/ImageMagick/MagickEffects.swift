@@ -2,13 +2,13 @@ import Foundation
 import ImageFormats
 import PhotoModel
 
-/// The calls of ImageMagick's effects and borders; both engines make them.
+/// The calls for ImageMagick's effects and borders, which both engines make.
 enum MagickEffects {
     static let stages: Set<AdjustmentKind.Stage> = [.effect, .frame]
-    /// The shortest side, in pixels, of a picture that is carved by seams.
-    private static let leastCarvedSide = 3
+    /// The minimum side, in pixels, of an image for seam carving.
+    private static let minCarvedSide = 3
 
-    /// True if the effect depends on single pixels, so that a preview has to be made from the full result.
+    /// Returns true if the effect depends on single pixels, so that a preview has to be reduced from the full result.
     static func needsFullSize(_ kind: AdjustmentKind) -> Bool {
         [
             .adaptiveSharpen, .median, .despeckle, .posterize, .charcoal, .oilPaint, .emboss, .edge, .unsharpMask,
@@ -16,14 +16,14 @@ enum MagickEffects {
         ].contains(kind)
     }
 
-    /// Returns the calls for a picture of this size.
+    /// Returns the calls for an image of this size.
     ///
-    /// - Parameter scale: pixels of this picture for each pixel of the full result
+    /// - Parameter scale: pixels of this image per pixel of the full result
     static func calls(_ operation: Adjustment, width: Int, height: Int, scale: Double) -> [MagickCall] {
         let radius = operation.number("radius") * scale
         let value = operation.number()
         let side = Double(min(width, height))
-        func mixed(_ effect: MagickCall.Effect) -> [MagickCall] {
+        func blended(_ effect: MagickCall.Effect) -> [MagickCall] {
             [.group([.copy([0]), .effect(effect)]), .composite(.blend(value))]
         }
         switch operation.kind {
@@ -43,10 +43,10 @@ enum MagickEffects {
         case .edge: return [.effect(.edge(radius))]
         case .swirl: return [.effect(.swirl(value))]
         case .implode: return [.effect(.implode(value))]
-        case .normalize: return mixed(.contrastStretch(black: 0.02, white: 0.01, pixels: width * height))
-        case .equalize: return mixed(.equalize)
+        case .normalize: return blended(.contrastStretch(black: 0.02, white: 0.01, pixels: width * height))
+        case .equalize: return blended(.equalize)
         case .contrastStretch:
-            return mixed(
+            return blended(
                 .contrastStretch(
                     black: operation.number("black"),
                     white: operation.number("white"),
@@ -67,15 +67,15 @@ enum MagickEffects {
             return [.effect(.wave(amplitude, length: max(1, length), operation.text("colour")))]
         case .liquidRescale:
             func scaled(_ name: String, _ side: Int) -> Int {
-                max(min(side, leastCarvedSide), Int((operation.number(name) * Double(side)).rounded()))
+                max(min(side, minCarvedSide), Int((operation.number(name) * Double(side)).rounded()))
             }
-            let (across, down) = (scaled("width", width), scaled("height", height))
-            guard across != width || down != height else { return [] }
-            // liblqr ends the process at a picture of one row or column.
-            guard min(width, height) >= leastCarvedSide else {
-                return [.resize(width: across, height: down, .lanczos)]
+            let (newWidth, newHeight) = (scaled("width", width), scaled("height", height))
+            guard newWidth != width || newHeight != height else { return [] }
+            // liblqr ends the process for an image of one row or column.
+            guard min(width, height) >= minCarvedSide else {
+                return [.resize(width: newWidth, height: newHeight, .lanczos)]
             }
-            return [.effect(.liquidRescale(from: (width, height), to: (across, down)))]
+            return [.effect(.liquidRescale(from: (width, height), to: (newWidth, newHeight)))]
         case .trim: return [.effect(.trim(fuzz: operation.number("fuzz")))]
         case .deskew: return [.effect(.deskew(operation.number("threshold"), operation.text("colour")))]
         case .polaroid: return [.effect(.polaroid(angle: operation.number("angle"), operation.text("colour")))]
@@ -103,9 +103,9 @@ enum MagickEffects {
     }
 
     /// Returns the size of the result of the stage `frame`.
-    static func framed(_ operations: [Adjustment], _ size: (width: Int, height: Int)) -> (width: Int, height: Int) {
+    static func framedSize(_ operations: [Adjustment], _ size: (width: Int, height: Int)) -> (width: Int, height: Int) {
         operations.reduce(into: size) { size, operation in
-            // No picture can become so large. Beyond it the numbers would overflow.
+            // No image can become this large. Larger numbers would overflow.
             guard [.border, .frame].contains(operation.kind), !operation.isNeutral,
                 max(size.width, size.height) < 1 << 24
             else { return }
@@ -114,21 +114,21 @@ enum MagickEffects {
         }
     }
 
-    /// Refuses borders and turned pictures that would be larger than ImageMagick allows, or than there is memory for.
+    /// Refuses borders and rotated images that are larger than ImageMagick allows, or need too much memory.
     static func check(_ operations: [Adjustment], _ size: (width: Int, height: Int)) throws(ImagingError) {
         try checkBorders(operations, size)
         var size = size
         for operation in operations where !operation.isNeutral {
             if operation.kind == .polaroid {
-                size = try polaroid(operation, size)
+                size = try polaroidSize(operation, size)
             } else {
-                size = framed([operation], size)
+                size = framedSize([operation], size)
             }
         }
     }
 
-    /// Returns the size of a picture as an instant photo, before its edges are trimmed.
-    private static func polaroid(
+    /// Returns the size of an image as an instant photo, before its edges are trimmed.
+    private static func polaroidSize(
         _ operation: Adjustment,
         _ size: (width: Int, height: Int)
     ) throws(ImagingError) -> (width: Int, height: Int) {
@@ -136,36 +136,37 @@ enum MagickEffects {
         let (across, down) = (Double(size.width) + 2 * border, Double(size.height) + 2 * border)
         let angle = operation.number("angle") * .pi / 180
         let (cosine, sine) = (abs(cos(angle)), abs(sin(angle)))
-        let made = (width: Int(across * cosine + down * sine), height: Int(across * sine + down * cosine))
-        // The picture, its shadow, and both when they are turned.
-        guard 4 * 8 * made.width * made.height <= MagickCost.memory else {
+        let rotated = (width: Int(across * cosine + down * sine), height: Int(across * sine + down * cosine))
+        // The image, its shadow, and both after the rotation.
+        guard 4 * 8 * rotated.width * rotated.height <= MagickCost.maxMemory else {
             throw .tooMuchWork(
-                "polaroid makes a picture of \(made.width) by \(made.height) pixels, and there is memory for "
-                    + "\(MagickCost.memory / 32 / 1_000_000) megapixels; turn it less, or scale down with resize"
+                "polaroid makes an image of \(rotated.width) by \(rotated.height) pixels, and there is memory for "
+                    + "\(MagickCost.maxMemory / 32 / 1_000_000) megapixels; turn it less, or scale down with resize"
             )
         }
-        return made
+        return rotated
     }
 
     private static func checkBorders(
         _ operations: [Adjustment],
         _ size: (width: Int, height: Int)
     ) throws(ImagingError) {
-        let (width, height) = framed(operations, size)
+        let (width, height) = framedSize(operations, size)
         guard width > size.width else { return }
         let bytes = 8 * (size.width * size.height + width * height)
-        guard max(width, height) <= ImageBounds.side, bytes <= MagickCost.memory else {
+        guard max(width, height) <= ImageBounds.side, bytes <= MagickCost.maxMemory else {
             throw .tooMuchWork(
-                "the borders make a picture of \(width) by \(height) pixels; give fewer or narrower ones"
+                "the borders make an image of \(width) by \(height) pixels; give fewer or narrower ones"
             )
         }
     }
 
+    /// Returns the width of a border in pixels.
     private static func width(_ operation: Adjustment, _ side: Double) -> Int {
         Int((operation.number("size") * side).rounded())
     }
 
-    /// A picture of the colour that is transparent within the rounded rectangle, with soft edges.
+    /// Returns an image of the colour that is transparent within the rounded rectangle, with soft edges.
     private static func corners(_ operation: Adjustment, _ width: Int, _ height: Int) -> AdjustmentOverlay.Mark {
         let radius = operation.number("radius") * Double(min(width, height))
         let number = UInt32(operation.text("colour").dropFirst(), radix: 16) ?? 0xFFFFFF
@@ -178,9 +179,9 @@ enum MagickEffects {
                 for x in 0..<width where x < reach || x >= width - reach {
                     let across = max(0, radius - min(Double(x) + 0.5, Double(width - x) - 0.5))
                     let covered = min(1, max(0, hypot(across, down) - radius + 0.5))
-                    let at = 4 * (y * width + x)
-                    for channel in 0..<3 { pixels[at + channel] = channels[channel] }
-                    pixels[at + 3] = UInt16((65_535 * (1 - covered)).rounded())
+                    let offset = 4 * (y * width + x)
+                    for channel in 0..<3 { pixels[offset + channel] = channels[channel] }
+                    pixels[offset + 3] = UInt16((65_535 * (1 - covered)).rounded())
                 }
             }
         }

@@ -1,39 +1,40 @@
 import CMagickWand
 
-/// A picture that a plan needs besides the one that is edited: a table of colours or a mask.
+/// An image that a plan needs besides the one that is edited: a table of colours or a mask.
 ///
-/// The numbers come from the same formulas as in the fused pass, applied to a ramp, a cube or an even grey in place of
-/// a photograph. ImageMagick applies the result to the photograph.
+/// The numbers come from the formulas of the fused pass, which are applied to a ramp, a cube or a uniform grey instead
+/// of a photo. ImageMagick applies the result to the photo.
 enum MagickImage {
-    /// One row: the values of each channel on its own.
+    /// One row of values, in which each channel is looked up on its own.
     case ramp([AdjustmentColour.Step])
-    /// One row of a function, or of one for each channel.
+    /// One row with the values of one function, or of one for each channel.
     case functions([@Sendable (Double) -> Double])
     /// A HALD CLUT.
     case cube([AdjustmentColour.Step])
-    /// The gains of a vignette, divided by the largest.
+    /// The gains of a vignette, divided by the maximum.
     case gains(VignetteShape, width: Int, height: Int)
     /// The noise of a grain, around middle grey.
     case noise(AdjustmentColour.Step, width: Int, height: Int)
+    /// A watermark.
     case mark(AdjustmentOverlay.Mark, opacity: Double)
-    /// A picture that was created beforehand.
-    case made(MagickTable)
+    /// An image that was created beforehand.
+    case prepared(MagickTable)
 
-    /// The values of a ramp. Values of eight bits fall on entries, because 255 divides the number less 1; Debian's
-    /// policy for `convert` allows 16,000 pixels a side.
+    /// The number of values of a ramp. Eight-bit values fall on entries, because 255 divides the number minus 1.
+    /// Debian's policy for `convert` allows 16,000 pixels per side.
     static let rampCount = 255 * 62 + 1
-    /// The level of the HALD CLUT: 64 points for each channel. The curves before and after are exact in ramps, so the
-    /// cube holds only mixtures of channels, which are close to linear between its points.
+    /// The level of the HALD CLUT: 64 points for each channel. The curves before and after it are exact in ramps, so
+    /// the cube contains only mixtures of channels, which are almost linear between its points.
     static let level = 8
-    /// The longest side of a mask that is enlarged to the picture, in pixels.
+    /// The maximum side of a mask in pixels. It is enlarged to the size of the image.
     static let maskSide = 1024
 
     func wand() throws(ImagingError) -> Wand {
         switch self {
-        case .made(let table): return try table.wand.copy()
+        case .prepared(let table): return try table.wand.copy()
         case .ramp(let steps):
             return try Self.changed(steps, Self.rampCount, 1) { index in
-                let value = Self.spread(index, Self.rampCount)
+                let value = Self.scaled(index, Self.rampCount)
                 return (value, value, value)
             }
         case .functions(let bodies):
@@ -48,9 +49,9 @@ enum MagickImage {
             return try Self.cube(of: Self.level * Self.level, steps)
         case .gains(let shape, let width, let height):
             let size = RenditionGeometry.fitted((width, height), Self.maskSide, Self.maskSide)
-            let (across, down) = size.width < width ? size : (width, height)
-            let grey = UInt16((65_535 / shape.largestGain).rounded())
-            return try Self.changed([.vignette(shape)], across, down) { _ in (grey, grey, grey) }
+            let (maskWidth, maskHeight) = size.width < width ? size : (width, height)
+            let grey = UInt16((65_535 / shape.maxGain).rounded())
+            return try Self.changed([.vignette(shape)], maskWidth, maskHeight) { _ in (grey, grey, grey) }
         case .noise(let step, let width, let height):
             return try Self.changed([step], width, height) { _ in (32_768, 32_768, 32_768) }
         case .mark(let mark, let opacity):
@@ -63,28 +64,29 @@ enum MagickImage {
                         index % 4 == 3 ? UInt16((65_535 - opacity * Double(65_535 - value)).rounded()) : value
                 }
             }
-            wand.noteDepth(16)
+            wand.setDepth(16)
             return wand
         }
     }
 
-    /// Returns a picture of the points of a cube, red changing fastest, changed by steps.
+    /// Returns an image of the points of a cube, in which red varies fastest, changed by steps.
     static func cube(of points: Int, _ steps: [AdjustmentColour.Step]) throws(ImagingError) -> Wand {
         let side = Int(Double(points).squareRoot().rounded())
         let width = side * side == points ? side * points : points
         return try changed(steps, width, points * points * points / width) { index in
             (
-                spread(index % points, points), spread(index / points % points, points),
-                spread(index / (points * points), points)
+                scaled(index % points, points), scaled(index / points % points, points),
+                scaled(index / (points * points), points)
             )
         }
     }
 
-    /// Returns an index as a value of sixteen bits.
-    private static func spread(_ index: Int, _ count: Int) -> UInt16 {
+    /// Returns an index scaled to a 16-bit value.
+    private static func scaled(_ index: Int, _ count: Int) -> UInt16 {
         UInt16((index * 65_535 + (count - 1) / 2) / (count - 1))
     }
 
+    /// Returns an image of computed pixels, changed by steps.
     private static func changed(
         _ steps: [AdjustmentColour.Step],
         _ width: Int,
@@ -101,7 +103,7 @@ enum MagickImage {
                 pixels[4 * index + 3] = 0
             }
         }
-        wand.noteDepth(16)
+        wand.setDepth(16)
         try AdjustmentColour(steps: steps).apply(to: wand)
         return wand
     }

@@ -3,14 +3,14 @@ import Foundation
 import ImageFormats
 import PhotoModel
 
-/// Translates the parts of a list into calls of ImageMagick.
+/// Translates the parts of a list into calls to ImageMagick.
 ///
-/// The definitions are those of the fused pass: ``AdjustmentGeometry`` composes the operations that move pixels, and
+/// The definitions are those of the fused pass: ``AdjustmentGeometry`` composes the operations that move pixels,
 /// ``AdjustmentColour`` those that recolour them.
 enum MagickPlan {
     // MARK: - Geometry
 
-    /// Returns the calls that turn a decoded picture into one of the output's size.
+    /// Returns the calls that apply the geometry to a decoded image; the result has the output's size.
     static func geometry(
         _ geometry: AdjustmentGeometry,
         upright full: (width: Int, height: Int),
@@ -19,14 +19,14 @@ enum MagickPlan {
         scale: Double
     ) -> [MagickCall] {
         guard geometry.isResampled else {
-            let cut = geometry.shown(in: decoded, of: full)
+            let cut = geometry.visiblePart(in: decoded, of: full)
             var calls: [MagickCall] = []
             if cut != PixelRect(x: 0, y: 0, width: decoded.width, height: decoded.height) { calls.append(.crop(cut)) }
             let orientation = geometry.orientation
             if orientation != 1 { calls.append(.orient(orientation)) }
-            let turned =
+            let oriented =
                 orientation >= 5 ? (width: cut.height, height: cut.width) : (width: cut.width, height: cut.height)
-            if turned != output { calls.append(.resize(width: output.width, height: output.height, .lanczos)) }
+            if oriented != output { calls.append(.resize(width: output.width, height: output.height, .lanczos)) }
             return calls
         }
         var source = decoded
@@ -46,9 +46,9 @@ enum MagickPlan {
         return calls
     }
 
-    // MARK: - What follows the geometry
+    // MARK: - The stages after geometry
 
-    /// The operations whose result has a size that is known only after they were carried out.
+    /// The operations whose result has a size that is not known beforehand.
     static let resizing: Set<AdjustmentKind> = [.wave, .liquidRescale, .trim, .deskew, .polaroid, .shadow]
 
     /// Splits the operations after geometry into parts, each of which ends with an operation of ``resizing``; the calls
@@ -61,11 +61,11 @@ enum MagickPlan {
         }
     }
 
-    /// Returns the calls of the stages after geometry, for a picture of this size.
+    /// Returns the calls of the stages after geometry, for an image of this size.
     ///
     /// - Parameters:
-    ///   - shrink: pixels of this picture for each pixel of the full result
-    ///   - inDisplayP3: true if the colours of the picture are those of Display P3, false for sRGB
+    ///   - shrink: pixels of this image per pixel of the full result
+    ///   - inDisplayP3: true if the colours of the image are those of Display P3, false for sRGB
     static func recolouring(
         _ operations: [Adjustment],
         width: Int,
@@ -74,8 +74,8 @@ enum MagickPlan {
         hasAlpha: Bool,
         inDisplayP3: Bool = false
     ) throws(ImagingError) -> [MagickCall] {
-        let given = operations.filter { $0.kind.stage != .geometry && !$0.isNeutral }
-        let work = inDisplayP3 ? given.map(\.inDisplayP3) : given
+        let active = operations.filter { $0.kind.stage != .geometry && !$0.isNeutral }
+        let work = inDisplayP3 ? active.map(\.inDisplayP3) : active
         try MagickEffects.check(work, (width, height))
         let detail = MagickDetail(width: width, height: height, scale: shrink)
         let (cleaning, effects) = (stage(.cleaning, of: work), stage(.effect, of: work))
@@ -90,9 +90,9 @@ enum MagickPlan {
             calls += effects.flatMap { MagickEffects.calls($0, width: width, height: height, scale: shrink) }
             calls += asOpaque(try colour(finish, width, height), hasAlpha)
         }
-        for operation in stage(.overlay, of: given) {
-            let place = try AdjustmentOverlay.mark(operation, in: (width, height), inDisplayP3: inDisplayP3)
-            guard let (mark, x, y) = place else { continue }
+        for operation in stage(.overlay, of: active) {
+            let watermark = try AdjustmentOverlay.mark(operation, in: (width, height), inDisplayP3: inDisplayP3)
+            guard let (mark, x, y) = watermark else { continue }
             calls += [.image(.mark(mark, opacity: operation.number("opacity"))), .composite(.over(x: x, y: y))]
         }
         return calls + frames(work, width: width, height: height, scale: shrink)
@@ -104,7 +104,7 @@ enum MagickPlan {
         var calls: [MagickCall] = []
         for operation in stage(.frame, of: operations) {
             calls += MagickEffects.calls(operation, width: size.width, height: size.height, scale: scale)
-            size = MagickEffects.framed([operation], size)
+            size = MagickEffects.framedSize([operation], size)
         }
         return calls
     }
@@ -113,7 +113,7 @@ enum MagickPlan {
         operations.filter { $0.kind.stage == stage && !$0.isNeutral }
     }
 
-    /// Returns calls that change colours as if the picture were opaque.
+    /// Returns calls that change colours as if the image were opaque, and keep its opacity.
     private static func asOpaque(_ calls: [MagickCall], _ hasAlpha: Bool) -> [MagickCall] {
         guard hasAlpha, !calls.isEmpty else { return calls }
         return [
@@ -130,35 +130,35 @@ enum MagickPlan {
 
     /// Returns the calls of a composed colour pass.
     ///
-    /// Steps that treat each channel on its own become one row of values, exactly. A mixture of light becomes a matrix;
-    /// because ImageMagick clips, light is divided by its largest possible value, and the next row of values multiplies
-    /// it again. Formulas of ``MagickFormula`` become a few calls each, exactly, and everything else a cube, with the
-    /// formulas beside it.
+    /// Steps that change each channel on its own become one row of values, which is exact. A mixture of light becomes a
+    /// matrix. Because ImageMagick clips, light is divided by its maximum possible value, and the next row of values
+    /// multiplies it again. Formulas of ``MagickFormula`` become a few calls each, which are exact. All other steps
+    /// become a cube, together with adjacent formulas.
     private static func colour(_ steps: [AdjustmentColour.Step], _ width: Int, _ height: Int) -> [MagickCall] {
         var calls: [MagickCall] = []
-        // The value of a pixel at full scale.
+        // The light of a pixel at full scale.
         var scale = 1.0
-        var rest = steps[...]
-        while let next = rest.first {
-            let run = rest.prefix(while: isPerChannel)
+        var remaining = steps[...]
+        while let next = remaining.first {
+            let run = remaining.prefix(while: isPerChannel)
             if !run.isEmpty {
-                rest = rest.dropFirst(run.count)
+                remaining = remaining.dropFirst(run.count)
                 var all = Array(run)
                 if scale != 1 { all.insert(.matrix(ColourMatrix.diagonal(scale, scale, scale)), at: 0) }
-                var most = 1.0
+                var limit = 1.0
                 if case .matrix(let matrix)? = run.last {
-                    most = max(matrix[0], matrix[4], matrix[8]) * (run.count == 1 ? scale : 1)
-                    all.append(.matrix(ColourMatrix.diagonal(1 / most, 1 / most, 1 / most)))
+                    limit = max(matrix[0], matrix[4], matrix[8]) * (run.count == 1 ? scale : 1)
+                    all.append(.matrix(ColourMatrix.diagonal(1 / limit, 1 / limit, 1 / limit)))
                 }
-                scale = most
+                scale = limit
                 calls += [.image(.ramp(all)), .clut]
                 continue
             }
             switch next {
             case .matrix(let matrix):
-                let most = mostOutput(of: matrix)
-                calls.append(.matrix(matrix.map { $0 / most }))
-                scale *= most
+                let limit = maxOutput(of: matrix)
+                calls.append(.matrix(matrix.map { $0 / limit }))
+                scale *= limit
             case .vignette(let shape):
                 calls += [
                     .group([
@@ -166,30 +166,30 @@ enum MagickPlan {
                         .resize(width: width, height: height, .triangle),
                     ]), .composite(.multiply),
                 ]
-                scale *= shape.largestGain
+                scale *= shape.maxGain
             case .formula(let kind, let numbers) where kind == SAFELIGHT_MODULATE:
                 let (bright, saturation, hue) = (Double(numbers[0]), Double(numbers[1]), Double(numbers[2]) * 60)
                 calls.append(.effect(.modulate(brightness: bright, saturation: saturation, hue: hue)))
             case .grain:
                 calls += [.image(.noise(next, width: width, height: height)), .composite(.mathematics(0, 1, 1, -0.5))]
             default:
-                let mixed = rest.prefix(while: isMixed)
+                let mixed = remaining.prefix(while: isMixed)
                 let exact = mixed.map(MagickFormula.calls)
                 if exact.contains(where: \.isEmpty) {
                     calls += [.image(.cube(Array(mixed))), .hald]
                 } else {
                     calls += exact.flatMap(\.self)
                 }
-                rest = rest.dropFirst(mixed.count)
+                remaining = remaining.dropFirst(mixed.count)
                 continue
             }
-            rest = rest.dropFirst()
+            remaining = remaining.dropFirst()
         }
         return calls
     }
 
-    /// The largest value that a matrix makes of values in 0...1.
-    private static func mostOutput(of matrix: [Double]) -> Double {
+    /// Returns the maximum output of a matrix for values in 0...1.
+    private static func maxOutput(of matrix: [Double]) -> Double {
         let rows: [Double] = (0..<3).map { row in
             max(0, matrix[3 * row]) + max(0, matrix[3 * row + 1]) + max(0, matrix[3 * row + 2])
         }

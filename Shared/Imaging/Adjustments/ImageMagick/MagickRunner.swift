@@ -2,74 +2,74 @@ import CMagickWand
 
 /// Makes the calls of a plan with MagickWand.
 enum MagickRunner {
-    /// A picture of a list; copies share its pixels until one of them changes.
-    private final class Picture {
+    /// An image of a list; copies share its pixels until one of them changes.
+    private final class ListImage {
         let wand: Wand
 
         init(_ wand: consuming Wand) { self.wand = wand }
 
-        func copy() throws(ImagingError) -> Picture { Picture(try wand.copy()) }
+        func copy() throws(ImagingError) -> ListImage { ListImage(try wand.copy()) }
     }
 
-    /// Returns the result of the calls for a picture.
+    /// Returns the result of the calls for an image.
     static func run(_ calls: [MagickCall], on wand: consuming Wand) throws(ImagingError) -> Wand {
         guard !calls.isEmpty else { return wand }
         let profile = wand.profile("icc")
-        var list = [Picture(wand)]
-        try run(calls, &list, around: [])
-        guard list.count == 1 else { throw .invalidOptions("a plan ended with \(list.count) pictures") }
-        let made = try list[0].wand.copy()
-        // Some effects lose it, and so does a conversion to another colour space and back.
-        if made.profile("icc") == nil { made.setProfile(profile) }
-        return made
+        var list = [ListImage(wand)]
+        try run(calls, &list, enclosing: [])
+        guard list.count == 1 else { throw .invalidOptions("a plan ended with \(list.count) images") }
+        let result = try list[0].wand.copy()
+        // Some effects lose the profile, and so does a conversion to another colour space and back.
+        if result.profile("icc") == nil { result.setProfile(profile) }
+        return result
     }
 
     private static func run(
         _ calls: [MagickCall],
-        _ list: inout [Picture],
-        around: [Picture]
+        _ list: inout [ListImage],
+        enclosing: [ListImage]
     ) throws(ImagingError) {
         for call in calls {
             switch call {
-            case .image(let image): list.append(Picture(try image.wand()))
+            case .image(let image): list.append(ListImage(try image.wand()))
             case .copy(let indices):
-                for index in indices { list.append(try around[index].copy()) }
+                for index in indices { list.append(try enclosing[index].copy()) }
             case .delete(let indices):
                 for index in indices.sorted(by: >) { list.remove(at: index) }
             case .group(let inner):
-                var group: [Picture] = []
-                try run(inner, &group, around: list)
+                var group: [ListImage] = []
+                try run(inner, &group, enclosing: list)
                 list += group
             case .clut, .hald, .composite:
-                guard list.count == 2 else { throw .invalidOptions("a composition of \(list.count) pictures") }
+                guard list.count == 2 else { throw .invalidOptions("a composition of \(list.count) images") }
                 try compose(call, list[0].wand, list[1].wand)
                 list.removeLast()
             case .separate:
-                var channels: [Picture] = []
-                for picture in list {
+                var channels: [ListImage] = []
+                for image in list {
                     for channel in [RedChannel, GreenChannel, BlueChannel] {
-                        let one = try picture.copy()
-                        try one.wand.attempt("separating", MagickSeparateImageChannel(one.wand.pointer, channel))
-                        channels.append(one)
+                        let copy = try image.copy()
+                        try copy.wand.attempt("separating", MagickSeparateImageChannel(copy.wand.pointer, channel))
+                        channels.append(copy)
                     }
                 }
                 list = channels
-            case .combineLuma: list = [Picture(try combined(list))]
+            case .combineLuma: list = [ListImage(try combined(list))]
             default:
-                for picture in list { try change(picture.wand, call) }
+                for image in list { try change(image.wand, call) }
             }
         }
     }
 
     private static let colours = ChannelType(RedChannel.rawValue | GreenChannel.rawValue | BlueChannel.rawValue)
 
-    private static func combined(_ list: [Picture]) throws(ImagingError) -> Wand {
+    private static func combined(_ list: [ListImage]) throws(ImagingError) -> Wand {
         let all = try Wand()
-        for picture in list { try all.attempt("combining", MagickAddImage(all.pointer, picture.wand.pointer)) }
+        for image in list { try all.attempt("combining", MagickAddImage(all.pointer, image.wand.pointer)) }
         MagickResetIterator(all.pointer)
-        guard let made = MagickCombineImages(all.pointer, colours) else { throw all.failure("combining") }
-        defer { DestroyMagickWand(made) }
-        let wand = try Wand(copying: made)
+        guard let result = MagickCombineImages(all.pointer, colours) else { throw all.failure("combining") }
+        defer { DestroyMagickWand(result) }
+        let wand = try Wand(copying: result)
         try wand.attempt("combining", MagickSetImageColorspace(wand.pointer, Rec709YCbCrColorspace))
         try wand.attempt("combining", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
         return wand
@@ -89,9 +89,9 @@ enum MagickRunner {
             var (x, y) = (0, 0)
             let operation: CompositeOperator
             switch composition {
-            case .blend(let share):
+            case .blend(let weight):
                 operation = BlendCompositeOp
-                MagickSetImageArtifact(wand.pointer, "compose:args", "\(100 * share)")
+                MagickSetImageArtifact(wand.pointer, "compose:args", "\(100 * weight)")
             case .multiply: operation = MultiplyCompositeOp
             case .copyOpacity: operation = CopyOpacityCompositeOp
             case .mathematics(let a, let b, let c, let d):
@@ -106,7 +106,7 @@ enum MagickRunner {
         }
     }
 
-    /// Makes a call that changes one picture.
+    /// Makes a call that changes one image.
     private static func change(_ wand: borrowing Wand, _ call: MagickCall) throws(ImagingError) {
         let pointer = wand.pointer
         switch call {
@@ -132,7 +132,7 @@ enum MagickRunner {
                 MagickColorMatrixImage(pointer, kernel)
             }
         case .convolve(let weights, let isColumn):
-            try withKernel(MagickScript.line(weights, isColumn: isColumn)) { kernel in
+            try withKernel(MagickScript.lineKernel(weights, isColumn: isColumn)) { kernel in
                 MagickMorphologyImage(pointer, ConvolveMorphology, 1, kernel)
             }
         case .grey(let grey):
@@ -143,7 +143,7 @@ enum MagickRunner {
             try wand.attempt("preparing", MagickTransformImageColorspace(pointer, HSLColorspace))
             try wand.attempt("preparing", MagickSetImageColorspace(pointer, sRGBColorspace))
         case .luma:
-            // A PNG of linear light sets another method, by which the three channels would be decoded when they are
+            // A PNG of linear light sets another method, with which the three channels would be decoded when they are
             // combined again.
             GetImageFromMagickWand(pointer)?.pointee.intensity = Rec709LumaPixelIntensityMethod
             try wand.attempt("preparing", MagickTransformImageColorspace(pointer, Rec709YCbCrColorspace))

@@ -1,5 +1,5 @@
-import ImageFormats
 import Foundation
+import ImageFormats
 
 /// Writes plans as a shell script with one command of ImageMagick's program `convert`.
 struct MagickScript {
@@ -15,19 +15,20 @@ struct MagickScript {
     mutating func add(_ calls: [MagickCall]) throws(ImagingError) {
         words += try Self.arguments(calls) { (image) throws(ImagingError) in
             let bytes = try Encoder.encode(try image.wand(), format: .png, quality: 75, keepsDepth: true)
-            return keep("picture-\(files.count + 1).png", bytes)
+            return addFile("picture-\(files.count + 1).png", bytes)
         }
     }
 
     mutating func convertToSRGB(hasProfile: Bool) throws(ImagingError) {
-        if hasProfile { words += ["-profile", keep("srgb.icc", ColourProfile.sRGB)] }
+        if hasProfile { words += ["-profile", addFile("srgb.icc", ColourProfile.sRGB)] }
         words += ["-colorspace", "sRGB"]
     }
 
     /// Declares that the values are those of a profile.
-    mutating func give(_ profile: [UInt8]) { words += ["-profile", keep("picture.icc", profile)] }
+    mutating func assign(_ profile: [UInt8]) { words += ["-profile", addFile("picture.icc", profile)] }
 
-    private mutating func keep(_ name: String, _ bytes: [UInt8]) -> String {
+    /// Adds a file to the script. Returns its path in the script.
+    private mutating func addFile(_ name: String, _ bytes: [UInt8]) -> String {
         files.append((name, bytes))
         return Self.folder + name
     }
@@ -42,8 +43,8 @@ struct MagickScript {
             let base64 = Data(bytes).base64EncodedString(options: [.lineLength76Characters, .endLineWithLineFeed])
             lines += ["base64 -d >\"\(Self.folder)\(name)\" <<'END'", base64, "END"]
         }
-        let orient = orientation.flatMap { Self.orientations[$0] }.map { " -orient \($0)" } ?? ""
-        // The setting would be written into the result.
+        let orient = orientation.flatMap { Self.orientationNames[$0] }.map { " -orient \($0)" } ?? ""
+        // Otherwise the setting would be written into the result.
         let upright = orient.isEmpty ? "" : " -orient TopLeft"
         var command = "convert \"$1[0]\"\(orient) -auto-orient\(upright) +repage"
         for word in words {
@@ -61,7 +62,7 @@ struct MagickScript {
         return isPlain ? word : "'" + word.replacingOccurrences(of: "'", with: "'\\''") + "'"
     }
 
-    /// Returns the arguments of the calls; `file` returns the name of the file of a picture.
+    /// Returns the arguments of the calls; `file` returns the name of the file of an image.
     static func arguments(_ calls: [MagickCall], file: (MagickImage) throws(ImagingError) -> String)
         throws(ImagingError) -> [String]
     {
@@ -74,7 +75,7 @@ struct MagickScript {
             case .group(let inner): words += ["("] + (try arguments(inner, file: file)) + [")"]
             case .crop(let rect):
                 words += ["-crop", "\(rect.width)x\(rect.height)+\(rect.x)+\(rect.y)", "+repage"]
-            case .orient(let orientation): words += turns[orientation] ?? []
+            case .orient(let orientation): words += orientationOptions[orientation] ?? []
             case .resize(let width, let height, let filter):
                 words += ["-filter", filter.rawValue, "-resize", "\(width)x\(height)!"]
             case .project(let map, let width, let height):
@@ -95,7 +96,7 @@ struct MagickScript {
             case .separate: words.append("-separate")
             case .combineLuma: words += ["-combine", "-set", "colorspace", "Rec709YCbCr", "-colorspace", "sRGB"]
             case .convolve(let weights, let isColumn):
-                words += ["-morphology", "Convolve", line(weights, isColumn: isColumn)]
+                words += ["-morphology", "Convolve", lineKernel(weights, isColumn: isColumn)]
             case .selectiveBlur(let threshold): words += ["-selective-blur", "2x1.5+\(100 * threshold)%"]
             case .effect(let effect): words += effect.words
             case .alphaOff: words += ["-alpha", "off"]
@@ -110,7 +111,7 @@ struct MagickScript {
     private static func options(_ composition: MagickCall.Composition) -> [String] {
         switch composition {
         case .multiply: ["-compose", "Multiply"]
-        case .blend(let share): ["-compose", "Blend", "-define", "compose:args=\(100 * share)"]
+        case .blend(let weight): ["-compose", "Blend", "-define", "compose:args=\(100 * weight)"]
         case .copyOpacity: ["-compose", "CopyOpacity"]
         case .mathematics(let a, let b, let c, let d):
             ["-compose", "Mathematics", "-define", "compose:args=\(a),\(b),\(c),\(d)"]
@@ -119,12 +120,12 @@ struct MagickScript {
         }
     }
 
-    private static let orientations = [
+    private static let orientationNames = [
         1: "TopLeft", 2: "TopRight", 3: "BottomRight", 4: "BottomLeft", 5: "LeftTop", 6: "RightTop", 7: "RightBottom",
         8: "LeftBottom",
     ]
 
-    private static let turns: [Int: [String]] = [
+    private static let orientationOptions: [Int: [String]] = [
         2: ["-flop"], 3: ["-rotate", "180"], 4: ["-flip"], 5: ["-transpose"], 6: ["-rotate", "90"],
         7: ["-transverse"], 8: ["-rotate", "270"],
     ].mapValues { $0 + ["+repage"] }
@@ -136,9 +137,9 @@ struct MagickScript {
 
     /// Returns the kernel of a convolution along rows or columns.
     ///
-    /// ImageMagick would read and write a picture column by column for a kernel of one column, which takes up to twice
-    /// as long. A second column of zeros makes it go by rows, with the same result.
-    static func line(_ weights: [Double], isColumn: Bool) -> String {
+    /// ImageMagick would read and write an image column by column for a kernel of one column, which takes up to twice
+    /// as long. With a second column of zeros it processes the image by rows, with the same result.
+    static func lineKernel(_ weights: [Double], isColumn: Bool) -> String {
         guard isColumn else { return kernel(weights, columns: weights.count) }
         let values = weights.map { "\($0),0" }.joined(separator: ",")
         return "2x\(weights.count)+0+\(weights.count / 2): \(values)"

@@ -18,7 +18,7 @@ SERVICES = ("catalog", "change-broker", "thumbnailer", "editor")
 
 @contextlib.contextmanager
 def as_ordinary_user():
-    """Takes the rights of root away for a while: for root, everything can be read."""
+    """Runs the block without the rights of root, who can read all files."""
     user = os.geteuid()
     if user == 0:
         os.seteuid(65534)
@@ -77,29 +77,30 @@ class Services:
         with open(f"{self.folder}/{name}.log", errors="replace") as file:
             return file.read()[-4000:]
 
-    def photos(self, count=12):
+    def write_photos(self, count=12):
         """Writes photos named photo1.jpg and so on, taken on the first days of May 2024. Returns their folder."""
         folder = f"{self.folder}/photos"
         os.makedirs(folder)
         for number in range(1, count + 1):
-            self.picture(f"{folder}/photo{number}.jpg", number, f"2024:05:{number:02} 12:00:00")
+            self.write_photo(f"{folder}/photo{number}.jpg", number, f"2024:05:{number:02} 12:00:00")
         return folder
 
-    def picture(self, path, number, date=None):
-        """Writes a photo of its own for each number; with a date, its EXIF data say when it was taken."""
+    def write_photo(self, path, number, date=None):
+        """Writes a photo that differs for each number; `date` is its capture date in EXIF."""
         exif = Image.Exif()
         if date:
             exif.get_ifd(0x8769)[0x9003] = date
-        picture = Image.linear_gradient("L").resize((640, 480)).rotate(number * 25)
-        picture = Image.merge("RGB", (picture, picture.transpose(Image.Transpose.ROTATE_180), picture))
+        image = Image.linear_gradient("L").resize((640, 480)).rotate(number * 25)
+        image = Image.merge("RGB", (image, image.transpose(Image.Transpose.ROTATE_180), image))
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        picture.save(path, exif=exif)
+        image.save(path, exif=exif)
 
-    def video(self, name="film.mp4", seconds=3):
+    def write_video(self, name="film.mp4", seconds=3):
         """Writes a video of moving bars. Returns its path."""
         path = f"{self.folder}/{name}"
         subprocess.run(
-            ["ffmpeg", "-loglevel", "error", "-nostdin", "-f", "lavfi", "-i", f"testsrc=duration={seconds}:size=320x240",
+            ["ffmpeg", "-loglevel", "error", "-nostdin",
+             "-f", "lavfi", "-i", f"testsrc=duration={seconds}:size=320x240",
              "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", path],
             check=True,
         )

@@ -12,10 +12,10 @@ PAGE = os.path.join(os.path.dirname(__file__), "../../../docs/python.md")
 
 
 class DocumentationTests(unittest.TestCase):
-    def test_the_page_prints_what_it_shows(self):
+    def test_the_examples_of_the_page_print_the_shown_output(self):
         services = Services().start()
         with services.library() as library:
-            library.import_files(services.photos())
+            library.import_files(services.write_photos())
         with open(PAGE, encoding="utf-8") as file:
             # A fence would be part of the expected output.
             text = re.sub(r"^```.*$", "", file.read(), flags=re.MULTILINE)

@@ -97,7 +97,7 @@ class MirrorTests(unittest.TestCase):
             [[before], [before], [f"{asset.id}-r2.jpg"]],
         )
 
-    def test_a_favourite_that_fails_does_not_hold_the_others_up(self):
+    def test_a_favourite_that_fails_does_not_delay_the_others(self):
         failing = self.asset("0", *[safelight.DeadlineExceededError()] * 2)
         other, later = self.asset("1"), self.asset("2")
         self.assertEqual(
@@ -140,7 +140,7 @@ class AutoEditTests(unittest.TestCase):
         edited = [line for line in printed.getvalue().splitlines() if line.startswith("edited")]
         self.assertEqual(edited, ["edited later.jpg"])
         self.assertEqual({one.kwargs["transaction"] for one in later.edit.call_args_list}, {"auto-edit 2 a1"})
-        # The position is on the disk before it has its name, and the name after it.
+        # The file is synced before it is renamed, and its folder afterwards.
         self.assertEqual(positions, [("ab.1", 0, 1), ("ab.2", 4, 3), ("ab.3", 4, 5)])
 
 
@@ -190,7 +190,7 @@ class PublishEditsTests(unittest.TestCase):
     def line(self, id, asset):
         return {"id": id, "asset": asset, "adjustments": {"version": 1, "operations": []}}
 
-    def test_an_id_of_an_edit_of_another_asset_is_reported_and_not_taken_for_this_edit(self):
+    def test_an_id_that_was_used_for_an_edit_of_another_asset_is_reported(self):
         known = {"best.0": {"id": "best.0", "asset": A2, "state": "applied", "sequence": 3}}
         status, output, _, pushed = self.run_script(known, [], self.line("best.0", A1), self.line("best.1", A2))
         self.assertEqual((status, pushed), (1, ["best.1"]))
@@ -209,7 +209,7 @@ class PublishEditsTests(unittest.TestCase):
         status, output, problem, pushed = self.run_script({}, [], self.line("one", A1), self.line("one", A2))
         self.assertEqual((status, output, problem, pushed), (1, "", "two lines have the id one\n", []))
 
-    def test_a_line_whose_asset_is_none_is_named_and_nothing_is_sent(self):
+    def test_a_line_without_an_asset_identifier_is_reported_and_nothing_is_sent(self):
         for asset in ["@1", "c" + 26 * "0", None]:
             status, output, problem, pushed = self.run_script({}, [], self.line("one", A1), self.line("two", asset))
             expected = "line 2: asset: expected the identifier of an asset\n"
@@ -220,7 +220,7 @@ class ExampleTests(unittest.TestCase):
     def setUp(self):
         self.services = Services().start()
         self.library = self.services.library()
-        self.library.import_files(self.services.photos(4))
+        self.library.import_files(self.services.write_photos(4))
         self.assets = self.library.fetch(sort="creationDate")[:]
 
     def tearDown(self):
@@ -249,7 +249,7 @@ class ExampleTests(unittest.TestCase):
             self.assertEqual([step.client for step in asset.history()], ["auto-edit"] * edits)
         self.assertEqual(self.assets[1].history()[0].adjustments["operations"][0]["operation"], "temperature")
 
-    def test_the_album_of_edits_is_created_again_and_a_lost_position_is_said(self):
+    def test_the_album_of_edits_is_created_again_and_a_lost_position_is_reported(self):
         os.environ["SAFELIGHT_PRESETS"] = self.services.environment["SAFELIGHT_PRESETS"]
         safelight.save_preset("warm", temperature=0.2)
         title = "Holidays " * 20
@@ -273,7 +273,7 @@ class ExampleTests(unittest.TestCase):
             (problem,) = Program(self.services, *arguments).end()
             self.assertIn(f"remove {position}", problem)
 
-    def test_a_folder_follows_the_favourites(self):
+    def test_a_folder_mirrors_the_favourites(self):
         folder = f"{self.services.folder}/favourites"
         program = Program(self.services, "mirror_favorites.py", folder)
         program.wait_for(lambda lines: lines[-1:] == ["0 favourites"])
@@ -292,35 +292,35 @@ class ExampleTests(unittest.TestCase):
         self.assertEqual(len(os.listdir(folder)), 1)
         program.kill()
 
-    def test_a_folder_is_watched(self):
+    def test_files_written_to_a_watched_folder_are_imported(self):
         folder = f"{self.services.folder}/incoming"
         os.makedirs(folder)
-        self.services.picture(f"{folder}/before.jpg", 20)
+        self.services.write_photo(f"{folder}/before.jpg", 20)
         program = Program(self.services, "watch_folder.py", folder, "Incoming")
         program.wait_for(lambda lines: "imported before.jpg" in lines and f"watching {folder}" in lines)
         os.makedirs(f"{folder}/2024/May")
-        self.services.picture(f"{folder}/2024/May/below.jpg", 21)
+        self.services.write_photo(f"{folder}/2024/May/below.jpg", 21)
         program.wait_for(lambda lines: "imported below.jpg" in lines)
-        self.services.picture(f"{self.services.folder}/moved.jpg", 22)
+        self.services.write_photo(f"{self.services.folder}/moved.jpg", 22)
         os.rename(f"{self.services.folder}/moved.jpg", f"{folder}/moved.jpg")
         program.wait_for(lambda lines: "imported moved.jpg" in lines)
         # Written in two parts: imported when it is closed, and not before.
-        self.services.picture(f"{self.services.folder}/slow.jpg", 23)
+        self.services.write_photo(f"{self.services.folder}/slow.jpg", 23)
         with open(f"{self.services.folder}/slow.jpg", "rb") as source, open(f"{folder}/slow.jpg", "wb") as target:
             target.write(source.read(1000))
             target.flush()
-            self.services.picture(f"{folder}/meanwhile.jpg", 24)
+            self.services.write_photo(f"{folder}/meanwhile.jpg", 24)
             program.wait_for(lambda lines: "imported meanwhile.jpg" in lines)
             self.assertNotIn("imported slow.jpg", program.lines)
             target.write(source.read())
         program.wait_for(lambda lines: "imported slow.jpg" in lines)
         self.services.kill("catalog")
-        self.services.picture(f"{folder}/down.jpg", 25)
+        self.services.write_photo(f"{folder}/down.jpg", 25)
         self.services.start("catalog")
         program.wait_for(lambda lines: "imported down.jpg" in lines)
-        # The trash of a file manager; what is saved behind it is imported after it.
-        self.services.picture(f"{folder}/.Trash-1000/files/deleted.jpg", 26)
-        self.services.picture(f"{folder}/last.jpg", 27)
+        # The trash of a file manager is ignored; a file that is saved later is imported.
+        self.services.write_photo(f"{folder}/.Trash-1000/files/deleted.jpg", 26)
+        self.services.write_photo(f"{folder}/last.jpg", 27)
         program.wait_for(lambda lines: "imported last.jpg" in lines)
         program.kill()
         names = {asset.original_filename for asset in self.library.albums["Incoming"].fetch()}
@@ -332,9 +332,9 @@ class ExampleTests(unittest.TestCase):
         os.makedirs(folder)
         os.makedirs(source)
         for number, name in enumerate(("live.jpg", "late.jpg", "dl.jpg", "tagged.jpg"), 30):
-            self.services.picture(f"{source}/{name}", number)
+            self.services.write_photo(f"{source}/{name}", number)
         for name in ("source/live.mov", "source/late.mov"):
-            self.services.video(name, 1)
+            self.services.write_video(name, 1)
         with open(f"{source}/tagged.jpg.xmp", "w") as file:
             file.write(
                 '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
@@ -356,12 +356,12 @@ class ExampleTests(unittest.TestCase):
         program.wait_for(lambda lines: {"imported live.jpg", "imported tagged.jpg"} <= set(lines))
         os.rename(f"{folder}/dl.jpg.part", f"{folder}/dl.jpg")
         program.wait_for(lambda lines: "imported dl.jpg" in lines)
-        # The video comes when its photo is in the library already, and is given to it.
+        # The video arrives after its photo was imported, and is added to its asset.
         copy("late.jpg")
         program.wait_for(lambda lines: "imported late.jpg" in lines)
         copy("late.mov")
         copy("tagged.jpg.xmp")
-        self.services.picture(f"{folder}/last.jpg", 40)
+        self.services.write_photo(f"{folder}/last.jpg", 40)
         program.wait_for(lambda lines: "imported last.jpg" in lines)
         self.assertEqual(program.kill(), ["tagged.jpg.xmp: not applied, because the library has the photo already"])
         assets = self.library.fetch("NOT originalFilename BEGINSWITH 'photo'", sort="originalFilename")
@@ -436,7 +436,7 @@ class ExampleTests(unittest.TestCase):
         run = subprocess.run(command, env=self.services.environment, capture_output=True, text=True)
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         (name,) = os.listdir(folder)
-        self.assertIn(f"{folder}/{name}: 4 pictures", run.stdout)
+        self.assertIn(f"{folder}/{name}: 4 images", run.stdout)
         with Image.open(f"{folder}/{name}") as sheet:
             self.assertGreater(sheet.width, 4 * 200)
 

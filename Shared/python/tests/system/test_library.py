@@ -26,7 +26,7 @@ class LibraryTests(unittest.TestCase):
         cls.services = Services().start()
         os.environ["SAFELIGHT_PRESETS"] = cls.services.environment["SAFELIGHT_PRESETS"]
         cls.library = cls.services.library("tests")
-        cls.photos = cls.services.photos()
+        cls.photos = cls.services.write_photos()
         cls.progress = []
         cls.imported = cls.library.import_files(cls.photos, progress=cls.progress.append)
 
@@ -71,7 +71,7 @@ class LibraryTests(unittest.TestCase):
 
     # Fetches
 
-    def test_results_are_lazily_paged_sequences_of_one_moment(self):
+    def test_results_are_lazily_paged_sequences_at_one_token(self):
         result = self.library.fetch(sort="creationDate")
         result._page_size = 5
         self.assertIn("not fetched yet", repr(result))
@@ -86,18 +86,18 @@ class LibraryTests(unittest.TestCase):
             result[len(names)]
         with self.assertRaises(ValueError):
             result.index("a" + "0" * 26)
-        moment = self.library.fetch(sort="creationDate")
-        before = len(moment)
+        earlier = self.library.fetch(sort="creationDate")
+        before = len(earlier)
         with self.library.changing() as changes:
-            changes.update(moment[0], creation_date=datetime.datetime(2030, 1, 1, tzinfo=datetime.timezone.utc))
-        moment._pages.clear()
-        self.assertEqual((moment[0].original_filename, len(moment)), ("photo1.jpg", before))
-        details = self.library.change_details(moment)
-        self.assertEqual(details.apply(moment.ids()), moment.refreshed().ids())
+            changes.update(earlier[0], creation_date=datetime.datetime(2030, 1, 1, tzinfo=datetime.timezone.utc))
+        earlier._pages.clear()
+        self.assertEqual((earlier[0].original_filename, len(earlier)), ("photo1.jpg", before))
+        details = self.library.change_details(earlier)
+        self.assertEqual(details.apply(earlier.ids()), earlier.refreshed().ids())
         with self.library.changing() as changes:
             changes.update(self.asset(1), creation_date="2024-05-01T12:00:00Z")
 
-    def test_conditions_counts_and_identifiers(self):
+    def test_assets_are_found_by_conditions_and_identifiers_and_counted(self):
         asset = self.asset(5)
         self.assertEqual(self.library.assets[asset.id], asset)
         self.assertEqual(self.library.count("creationDate < %@", arguments=[asset.creation_date]), 4)
@@ -110,7 +110,7 @@ class LibraryTests(unittest.TestCase):
         self.assertEqual(len(self.library.fetch(limit=0)), self.library.count())
         self.assertFalse(self.library.fetch("rating == 4 AND rating == 5"))
 
-    def test_threads_share_a_library(self):
+    def test_several_threads_can_use_one_library(self):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             ids = [asset.id for asset in self.library.fetch(limit=8)]
             found = list(pool.map(lambda id: self.library.assets[id].id, ids * 10))
@@ -118,7 +118,7 @@ class LibraryTests(unittest.TestCase):
 
     # Transactions
 
-    def test_processes_that_are_forked_share_a_library(self):
+    def test_forked_processes_can_use_one_library(self):
         ids = self.library.fetch().ids()
         with multiprocessing.get_context("fork").Pool(2) as pool:
             widths = pool.map_async(self.width, [asset for asset in self.library.fetch(ids=ids)]).get(60)
@@ -128,7 +128,7 @@ class LibraryTests(unittest.TestCase):
     def width(asset):
         return asset.thumbnail(64).pixel_width
 
-    def test_imports_that_are_given_up_leave_no_upload_open(self):
+    def test_interrupted_imports_leave_no_upload_open(self):
         def stop(_):
             raise StopIteration
 
@@ -170,7 +170,7 @@ class LibraryTests(unittest.TestCase):
         with self.library.changing() as changes:
             changes.delete(self.library.assets[asset.id])
 
-    def test_a_new_asset_has_other_keywords_than_its_file(self):
+    def test_keywords_are_added_and_removed_at_import(self):
         with open(f"{self.photos}/photo4.jpg", "rb") as file:
             photo = file.read().replace(b"\xff\xd8", b"\xff\xd8\xff\xfe\x00\x07words", 1)
         with self.library.changing() as changes:
@@ -184,7 +184,7 @@ class LibraryTests(unittest.TestCase):
         with self.library.changing() as changes:
             changes.delete(self.library.assets[asset.id])
 
-    def test_a_refused_transaction_gives_up_its_uploads(self):
+    def test_a_refused_transaction_cancels_its_uploads(self):
         with open(f"{self.photos}/photo4.jpg", "rb") as file:
             photo = file.read()
         # More than an identity may have open.
@@ -231,7 +231,7 @@ class LibraryTests(unittest.TestCase):
             changes.delete(folder.id)
         self.assertNotIn("Twice", self.library.albums)
 
-    def test_all_or_nothing(self):
+    def test_a_failed_block_changes_nothing(self):
         asset, token = self.asset(4), self.library.token
         with self.assertRaises(ZeroDivisionError):
             with self.library.changing() as changes:
@@ -249,7 +249,7 @@ class LibraryTests(unittest.TestCase):
                 pass
         self.assertEqual(self.library.token, token)
 
-    def test_trash_and_restore(self):
+    def test_an_asset_is_trashed_and_restored(self):
         asset = self.asset(6)
         with self.library.changing() as changes:
             changes.trash(asset)
@@ -288,9 +288,9 @@ class LibraryTests(unittest.TestCase):
                 next(self.library.changes(since=text))
             self.assertIn("token", str(refused.exception))
 
-    def test_the_same_picture_is_recognized_after_it_was_tagged(self):
+    def test_the_same_image_is_recognized_after_its_file_was_tagged(self):
         first, tagged = (f"{self.services.folder}/{name}.jpg" for name in ("first", "tagged"))
-        self.services.picture(first, 41)
+        self.services.write_photo(first, 41)
         with open(first, "rb") as file:
             data = file.read()
         with open(tagged, "wb") as file:
@@ -303,7 +303,7 @@ class LibraryTests(unittest.TestCase):
 
     def test_a_sidecar_is_imported_with_its_photo(self):
         folder = f"{self.services.folder}/sidecars"
-        self.services.picture(f"{folder}/beside.jpg", 40)
+        self.services.write_photo(f"{folder}/beside.jpg", 40)
         with open(f"{folder}/beside.xmp", "w") as file:
             file.write(
                 '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" '
@@ -329,7 +329,7 @@ class LibraryTests(unittest.TestCase):
 
     # Images and videos
 
-    def test_images(self):
+    def test_images_have_the_requested_size_and_format(self):
         asset = self.asset(8)
         image = asset.thumbnail(100)
         self.assertEqual((image.pixel_width, image.pixel_height, image.mime_type), (100, 75, "image/jpeg"))
@@ -343,8 +343,8 @@ class LibraryTests(unittest.TestCase):
         with open(path, "rb") as file:
             self.assertEqual(file.read(12)[8:], b"WEBP")
 
-    def test_videos(self):
-        video = self.services.video()
+    def test_a_video_is_played_and_exported(self):
+        video = self.services.write_video()
         (imported,) = self.library.import_files(video)
         self.assertIsNone(imported.error)
         asset = self.library.assets[imported.asset]
@@ -362,7 +362,7 @@ class LibraryTests(unittest.TestCase):
             changes.delete(asset)
 
     def test_a_live_photo_has_a_still_and_a_video(self):
-        video = self.services.video("live.mov", 2)
+        video = self.services.write_video("live.mov", 2)
         photo = f"{self.services.folder}/live.jpg"
         self.asset(9).thumbnail(None, format="jpeg", quality=70).save(photo)
         with self.library.changing() as changes:
@@ -376,7 +376,7 @@ class LibraryTests(unittest.TestCase):
 
     # Edits
 
-    def test_edits_history_and_presets(self):
+    def test_edits_are_applied_undone_and_reverted(self):
         asset = self.asset(10)
         safelight.save_preset("warm", temperature=0.2)
         outcome = asset.edit(exposure=0.5, crop=(0.1, 0.1, 0.8, 0.8))
@@ -421,7 +421,7 @@ class LibraryTests(unittest.TestCase):
 
     # Following
 
-    def test_changes_and_live_lists(self):
+    def test_changes_and_live_lists_follow_the_library(self):
         asset, token = self.asset(2), self.library.token
         found = []
 
@@ -446,7 +446,7 @@ class LibraryTests(unittest.TestCase):
         with self.assertRaises(errors.PersistentChangeTokenExpiredError):
             next(self.library.changes(since="0" * 32 + ".1"))
 
-    def test_asyncio(self):
+    def test_a_library_is_used_with_asyncio(self):
         async def run():
             async with AsyncLibrary(self.services.run) as library:
                 result = library.fetch(sort="creationDate", limit=12)
@@ -472,7 +472,7 @@ class LibraryTests(unittest.TestCase):
 
     # Access and failures
 
-    def test_access(self):
+    def test_access_is_granted_limited_and_revoked(self):
         session = self.library.request_authorization("tests")
         self.assertEqual((session.status, session.is_owner), ("authorized", True))
         grant = self.library.grants.approve("uid:12345", access="readWrite", purpose="shows photos")
@@ -483,13 +483,13 @@ class LibraryTests(unittest.TestCase):
         self.assertEqual(self.library.grants.pending(), ([], []))
         self.assertEqual(len(self.library.grants.history("uid:12345")), 3)
 
-    def test_a_service_that_dies_is_noticed_at_once_and_awaited(self):
+    def test_a_killed_service_raises_an_error_at_once_and_is_awaited(self):
         library = self.services.library(wait=0)
         self.assertGreater(len(library.fetch()), 0)
         self.services.kill("catalog")
         try:
             started = time.monotonic()
-            # The request may be on its way before libzmq has read that the connection was closed.
+            # The request may be sent before libzmq has read that the connection was closed.
             with self.assertRaises((errors.UnavailableError, errors.ConnectionLostError)):
                 library.catalog.call("changes.token")
             with self.assertRaises(errors.UnavailableError):
@@ -502,7 +502,7 @@ class LibraryTests(unittest.TestCase):
         waiting.join(20)
         self.assertFalse(waiting.is_alive())
 
-    def test_calls_of_the_protocol(self):
+    def test_methods_are_called_at_their_services(self):
         result = self.library.call("fetch.assets", {"fetch": {"limit": 1}})
         self.assertTrue(re.fullmatch("[0-9a-f]{32}\\.[0-9]+", result["token"]))
         self.assertEqual(self.library.call("feed.head")["library"], result["token"].split(".")[0])

@@ -27,7 +27,7 @@ SIDECAR = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.
 
 
 class UnreadableTests(unittest.TestCase):
-    """Files that are found, and files that cannot be read, without services: by dry runs and a library that fails."""
+    """Dry runs with readable and unreadable files, and a library that fails. No services run."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -46,7 +46,7 @@ class UnreadableTests(unittest.TestCase):
         os.chmod(f"{self.folder}/{path}", 0o000)
 
     def migrate(self, *arguments, library=None):
-        """Returns the status, the lines of the output without the folder, and what the errors are about."""
+        """Returns the status, the lines of the output without the folder, and the files that the errors name."""
         program = runpy.run_path(MIGRATE)
         output, problems = io.TextIOWrapper(io.BytesIO(), write_through=True), io.StringIO()
         with mock.patch("sys.argv", ["migrate.py", *arguments]), contextlib.redirect_stdout(output), \
@@ -60,7 +60,7 @@ class UnreadableTests(unittest.TestCase):
         named = [line.replace(f"{self.folder}/", "").split(": ")[0] for line in problems.getvalue().splitlines()]
         return status, lines, named
 
-    def test_each_edited_version_of_google_belongs_to_its_photo_or_is_one_itself(self):
+    def test_an_edited_version_of_google_belongs_to_its_photo_or_is_a_photo_itself(self):
         names = [
             "IMG_3.jpg", "IMG_3(1).jpg", "IMG_3-edited(1).jpg", "IMG_6.MP4", "IMG_6.jpg", "IMG_6-bearbeitet.jpg",
             "A.dng", "A.jpg", "A-edited.jpg", "alone-edited.jpg", "clip.mp4", "clip-edited.mp4", "B.HEIC",
@@ -119,7 +119,7 @@ class UnreadableTests(unittest.TestCase):
             ["storage/albums/album", "storage/sidecar/sub/b.yml"],
         ))
 
-    def test_the_last_line_says_what_is_done_also_if_a_service_goes_away(self):
+    def test_the_last_line_is_the_summary_even_if_a_service_is_lost(self):
         for name in ["a.jpg", "b.jpg"]:
             self.write(f"photos/{name}", name)
         library = mock.MagicMock()
@@ -137,7 +137,7 @@ class MigrationTests(unittest.TestCase):
         self.services = Services().start()
         self.library = self.services.library()
         self.folder = f"{self.services.folder}/exported"
-        self.pictures = 0
+        self.photo_count = 0
 
     def tearDown(self):
         self.library.close()
@@ -145,17 +145,17 @@ class MigrationTests(unittest.TestCase):
 
     # Folders
 
-    def picture(self, path, date=None):
-        self.pictures += 1
-        self.services.picture(f"{self.folder}/{path}", self.pictures, date)
+    def write_photo(self, path, date=None):
+        self.photo_count += 1
+        self.services.write_photo(f"{self.folder}/{path}", self.photo_count, date)
 
-    def text(self, path, text):
+    def write_text(self, path, text):
         os.makedirs(os.path.dirname(f"{self.folder}/{path}"), exist_ok=True)
         with open(f"{self.folder}/{path}", "w", encoding="utf-8") as file:
             file.write(text)
 
-    def json(self, path, **members):
-        self.text(path, json.dumps(members))
+    def write_json(self, path, **members):
+        self.write_text(path, json.dumps(members))
 
     def migrate(self, *arguments):
         """Runs the program and returns its last line."""
@@ -165,11 +165,11 @@ class MigrationTests(unittest.TestCase):
         return run.stdout.splitlines()[-1]
 
     def assets(self):
-        """Returns what the library says of each asset, by file name, without what is not set."""
+        """Returns the properties of each asset that are set, by file name."""
         albums = {album.id: album.title for album in self.library.albums}
         found = {}
         for asset in self.library.fetch(include_hidden=True):
-            said = {
+            members = {
                 "date": asset.creation_date and asset.creation_date.isoformat(),
                 "place": asset.location and (asset.location.latitude, asset.location.longitude),
                 "caption": asset.caption,
@@ -180,34 +180,34 @@ class MigrationTests(unittest.TestCase):
                 "edited": asset.adjustment_format_identifier if asset.has_adjustments else None,
                 "albums": [albums[one.collection] for one in asset.memberships],
             }
-            found[asset.original_filename] = {name: value for name, value in said.items() if value}
+            found[asset.original_filename] = {name: value for name, value in members.items() if value}
         return found
 
     # Programs
 
     def test_google_takeout(self):
         year = "Takeout/Google Photos/Photos from 2023"
-        self.json(f"{year}/metadata.json", title="Photos from 2023")
-        self.picture(f"{year}/IMG_1.jpg", "2023:05:01 12:00:00")
-        self.json(
+        self.write_json(f"{year}/metadata.json", title="Photos from 2023")
+        self.write_photo(f"{year}/IMG_1.jpg", "2023:05:01 12:00:00")
+        self.write_json(
             f"{year}/IMG_1.jpg.supplemental-metadata.json",
             title="IMG_1.jpg", description="Jörg am See", favorited=True, people=[{"name": "Jörg"}],
             photoTakenTime={"timestamp": "1682935200"}, geoData={"latitude": 47.5, "longitude": 8.5, "altitude": 400.0},
         )
-        self.picture(f"{year}/IMG_1-edited.jpg")
-        self.picture(f"{year}/IMG_1(1).jpg")
-        self.json(
+        self.write_photo(f"{year}/IMG_1-edited.jpg")
+        self.write_photo(f"{year}/IMG_1(1).jpg")
+        self.write_json(
             f"{year}/IMG_1.jpg.supplemental-metadata(1).json",
             photoTakenTime={"timestamp": "1672531200"}, geoData={"latitude": 0.0, "longitude": 0.0},
         )
         long = "Screenshot_20230501-120000_Some long application.jpg"
-        self.picture(f"{year}/{long}")
-        self.json(f"{year}/{long[:46]}.json", description="cut name")
-        self.picture(f"{year}/PXL_20230501_120000123.PORTRAIT.jpg")
-        self.json(f"{year}/PXL_20230501_120000123.PORTRAIT.jpg.supplement.json", archived=True)
-        self.picture(f"{year}/trashed.jpg")
-        self.json(f"{year}/trashed.jpg.json", trashed=True)
-        self.json("Takeout/Google Photos/Lake/metadata.json", title="Summer at the lake")
+        self.write_photo(f"{year}/{long}")
+        self.write_json(f"{year}/{long[:46]}.json", description="cut name")
+        self.write_photo(f"{year}/PXL_20230501_120000123.PORTRAIT.jpg")
+        self.write_json(f"{year}/PXL_20230501_120000123.PORTRAIT.jpg.supplement.json", archived=True)
+        self.write_photo(f"{year}/trashed.jpg")
+        self.write_json(f"{year}/trashed.jpg.json", trashed=True)
+        self.write_json("Takeout/Google Photos/Lake/metadata.json", title="Summer at the lake")
         shutil.copy(f"{self.folder}/{year}/IMG_1.jpg", f"{self.folder}/Takeout/Google Photos/Lake/IMG_1.jpg")
 
         self.assertEqual(
@@ -240,10 +240,10 @@ class MigrationTests(unittest.TestCase):
 
     def test_a_known_photo_is_given_its_video_or_the_video_becomes_an_asset(self):
         for name in ("one", "two"):
-            self.picture(f"Takeout/{name}.jpg")
+            self.write_photo(f"Takeout/{name}.jpg")
         self.library.import_files(f"{self.folder}/Takeout")
         for seconds, name in ((1, "one"), (2, "one"), (3, "two")):
-            shutil.move(self.services.video(f"{name}.mov", seconds), f"{self.folder}/Takeout/{name}.mov")
+            shutil.move(self.services.write_video(f"{name}.mov", seconds), f"{self.folder}/Takeout/{name}.mov")
             for _ in range(2):
                 self.migrate("google", self.folder)
         assets = self.library.fetch(sort=["originalFilename"])
@@ -254,15 +254,15 @@ class MigrationTests(unittest.TestCase):
 
     def test_icloud(self):
         for number in (1, 2, 3):
-            self.picture(f"Part 1/Photos/IMG_000{number}.JPG")
-        self.text(
+            self.write_photo(f"Part 1/Photos/IMG_000{number}.JPG")
+        self.write_text(
             "Part 1/Photos/Photo Details.csv",
             "imgName,fileChecksum,favorite,hidden,deleted,originalCreationDate,viewCount,importDate\n"
             'IMG_0001.JPG,A,yes,no,no,"Sunday May 22,2022 6:38 PM GMT",4,"Sunday May 22,2022 6:39 PM GMT"\n'
             'IMG_0002.JPG,B,no,yes,no,"Monday May 23,2022 12:08 AM GMT",4,"Monday May 23,2022 6:39 PM GMT"\n'
             'IMG_0003.JPG,C,no,no,yes,"Monday May 23,2022 6:38 AM GMT",4,"Monday May 23,2022 6:39 PM GMT"\n',
         )
-        self.text("Part 2/Albums/Family.csv", "Images\nIMG_0001.JPG\nIMG_0002.JPG\n")
+        self.write_text("Part 2/Albums/Family.csv", "Images\nIMG_0001.JPG\nIMG_0002.JPG\n")
         self.assertEqual(
             self.migrate("icloud", self.folder), "2 imported, 0 already there, 0 edits kept, 1 albums, 0 failed"
         )
@@ -275,10 +275,10 @@ class MigrationTests(unittest.TestCase):
         )
 
     def test_photos_for_mac(self):
-        self.picture("Lake/IMG_0100.JPG")
-        self.picture("Lake/IMG_E0100.JPG")
-        self.picture("Lake/IMG_E0200.JPG")
-        self.text("Lake/IMG_0100.xmp", SIDECAR)
+        self.write_photo("Lake/IMG_0100.JPG")
+        self.write_photo("Lake/IMG_E0100.JPG")
+        self.write_photo("Lake/IMG_E0200.JPG")
+        self.write_text("Lake/IMG_0100.xmp", SIDECAR)
         self.assertEqual(
             self.migrate("apple", self.folder, "--albums"),
             "2 imported, 0 already there, 1 edits kept, 1 albums, 0 failed",
@@ -294,9 +294,9 @@ class MigrationTests(unittest.TestCase):
         )
 
     def test_immich(self):
-        self.picture("library/admin/2024/IMG_9.jpg", "2024:05:01 12:00:00")
-        self.text("library/admin/2024/IMG_9.jpg.xmp", SIDECAR)
-        self.picture("thumbs/admin/aa/bb/preview.jpeg")
+        self.write_photo("library/admin/2024/IMG_9.jpg", "2024:05:01 12:00:00")
+        self.write_text("library/admin/2024/IMG_9.jpg.xmp", SIDECAR)
+        self.write_photo("thumbs/admin/aa/bb/preview.jpeg")
         self.assertEqual(
             self.migrate("immich", self.folder), "1 imported, 0 already there, 0 edits kept, 0 albums, 0 failed"
         )
@@ -307,17 +307,17 @@ class MigrationTests(unittest.TestCase):
 
     def test_photoprism(self):
         for name in ("a", "b", "c"):
-            self.picture(f"originals/2021/05/{name}.jpg")
-        self.text(
+            self.write_photo(f"originals/2021/05/{name}.jpg")
+        self.write_text(
             "storage/sidecar/2021/05/a.yml",
             'TakenAt: 2021-05-01T10:00:00Z\nUID: pa\nType: image\nTitle: "Lake: evening"\nFavorite: true\nLat: 47.5\n'
             "Lng: 8.5\nAltitude: 400\nDetails:\n  Keywords: lake, evening\n",
         )
-        self.text(
+        self.write_text(
             "storage/sidecar/2021/05/b.yml", "TakenAt: 2021-05-02T10:00:00Z\nUID: pb\nPrivate: true\nCaption: Two\n"
         )
-        self.text("storage/sidecar/2021/05/c.yml", "UID: pc\nDeletedAt: 2022-01-01T10:00:00Z\n")
-        self.text(
+        self.write_text("storage/sidecar/2021/05/c.yml", "UID: pc\nDeletedAt: 2022-01-01T10:00:00Z\n")
+        self.write_text(
             "storage/albums/album/x.yml",
             "UID: ax\nType: album\nTitle: Lakes\nPhotos:\n- UID: pa\n- UID: pb\n  Hidden: true\n",
         )
@@ -337,8 +337,8 @@ class MigrationTests(unittest.TestCase):
         )
 
     def test_a_file_that_cannot_be_read_is_named_and_the_others_are_imported(self):
-        self.picture("z.jpg")
-        self.text("not utf-8.jpg", "")
+        self.write_photo("z.jpg")
+        self.write_text("not utf-8.jpg", "")
         os.rename(f"{self.folder}/not utf-8.jpg", os.fsencode(self.folder) + b"/caf\xe9.jpg")
         os.symlink("nothing", f"{self.folder}/dangling.jpg")
         os.mkfifo(f"{self.folder}/pipe.jpg")
@@ -355,8 +355,8 @@ class MigrationTests(unittest.TestCase):
         )
 
     def test_a_photo_is_imported_without_a_sidecar_that_cannot_be_read(self):
-        self.picture("a.jpg")
-        self.text("a.jpg.xmp", "not XMP")
+        self.write_photo("a.jpg")
+        self.write_text("a.jpg.xmp", "not XMP")
         command = [sys.executable, "-B", MIGRATE, "immich", self.folder]
         run = subprocess.run(command, env=self.services.environment, capture_output=True, text=True, timeout=120)
         self.assertEqual(
@@ -365,7 +365,7 @@ class MigrationTests(unittest.TestCase):
         )
 
     def test_nothing_is_changed_without_services_or_in_a_dry_run(self):
-        self.picture("a.jpg")
+        self.write_photo("a.jpg")
         command = [sys.executable, "-B", MIGRATE, "immich", self.folder]
         run = subprocess.run([*command, "--dry-run"], env=self.services.environment, capture_output=True, text=True)
         self.assertEqual((run.returncode, run.stdout, run.stderr), (0, f"{self.folder}/a.jpg\n", ""))

@@ -1,4 +1,4 @@
-"""Consumers mirror a library while its services are killed and started again, and end exactly equal to it."""
+"""Consumers mirror a library while its services are killed and started again, and end with exactly its content."""
 
 import asyncio
 import os
@@ -43,12 +43,11 @@ def load(library):
     return {one.id: one.json for one in found}, token
 
 
-
 class MirrorTests(unittest.TestCase):
     def setUp(self):
         self.services = Services().start()
         self.errors = []
-        self.end = None  # the last sequence, when all changes are made
+        self.end = None  # the last sequence, when all changes are performed
 
     def tearDown(self):
         self.services.stop()
@@ -71,7 +70,7 @@ class MirrorTests(unittest.TestCase):
         print(f"seed of the mirrors: SAFELIGHT_SEED={SEED}")
         rng = random.Random(SEED)
         library = self.services.library("writer")
-        library.import_files(self.services.photos())
+        library.import_files(self.services.write_photos())
         mirror, async_mirror, lists = Mirror(), Mirror(), {}
         mirror.objects, token = load(library)
         async_mirror.objects = dict(mirror.objects)
@@ -115,7 +114,7 @@ class MirrorTests(unittest.TestCase):
         threads = [self.in_thread(follow), self.in_thread(lambda: asyncio.run(follow_with_asyncio())),
                    self.in_thread(follow_list)]
         killer = self.in_thread(kill)
-        albums, made = [], 0
+        albums, performed = [], 0
         ids = library.fetch(include_hidden=True).ids()
         started = time.monotonic()
         while time.monotonic() - started < SECONDS:
@@ -123,19 +122,19 @@ class MirrorTests(unittest.TestCase):
                 asset = rng.choice(ids)
                 kind = rng.randrange(5)
                 if kind == 0:
-                    albums.append(changes.create_album(f"album {made}", rng.sample(ids, 3)))
+                    albums.append(changes.create_album(f"album {performed}", rng.sample(ids, 3)))
                 elif kind == 1 and len(albums) > 3:
                     changes.delete(albums.pop(rng.randrange(len(albums))).id)
                 elif kind == 2:
-                    changes.update(asset, is_hidden=rng.random() < 0.3, caption=f"caption {made}")
+                    changes.update(asset, is_hidden=rng.random() < 0.3, caption=f"caption {performed}")
                 else:
                     changes.update(asset, rating=rng.randrange(6), is_favorite=rng.random() < 0.5)
-            made += 1
+            performed += 1
             if rng.random() < 0.05:
                 asset = library.assets.many([rng.choice(ids)])
                 if asset and not asset[0].is_hidden:
                     asset[0].edit(exposure=round(rng.uniform(-1, 1), 2))
-        # One change more that moves the live list, so that its consumer has something to end with.
+        # One more change of the live list, so that its consumer receives a last message.
         with library.changing() as changes:
             for index, asset in enumerate(ids):
                 changes.update(asset, rating=5 - index % 4, is_hidden=False)
@@ -150,7 +149,7 @@ class MirrorTests(unittest.TestCase):
             self.assertFalse(thread.is_alive(), "a consumer did not reach the end")
         self.assertEqual(self.errors, [])
 
-        # The consumers may have ended before the last change; both of its states are known.
+        # The consumers may have ended before the last changes, which are applied here.
         final, head = load(library)
         for found in (mirror, async_mirror):
             for change in library.changes(since=f"{head.rsplit('.', 1)[0]}.{found.sequences[-1]}", follow=False):
@@ -165,7 +164,8 @@ class MirrorTests(unittest.TestCase):
         titles = [album.title for album in library.albums]
         self.assertEqual(len(titles), len(set(titles)))
         self.assertEqual(len(titles), len(albums))
-        print(f"mirrors: {made} transactions in {SECONDS} s, {len(mirror.sequences)} changes, {len(final)} objects")
+        counts = f"{len(mirror.sequences)} changes, {len(final)} objects"
+        print(f"mirrors: {performed} transactions in {SECONDS} s, {counts}")
         library.close()
 
 

@@ -2,7 +2,7 @@ import Foundation
 import PhotoKit
 import Synchronization
 
-/// Prints what is in an album, and then what enters it, leaves it, or is changed, until it is stopped:
+/// Prints the photos of an album, and then each photo that is added, removed or changed, until it is stopped:
 ///
 ///     swift run --package-path compose/examples/follow_album FollowAlbum Holidays
 @main
@@ -14,7 +14,7 @@ struct FollowAlbum {
         }
         var configuration = PHPhotoLibrary.Configuration()
         configuration.client = "follow-album"
-        configuration.purpose = "prints what changes in an album"
+        configuration.purpose = "prints the changes of an album"
         try PHPhotoLibrary.connect(configuration)
         _ = await PHPhotoLibrary.requestAuthorization(for: .readWrite)
 
@@ -37,7 +37,7 @@ struct FollowAlbum {
             exit(1)
         }
 
-        // The library keeps no observer alive.
+        // The library does not retain observers.
         let follower = Follower(photos)
         PHPhotoLibrary.shared().register(follower)
         follower.catchUp(with: album)
@@ -53,7 +53,7 @@ struct FollowAlbum {
 
 /// Compares the album before and after each change of the library.
 final class Follower: PHPhotoLibraryChangeObserver {
-    /// A line for each photo that entered the album, left it or was changed.
+    /// A line for each photo that was added, removed or changed.
     let lines: AsyncStream<String>
     private let output: AsyncStream<String>.Continuation
     private let photos: Mutex<PHFetchResult<PHAsset>>
@@ -71,13 +71,13 @@ final class Follower: PHPhotoLibraryChangeObserver {
         }
     }
 
-    /// Shows what has changed between the fetch and the registration of this observer, which is not notified of it.
+    /// Shows the changes between the fetch and the registration of this observer, which is not notified of them.
     func catchUp(with album: PHAssetCollection) {
         photos.withLock { photos in
-            let now = PHAsset.fetchAssets(in: album, options: nil)
-            guard now.error == nil else { return }
-            let details = PHFetchResultChangeDetails(from: photos, to: now)
-            photos = now
+            let current = PHAsset.fetchAssets(in: album, options: nil)
+            guard current.error == nil else { return }
+            let details = PHFetchResultChangeDetails(from: photos, to: current)
+            photos = current
             show(details) { _ in false }
         }
     }

@@ -89,8 +89,8 @@ public final class AccessTable: Sendable {
         }
     }
 
-    /// Sets the function that is called with identities whose access has changed. Call it once, before the service
-    /// runs.
+    /// Sets the function that is called with identities whose access has changed, or has become known after
+    /// ``mayRead(_:key:)``. Call it once, before the service runs.
     public func onChange(_ review: @escaping @Sendable (Set<String>) -> Void) { state.withLock { $0.review = review } }
 
     // MARK: Requests
@@ -155,7 +155,7 @@ public final class AccessTable: Sendable {
     }
 
     /// Returns whether an identity may read the whole library; nil if that is unknown or undecided. If it is unknown,
-    /// the catalog is asked, so that a later call has the answer.
+    /// the catalog is asked, so that a later call has the answer; the function of ``onChange(_:)`` is called then.
     public func mayRead(_ identity: String, key: String? = nil) -> Bool? {
         let cached = cachedPermission(of: identity, key: key)
         switch Permission(byte: cached.value).role {
@@ -164,7 +164,12 @@ public final class AccessTable: Sendable {
             guard state.withLock({ $0.asking.insert(identity).inserted }) else { return nil }
             Task {
                 _ = try? await permission(of: identity, cached)
-                state.withLock { _ = $0.asking.remove(identity) }
+                let review = state.withLock { state in
+                    state.asking.remove(identity)
+                    return state.review
+                }
+                // Without an answer it is asked again by the next call only, because a review would call this at once.
+                if Permission(byte: cached.value).role != .unknown { review?([identity]) }
             }
             return nil
         case let role: return Permission(role).allows(.read)

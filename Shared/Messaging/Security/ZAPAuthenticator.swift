@@ -15,8 +15,8 @@ public final class ZAPAuthenticator: Sendable {
     ///
     /// Called on the authenticator's own thread; it may read a small file.
     public typealias Admission = @Sendable (_ domain: String, _ publicKey: String) -> String?
-    /// Returns whether the owner of a listed key may connect now; nil if that is not known yet or may change soon: the
-    /// client has to try again.
+    /// Returns whether the owner of a listed key may connect now; nil if that is not known yet or may change soon. The
+    /// connection then waits some seconds for ``reviewSoon()``; after that the client has to try again.
     ///
     /// Called on the authenticator's own thread; it must not block.
     public typealias Approval = @Sendable (_ identity: String, _ publicKey: String) -> Bool?
@@ -131,7 +131,7 @@ public final class ZAPAuthenticator: Sendable {
         }
     }
 
-    /// Checks the admitted keys again soon, because the access of their owners has changed.
+    /// Checks the admitted keys and the connections that wait again soon, because the access of their owners has changed.
     public func reviewSoon() { handler.withLock { $0 }?.reviewSoon() }
 
     /// Returns the counters of each domain, by name.
@@ -189,7 +189,7 @@ public final class ZAPAuthenticator: Sendable {
         {
             let listed = CurveIdentity(key: key.text, name: keyName)
             switch approval.map({ $0(listed.identity, listed.key) }) ?? true {
-            case nil: return .later
+            case nil: return .undecided
             case true?: curveIdentity = listed
             case false?: break
             }

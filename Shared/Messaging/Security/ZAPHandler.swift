@@ -11,12 +11,19 @@ actor ZAPHandler: SocketOwner {
     private let wakeup: PollWakeup
     private let socketBox: SocketBox<Socket>
     private var nextReview = Int64.max
+    /// The requests whose reply waits for a decision, the oldest first, each with the time at which it ends undecided.
+    private var undecided: [(request: ZAPRequest, expiry: Int64)] = []
     private let isReviewDue = Atomic(false)
 
     /// The address to which libzmq sends ZAP requests (RFC 27).
     static let address = "inproc://zeromq.zap.01"
     private static let reviewInterval: Int64 = 1_000_000
     private static let budget = 64
+    /// After a reply "try again" libzmq does nothing until the time limit of its handshake
+    /// (``MessagingLimits/handshakeInterval``, five seconds), and only then does the client connect again. A decision is
+    /// usually known within milliseconds, so the reply waits for it, for less than that time.
+    private static let undecidedTimeout: Int64 = 3_000_000
+    private static let maxUndecided = (perKey: 16, all: 256)
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
@@ -38,7 +45,7 @@ actor ZAPHandler: SocketOwner {
 
     deinit { thread.loop.remove(wakeup) }
 
-    /// Checks the admitted keys in the next pass of the poll loop.
+    /// Checks the admitted keys, and decides again about those that wait, in the next pass of the poll loop.
     nonisolated func reviewSoon() {
         isReviewDue.store(true, ordering: .releasing)
         wakeup.signal()
@@ -55,12 +62,15 @@ actor ZAPHandler: SocketOwner {
         var poll = PollInterest()
         poll.hasMoreWork = answerRequests()
         let now = clock.nowMicroseconds()
-        if isReviewDue.exchange(false, ordering: .acquiring) { nextReview = now }
+        let mayBeDecided = isReviewDue.exchange(false, ordering: .acquiring)
+        if mayBeDecided { nextReview = now }
         if now >= nextReview {
             let isNeeded = authenticator?.review() ?? false
             nextReview = isNeeded ? now.addingClamped(Self.reviewInterval) : .max
         }
-        if nextReview != .max { poll.wakeAfter = max(0, nextReview.addingClamped(-now)) }
+        if mayBeDecided || undecided.first.map({ $0.expiry <= now }) == true { decideAgain(at: now) }
+        let wakeTime = min(nextReview, undecided.first?.expiry ?? .max)
+        if wakeTime != .max { poll.wakeAfter = max(0, wakeTime.addingClamped(-now)) }
         return poll
     }
 
@@ -70,13 +80,39 @@ actor ZAPHandler: SocketOwner {
                 return false
             }
             guard let request = ZAPRequest(message) else { continue }
-            let decision =
-                authenticator?.decide(domain: request.domain, key: request.key, address: request.address) ?? .refused
-            if case .admitted = decision, nextReview == .max {
-                nextReview = clock.nowMicroseconds().addingClamped(Self.reviewInterval)
+            let decision = decide(request)
+            if decision == .undecided, mayWait(request) {
+                undecided.append((request, clock.nowMicroseconds().addingClamped(Self.undecidedTimeout)))
+            } else {
+                reply(to: request, decision)
             }
-            _ = socketBox.socket?.send(request.reply(decision))
         }
         return true
+    }
+
+    /// Decides again about the requests that wait, and replies to those that are decided or whose time has passed.
+    private func decideAgain(at now: Int64) {
+        undecided.removeAll { request, expiry in
+            let decision = decide(request)
+            guard decision != .undecided || expiry <= now else { return false }
+            reply(to: request, decision)
+            return true
+        }
+    }
+
+    private func mayWait(_ request: ZAPRequest) -> Bool {
+        undecided.count < Self.maxUndecided.all
+            && undecided.count { $0.request.key == request.key } < Self.maxUndecided.perKey
+    }
+
+    private func decide(_ request: ZAPRequest) -> ZAPRequest.Decision {
+        authenticator?.decide(domain: request.domain, key: request.key, address: request.address) ?? .refused
+    }
+
+    private func reply(to request: ZAPRequest, _ decision: ZAPRequest.Decision) {
+        if case .admitted = decision, nextReview == .max {
+            nextReview = clock.nowMicroseconds().addingClamped(Self.reviewInterval)
+        }
+        _ = socketBox.socket?.send(request.reply(decision))
     }
 }

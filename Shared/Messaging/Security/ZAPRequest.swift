@@ -8,6 +8,8 @@ struct ZAPRequest {
         /// The connection is made, with this user id.
         case admitted(String)
         case refused
+        /// It is not known yet whether the owner of the key may connect.
+        case undecided
         /// The client is disconnected without an error, and reconnects by itself.
         case later
     }
@@ -39,7 +41,7 @@ struct ZAPRequest {
             switch decision {
             case .admitted(let userID): ["200", "OK", userID]
             case .refused: ["400", "this key is not on the list", ""]
-            case .later: ["300", "try again", ""]
+            case .undecided, .later: ["300", "try again", ""]
             }
         return OutgoingMessage([routing, [], Bytes("1.0".utf8), id] + texts.map { Bytes($0.utf8) } + [[]])
     }

@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import Hosting
 import JSONValue
 import PhotoClient
 import PhotoModel
@@ -47,6 +48,18 @@ struct CurveServicesTests {
         let again = try RunningProgram.run("safelight", ["album", "list", "--wait", "1"], environment: variables)
         #expect(again.status == 1)
         await library.close()
+        #expect(network.services.stop() == [])
+    }
+
+    @Test func `the first subscription with a new key is admitted at the first attempt`() throws {
+        let network = try NetworkFixture()
+        #expect(try network.services.safelight(["keys", "create", "ann"]).status == 0)
+        let folder = network.keyFolder("ann")
+        let server = try Certificate(readingPublic: folder + "/server.key").publicKey
+        let ann = try #require(KeyFolder.pair(folder + "/ann.key_secret"))
+        let port = try #require(network.broker[1].split(separator: ":").last.flatMap { UInt16($0) })
+        // The connection waits while the broker asks the catalog about the key.
+        #expect(throws: Never.self) { try RawCurve(port: port, as: "SUB", server: server, pair: ann) }
         #expect(network.services.stop() == [])
     }
 

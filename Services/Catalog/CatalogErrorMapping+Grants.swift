@@ -41,7 +41,7 @@ extension CatalogErrorMapping {
             addOnlyError(identity, "\(request) needs readWrite access")
         case .onlyAddsNoFrames(let identity):
             addOnlyError(identity, "a frame changes the other frames of its burst, which needs readWrite access")
-        case .onlyAddsNoDownloads(let identity):
+        case .addOnlyCannotDownload(let identity):
             addOnlyError(identity, "a download reads the library, which needs readWrite access", .view)
         case .noSubject: ErrorCode.invalidOptions.error("name an identity, or a question about consent")
         case .noQuestion(let id):

@@ -129,6 +129,7 @@ struct ChangeBrokerService: RunnableService {
                 refusals: refusals
             )
         )
+        access.onAnswer { MessagingContext.shared.authenticator.decideSoon() }
         access.onChange { identities in
             servers.review(identities)
             MessagingContext.shared.authenticator.reviewSoon()
@@ -185,7 +186,7 @@ struct ChangeBrokerService: RunnableService {
             LoopComponent("jobs") { [jobs] in await jobs.run() },
         ] + servers.components + [
             // Stopped first, because active followers would delay the server's stop.
-            ClosingComponent("followers") { [feed] in await feed.dismissFollowers() },
+            ClosingComponent("followers") { [feed] in await feed.endFollowers() },
             ClosingComponent("access") { [access] in access.close() },
         ]
     }

@@ -104,8 +104,8 @@ struct FollowSession: Sendable {
         guard var list = listed else { return nil }
         // Until the cursor has reached it, the list is that of a later sequence.
         if cursor.sequence >= list.token.sequence,
-            let skipped = await history.feed.skippingIrrelevant(after: cursor, for: list.assets),
-            skipped.token != cursor || !skipped.isEnded
+            let skipped = await history.feed.skippingIrrelevantRecords(after: cursor, for: list.assets),
+            skipped.token != cursor || !skipped.foundRelevant
         {
             guard skipped.token != cursor else { return nil }
             let head = await history.feed.token ?? skipped.token

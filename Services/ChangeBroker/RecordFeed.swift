@@ -336,16 +336,18 @@ actor RecordFeed {
     ///
     /// - Returns: the token before the first record that does, and true if there is such a record; nil if the catalog
     ///   has to be asked
-    func skippingIrrelevant(after token: ChangeToken, for assets: Set<ObjectID>) -> (token: ChangeToken, isEnded: Bool)?
-    {
+    func skippingIrrelevantRecords(
+        after token: ChangeToken,
+        for assets: Set<ObjectID>
+    ) -> (token: ChangeToken, foundRelevant: Bool)? {
         guard let ring, token.library == ring.library else { return nil }
-        let found = ring.skippingIrrelevant(after: token.sequence) { topics in
+        let found = ring.skippingIrrelevantRecords(after: token.sequence) { topics in
             topics.contains { topic in
                 topic == FeedTopic.grants || topic.hasPrefix(FeedTopic.edit(""))
                     || FeedTopic.asset(of: topic).map(assets.contains) ?? false
             }
         }
-        return found.map { (ChangeToken(library: ring.library, sequence: $0.sequence), $0.isEnded) }
+        return found.map { (ChangeToken(library: ring.library, sequence: $0.sequence), $0.foundRelevant) }
     }
 
     // MARK: Followers
@@ -380,7 +382,7 @@ actor RecordFeed {
     func removeFollower(_ id: UInt64) { followers[id] = nil }
 
     /// Ends every follower, and refuses new ones.
-    func dismissFollowers() {
+    func endFollowers() {
         isStopping = true
         for follower in followers.values { follower.signal.finish() }
     }

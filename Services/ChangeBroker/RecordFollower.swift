@@ -14,8 +14,8 @@ struct RecordFollower: Sendable {
     let configuration: ChangeBrokerConfiguration
 
     /// The maximum time in which another change-broker has to deliver the records that the catalog has committed.
-    private static let longestLag = Duration.seconds(2)
-    private static let longestRetryDelay = Duration.seconds(5)
+    private static let maxLag = Duration.seconds(2)
+    private static let maxRetryDelay = Duration.seconds(5)
 
     /// Follows and reconnects until cancelled.
     func run() async {
@@ -31,7 +31,7 @@ struct RecordFollower: Sendable {
                 } catch {
                     // An unreadable record, for example of a newer catalog, is read again at each attempt.
                     let isInternal = error.errorCode == .internalError
-                    delay = isInternal ? min(delay * 2, Self.longestRetryDelay) : configuration.catalogRetryDelay
+                    delay = isInternal ? min(delay * 2, Self.maxRetryDelay) : configuration.catalogRetryDelay
                     if error.errorCode == .tokenExpired {
                         await restart()
                     } else if !Task.isCancelled {
@@ -125,7 +125,7 @@ struct RecordFollower: Sendable {
             guard let token = try? await catalog.ask(CurrentToken(), deadline: .seconds(1)).result.token else {
                 continue
             }
-            await feed.wait(for: token, atMost: Self.longestLag)
+            await feed.wait(for: token, atMost: Self.maxLag)
             await feed.noteSource(at: token)
         }
     }

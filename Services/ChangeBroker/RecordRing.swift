@@ -103,8 +103,10 @@ struct RecordRing: Sendable {
     /// - Parameter concerns: returns true if a record with these topics concerns the reader
     /// - Returns: the sequence before the first record that concerns the reader, and true if there is such a record;
     ///   nil if the ring is not complete after the sequence
-    func skippingIrrelevant(after sequence: Int64, _ concerns: ([String]) -> Bool) -> (sequence: Int64, isEnded: Bool)?
-    {
+    func skippingIrrelevantRecords(
+        after sequence: Int64,
+        _ concerns: ([String]) -> Bool
+    ) -> (sequence: Int64, foundRelevant: Bool)? {
         guard sequence >= oldestComplete, sequence <= head else { return nil }
         var last = sequence
         for entry in entries[position(after: sequence)...].prefix(Self.maxExamined) {

@@ -117,7 +117,7 @@ extension RPCError {
 
     static func operationOfPhotos(_ kind: AdjustmentKind, _ asset: Asset) -> RPCError {
         ErrorCode.requestNotSupported.error(
-            "\"\(kind.rawValue)\" is an operation for photos, and \(asset.id) is a video; videos have "
+            "\"\(kind.rawValue)\" is an operation for photos, and \(asset.id) is a video; videos support "
                 + VideoAdjustments.supportedText,
             ["operation": .string(kind.rawValue), "mediaType": .string(asset.mediaType.rawValue)]
         )
@@ -323,7 +323,7 @@ extension WorkerJobError {
     static func operationOfPhotos(_ kind: AdjustmentKind) -> WorkerJobError {
         WorkerJobError(
             name: ErrorCode.requestNotSupported.rawValue,
-            message: "\"\(kind.rawValue)\" is an operation for photos; videos have \(VideoAdjustments.supportedText)"
+            message: "\"\(kind.rawValue)\" is an operation for photos; videos support \(VideoAdjustments.supportedText)"
         )
     }
 

@@ -10,7 +10,7 @@ public final class EventDescriptor: Sendable {
 
     deinit { _ = close(descriptor) }
 
-    /// Signals the event, once or several times.
+    /// Signals the event. Several signals before ``clear()`` count as one.
     public func signal() { eventfd_write(descriptor, 1) }
 
     /// Clears the event.

@@ -31,7 +31,7 @@
 
 // MARK: - Landlock
 
-// Defined here because the headers of Debian 12 have fewer rights than the kernels that it runs on.
+// Defined here because the headers of Debian 12 lack access rights that newer kernels have.
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
 #define SYS_landlock_add_rule 445
@@ -88,18 +88,18 @@ static int restrict_files(int version) {
         struct path_rule rule = {
             .rights = RIGHT_READ_FILE | (is_folder ? RIGHT_READ_FOLDER : 0), .folder = path};
         long added = syscall(SYS_landlock_add_rule, rules, RULE_PATH_BENEATH, &rule, 0);
-        int problem = errno;
+        int saved_errno = errno;
         close(path);
         if (added != 0) {
             close(rules);
-            errno = problem;
+            errno = saved_errno;
             return -1;
         }
     }
     long restricted = syscall(SYS_landlock_restrict_self, rules, 0);
-    int problem = errno;
+    int saved_errno = errno;
     close(rules);
-    errno = problem;
+    errno = saved_errno;
     return restricted == 0 ? 0 : -1;
 }
 
@@ -128,8 +128,8 @@ static int restrict_files(int version) {
 #define CALL_WITHOUT(name, argument, bits) \
     IF(BPF_JEQ, SYS_##name, 0, 4), LOAD_LOW(argument), IF(BPF_JSET, bits, 1, 0), ALLOW, REFUSE(EPERM)
 
-// Libraries fall back to older calls if these newer ones return ENOSYS. Their arguments are in memory, which a filter
-// cannot read (clone3, openat2), or they belong to io_uring.
+// Calls from this number on return ENOSYS, so that libraries fall back to older ones: their arguments are in memory,
+// which a filter cannot read (clone3, openat2), or they belong to io_uring.
 #define FIRST_NEW_CALL 425
 #define NEW_PROCESS (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 #define WRITING (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
@@ -274,9 +274,9 @@ static long try_connect(const char *path) {
     int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (file < 0) return -1;
     long connected = connect(file, (struct sockaddr *)&address, sizeof address);
-    int problem = errno;
+    int saved_errno = errno;
     close(file);
-    errno = problem;
+    errno = saved_errno;
     return connected;
 }
 
@@ -329,10 +329,10 @@ static long try_descriptor_signal(const char *path) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return -1;
     long owned = fcntl(ends[0], F_SETOWN, getppid());
-    int problem = errno;
+    int saved_errno = errno;
     close(ends[0]);
     close(ends[1]);
-    errno = problem;
+    errno = saved_errno;
     return owned;
 }
 

@@ -61,7 +61,7 @@ public struct ChangesDetails: Request {
     public struct Result: JSONTabled {
         /// The earlier token.
         public var from: ChangeToken
-        /// The later token, of the after result.
+        /// The later token, of the result after the change.
         public var to: ChangeToken
         /// The details; nil if the result did not change (V9) or the request has no fetch.
         public var details: ChangeDetails?
@@ -69,7 +69,7 @@ public struct ChangesDetails: Request {
         public var rice: RICE?
         /// The details of the requested objects that changed.
         public var objects: [ObjectDetails]
-        /// True if the album, moment or folder of the fetch was deleted; then the after result is empty.
+        /// True if the album, moment or folder of the fetch was deleted; then the result after the change is empty.
         public var objectWasDeleted = false
 
         public init(
@@ -93,7 +93,7 @@ public struct ChangesDetails: Request {
             blank: Result(from: .none, to: .none),
             [
                 .required("from", \.from, .token, "The earlier token."),
-                .required("to", \.to, .token, "The later token, of the after result."),
+                .required("to", \.to, .token, "The later token, of the result after the change."),
                 .optional("details", \.details, .object(ChangeDetails.self), "Of the result; absent if unchanged."),
                 .optional("rice", \.rice, .object(RICE.self), "The details as PhotoKit's index sets, if requested."),
                 .defaulted(

@@ -53,7 +53,7 @@ extension JSONField {
             "incremental",
             path,
             .flag,
-            "If false, only whether the result changed, and the after list.",
+            "False to get only whether the result has changed, and the objects after the change.",
             default: true
         )
     }

@@ -9,9 +9,9 @@ public import PhotoModel
 public struct DetailsDiff: Request {
     public typealias Result = ChangesDetails.Result
     public static let method = "details.diff"
-    /// The before result.
+    /// The result before the change.
     public var from: ResultReference
-    /// The after result.
+    /// The result after the change.
     public var to: ResultReference
     /// The objects that count as changed; nil: those that differ between the tokens of the results.
     public var changedIds: [ObjectID]?
@@ -44,8 +44,8 @@ public struct DetailsDiff: Request {
             to: ResultReference(fetch: FetchDescription(.assets))
         ),
         [
-            .required("from", \.from, .object(ResultReference.self), "The before result."),
-            .required("to", \.to, .object(ResultReference.self), "The after result; of the same class of entities."),
+            .required("from", \.from, .object(ResultReference.self), "The result before the change."),
+            .required("to", \.to, .object(ResultReference.self), "The result after the change; of the same class."),
             .optional(
                 "changedIds",
                 \.changedIds,

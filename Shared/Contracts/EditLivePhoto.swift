@@ -17,8 +17,8 @@ public struct EditLivePhoto: Request {
     public var mode: AdjustmentMode
     /// The volume of the video's sound, 0...1; nil for that of the list, or else 1.
     public var audioVolume: Double?
-    /// The microseconds of the video at which its frame becomes the still; nil for that of the list, or else the still
-    /// as it was taken.
+    /// The time in the video, in microseconds, whose frame becomes the still; nil for that of the list, or else the
+    /// still as taken.
     public var keyFrame: Int64?
     /// Content revision that the asset must have, else the request is refused with conflict; nil to accept any.
     public var ifContentRevision: Revision?
@@ -73,8 +73,8 @@ public struct EditLivePhoto: Request {
                 "keyFrame",
                 \.keyFrame,
                 .integer(0...LivePhotoAdjustment.maxKeyFrame),
-                "Microseconds of the video at which its frame becomes the still. Default: that of the list, else the"
-                    + " still as it was taken."
+                "The time in the video, in microseconds, whose frame becomes the still. Default: that of the list, "
+                    + "else the still as taken."
             ),
             .ifContentRevision(\.ifContentRevision),
             .networkAccess(\.isNetworkAccessAllowed),

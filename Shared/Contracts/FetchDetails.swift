@@ -9,7 +9,7 @@ public struct FetchDetails: Request {
     public var observation: String
     /// Token of the client's list.
     public var token: ChangeToken
-    /// False to get only whether the result changed, and the after list.
+    /// False to get only whether the result has changed, and the objects after the change.
     public var isIncremental: Bool
     /// Form of the change details.
     public var form: DetailsForm

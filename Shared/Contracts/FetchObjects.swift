@@ -6,7 +6,7 @@ public struct FetchObjects: Request, ProjectedRequest {
     public static let method = "fetch.objects"
     /// The fetch.
     public var fetch: FetchDescription
-    /// Token of its result; nil: the newest.
+    /// Token of its result; nil for the newest.
     public var token: ChangeToken?
     /// Indexes; range_error if one is beyond the end.
     public var at: [Int]
@@ -23,7 +23,7 @@ public struct FetchObjects: Request, ProjectedRequest {
     }
 
     public static let table = parameters(
-        "The assets at a set of indexes of a result: each once, the one with the lowest index first.",
+        "Returns the assets at indexes of a result, each once, in ascending order of the index.",
         blank: FetchObjects(fetch: FetchDescription(.assets), at: []),
         [
             .required("fetch", \.fetch, .fetch(), "The fetch."),

@@ -11,7 +11,7 @@ public struct FetchObserve: Request {
     public var fetch: FetchDescription
     /// The token of the client's result; nil if it has none.
     public var token: ChangeToken?
-    /// False to get only whether the result changed, and the after list.
+    /// False to get only whether the result has changed, and the objects after the change.
     public var isIncremental: Bool
     /// Form of the change details.
     public var form: DetailsForm
@@ -88,7 +88,7 @@ public struct FetchUnobserve: Request {
     public init(observation: String) { self.observation = observation }
 
     public static let table = parameters(
-        "Ends what this connection observes. After the last observer's call the topic carries nothing more.",
+        "Ends an observation of this connection. Its topic has no more messages once its last observer has ended it.",
         blank: FetchUnobserve(observation: ""),
         [.required("observation", \.observation, .text(maxBytes: 64), "Id from fetch.observe.")]
     )

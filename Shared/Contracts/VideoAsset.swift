@@ -23,7 +23,7 @@ public struct VideoAsset: Request {
     }
 
     public static let table = parameters(
-        "How a video is composed: tracks with their segments, time map, volume of the sound, and source files.",
+        "Returns how a video is composed: tracks with their segments, time map, volume of the sound, and source files.",
         blank: VideoAsset(asset: .none),
         [
             .asset(\.asset),
@@ -66,16 +66,16 @@ public struct VideoAsset: Request {
             unknown: .ignored,
             blank: Segment(start: 0, duration: 0, sourceStart: nil, sourceDuration: 0, rate: 1),
             [
-                .required("start", \.start, .integer(0...Int64.max), "When it is shown."),
-                .required("duration", \.duration, .integer(0...Int64.max), "How long it is shown."),
+                .required("start", \.start, .integer(0...Int64.max), "The time at which it is shown."),
+                .required("duration", \.duration, .integer(0...Int64.max), "The time for which it is shown."),
                 .optional(
                     "sourceStart",
                     \.sourceStart,
                     .integer(0...Int64.max),
-                    "Where it begins in the source; absent for a gap."
+                    "The time at which it begins in the source; absent for a gap."
                 ),
                 .required("sourceDuration", \.sourceDuration, .integer(0...Int64.max), "Its length in the source."),
-                .required("rate", \.rate, .number(-1000...1000), "Times as fast as the source."),
+                .required("rate", \.rate, .number(-1000...1000), "The speed, as a multiple of the source's."),
             ]
         )
     }
@@ -88,13 +88,13 @@ public struct VideoAsset: Request {
         public var media = VideoPlayback.Track()
         /// True if this is the video track that is shown, or the audio track that is played.
         public var isShown = false
-        /// False if the file says that players leave it out.
+        /// False if the file marks the track as disabled.
         public var isEnabled = true
         /// The time at which it begins, in microseconds.
         public var start: Int64 = 0
         /// Its length in microseconds.
         public var duration: Int64 = 0
-        /// Frames or packets by the file's index; 0 if unknown.
+        /// The number of frames or packets in the file's index; 0 if unknown.
         public var frameCount: Int64 = 0
         /// The edit list, or one segment of the whole track.
         public var segments: [Segment] = []
@@ -118,10 +118,16 @@ public struct VideoAsset: Request {
                     .flag,
                     "True if it is the video or the audio track that players present."
                 ),
-                .required("isEnabled", \.isEnabled, .flag, "True if the file says that players present it."),
-                .required("start", \.start, .integer(Int64.min...Int64.max), "When it begins."),
+                .required("isEnabled", \.isEnabled, .flag, "False if the file marks the track as disabled."),
+                .required("start", \.start, .integer(Int64.min...Int64.max), "The time at which it begins."),
                 .required("duration", \.duration, .integer(0...Int64.max), "Its length."),
-                .defaulted("frameCount", \.frameCount, .integer(0...Int64.max), "Frames or packets.", default: 0),
+                .defaulted(
+                    "frameCount",
+                    \.frameCount,
+                    .integer(0...Int64.max),
+                    "The number of frames or packets in the file's index; 0 if unknown.",
+                    default: 0
+                ),
                 .required(
                     "segments",
                     \.segments,
@@ -147,7 +153,7 @@ public struct VideoAsset: Request {
             unknown: .ignored,
             blank: Volume(time: 0, volume: 1),
             [
-                .required("time", \.time, .integer(0...Int64.max), "Microseconds of what is shown."),
+                .required("time", \.time, .integer(0...Int64.max), "The time in the video as shown, in microseconds."),
                 .required("volume", \.volume, .number(0...1000), "1 is the volume of the source."),
             ]
         )
@@ -165,7 +171,8 @@ public struct VideoAsset: Request {
         public var resource: AssetResource
         /// The duration of the video with the speeds of the time map, in microseconds.
         public var duration: Int64 = 0
-        /// The microseconds of the video at which a Live Photo's still was taken; nil if the video does not contain it.
+        /// The time in the video, in microseconds, at which a Live Photo's still was taken; nil if the video does not
+        /// contain it.
         public var photoTime: Int64?
         /// The tracks of ``resource``.
         public var tracks: [Track] = []
@@ -173,8 +180,8 @@ public struct VideoAsset: Request {
         public var timeMap: [Segment] = []
         /// The volume of the sound, relative to that of the source.
         public var audioCurve: [Volume] = []
-        /// True if time map and volume are in the file already, which an edit has rendered: its source is the last
-        /// file. False if players and exports apply them to the file.
+        /// True if an edit has rendered the time map and the volume into the file; its source is then the last of
+        /// ``sources``. False if players and exports have to apply them.
         public var isRendered = false
         /// The files: the one that is shown, then the original of an edit.
         public var sources: [AssetResource] = []
@@ -186,7 +193,7 @@ public struct VideoAsset: Request {
 
         public static let table = JSONTable(
             "VideoAsset",
-            "How a video is composed. Times are microseconds.",
+            "The composition of a video. Times are microseconds.",
             unknown: .ignored,
             blank: Result(asset: .none, resource: AssetResource(type: .video, digest: "", size: 0, contentType: "")),
             [
@@ -194,12 +201,17 @@ public struct VideoAsset: Request {
                 .required("contentRevision", \.contentRevision, .revision, "Content revision of the video."),
                 .sequence(\.sequence),
                 .required("resource", \.resource, .object(AssetResource.self), "The file that is shown."),
-                .required("duration", \.duration, .integer(0...Int64.max), "How long it is shown."),
+                .required(
+                    "duration",
+                    \.duration,
+                    .integer(0...Int64.max),
+                    "The duration of the video with the speeds of the time map."
+                ),
                 .optional(
                     "photoTime",
                     \.photoTime,
                     .integer(0...Int64.max),
-                    "When a Live Photo's still was taken, if the video says it."
+                    "The time at which a Live Photo's still was taken, if the video contains it."
                 ),
                 .required("tracks", \.tracks, .list(of: .object(Track.self), limit: 64), "The tracks of the file."),
                 .required(
@@ -218,8 +230,8 @@ public struct VideoAsset: Request {
                     "isRendered",
                     \.isRendered,
                     .flag,
-                    "True if time map and volume are in the file, as an edit rendered them from the last source; "
-                        + "false: players apply them, and exports do."
+                    "True if an edit has rendered the time map and the volume into the file; its source is then the "
+                        + "last of `sources`. False if players and exports have to apply them."
                 ),
                 .required(
                     "sources",

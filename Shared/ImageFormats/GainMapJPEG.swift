@@ -69,7 +69,7 @@ public enum GainMapJPEG {
                 let after = content.slice(end, content.count - end)
             else { return nil }
             let merged = before + Array(description.utf8) + after
-            guard merged.count <= longestSegment else { return nil }
+            guard merged.count <= maxSegmentBytes else { return nil }
             head += segment(0xE1, Array(merged))
         }
         if !hasPacket { head += segment(0xE1, xmpName + packet(description)) }
@@ -77,7 +77,7 @@ public enum GainMapJPEG {
     }
 
     /// The maximum size of a segment's content, in bytes.
-    private static let longestSegment = 65_533
+    private static let maxSegmentBytes = 65_533
 
     /// The length of the index's segment.
     private static let indexLength = 4 + 4 + 82

@@ -14,7 +14,7 @@ public struct ImageHeader: Sendable, Hashable {
     /// The EXIF orientation 1...8 as stored; 1 if it is missing or invalid.
     public var orientation = 1
     /// True if `orientation` has to be applied to the decoded pixels.
-    public var obeysOrientation: Bool { !kind.isOrientedByDecoder }
+    public var needsOrientation: Bool { !kind.isOrientedByDecoder }
     /// The number of frames of a GIF, WebP or APNG; at least 1.
     public var frameCount = 1
     /// True if the file may contain transparency.
@@ -49,7 +49,7 @@ public struct ImageHeader: Sendable, Hashable {
         self.storedHeight = storedHeight
     }
 
-    private var swapsSides: Bool { obeysOrientation && orientation >= 5 }
+    private var swapsSides: Bool { needsOrientation && orientation >= 5 }
     /// The width in pixels as displayed.
     public var pixelWidth: Int { swapsSides ? storedHeight : storedWidth }
     /// The height in pixels as displayed.
@@ -61,7 +61,7 @@ public struct ImageHeader: Sendable, Hashable {
     }
 
     /// The maximum side of an image that can be imported, in pixels. The limits of ``ImageBounds`` are much smaller.
-    private static let longestSide = Int(Int32.max)
+    private static let maxSide = Int(Int32.max)
 
     /// The reason why a header could not be read.
     public enum Failure: Error, Sendable, Hashable {
@@ -96,7 +96,7 @@ public struct ImageHeader: Sendable, Hashable {
         guard header.storedWidth > 0, header.storedHeight > 0 else {
             throw .invalid("an image of \(header.storedWidth) by \(header.storedHeight) pixels")
         }
-        guard max(header.storedWidth, header.storedHeight) <= longestSide else {
+        guard max(header.storedWidth, header.storedHeight) <= maxSide else {
             throw .invalid("an image of \(header.storedWidth) by \(header.storedHeight) pixels, more than is supported")
         }
         let exif = header.exif.map { bytes[$0] } ?? header.texts.exif?[...]

@@ -44,7 +44,7 @@ struct MovieFragments {
     }
 
     /// Counts the bytes of a fragment's header; returns false if they exceed the limit of all headers together.
-    mutating func accepts(_ count: Int) -> Bool {
+    mutating func reserve(_ count: Int) -> Bool {
         guard count <= Self.maxBytes - bytes else { return false }
         bytes += count
         return true

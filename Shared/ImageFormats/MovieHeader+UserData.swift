@@ -9,11 +9,11 @@ extension MovieHeader {
     ]
 
     /// The longest text of user data that is read, in bytes.
-    private static let longestText = 4096
+    private static let maxTextLength = 4096
 
     /// Records a value unless there is one already.
     mutating func note(_ text: String?, _ key: String) {
-        guard let text, !text.isEmpty, text.utf8.count <= Self.longestText, values[key] == nil else { return }
+        guard let text, !text.isEmpty, text.utf8.count <= Self.maxTextLength, values[key] == nil else { return }
         values[key] = text
     }
 
@@ -28,7 +28,7 @@ extension MovieHeader {
     mutating func readUserData(_ box: ByteReader) {
         for item in Self.boxes(box) {
             switch item.name {
-            case "XMP_" where (1...Self.longestXMP).contains(item.content.count): xmp = Array(item.content.bytes)
+            case "XMP_" where (1...Self.maxXMPBytes).contains(item.content.count): xmp = Array(item.content.bytes)
             case "meta":
                 readValues(item.content)
                 readList(item.content)
@@ -49,7 +49,7 @@ extension MovieHeader {
             guard let key = Self.keys[item.name],
                 let data = Self.boxes(item.content).first(where: { $0.name == "data" })?.content, data.big32(0) == 1
             else { continue }
-            note(data.text(8, min(data.count - 8, Self.longestText)), key)
+            note(data.text(8, min(data.count - 8, Self.maxTextLength)), key)
         }
     }
 
@@ -70,7 +70,7 @@ extension MovieHeader {
     private static func terminated(_ content: ByteReader, _ start: Int) -> (text: String?, end: Int)? {
         if content.big16(start) == 0xFEFF {
             var (units, at): ([UInt16], Int) = ([], start + 2)
-            while let unit = content.big16(at), unit != 0, units.count < longestText {
+            while let unit = content.big16(at), unit != 0, units.count < maxTextLength {
                 units.append(UInt16(unit))
                 at += 2
             }

@@ -27,7 +27,7 @@ public struct MovieHeader: Sendable, Hashable {
     public init(contentType: String) { self.contentType = contentType }
 
     /// The largest `moov` box that is read, in bytes.
-    public static let longest = 64 << 20
+    public static let maxIndexBytes = 64 << 20
 
     /// Returns the uniform type identifier of a video from its first bytes (16 are enough); nil for anything else.
     public static func sniff(_ bytes: some Collection<UInt8>) -> String? {
@@ -79,15 +79,15 @@ public struct MovieHeader: Sendable, Hashable {
             let (length, start) = extent
             hasContent = hasContent || isContent
             if name == "moov" {
-                guard length <= longest else { throw ImageHeader.Failure.invalid("a moov of \(length) bytes") }
+                guard length <= maxIndexBytes else { throw ImageHeader.Failure.invalid("a moov of \(length) bytes") }
                 let content = ByteReader(try read(offset + start, length - start))
                 found = MovieHeader(contentType: contentType)
                 found?.read(content)
                 let known = found?.duration ?? 0
                 if known == 0 || !isWhole(content) { fragments = MovieFragments(content, hasSamples: known > 0) }
-            } else if name == "moof", fragments?.accepts(length) == true {
+            } else if name == "moof", fragments?.reserve(length) == true {
                 fragments?.add(ByteReader(try read(offset + start, length - start)))
-            } else if name == "uuid", (16...longestXMP).contains(length - start) {
+            } else if name == "uuid", (16...maxXMPBytes).contains(length - start) {
                 let content = try read(offset + start, length - start)
                 if content.starts(with: uuidOfXMP) { xmp = Array(content.dropFirst(16)) }
             }
@@ -124,7 +124,7 @@ public struct MovieHeader: Sendable, Hashable {
     }
 
     /// The largest XMP packet that is read, in bytes, and the identifier of its box.
-    static let longestXMP = 4 << 20
+    static let maxXMPBytes = 4 << 20
     private static let uuidOfXMP: [UInt8] = [
         0xBE, 0x7A, 0xCF, 0xCB, 0x97, 0xA9, 0x42, 0xE8, 0x9C, 0x71, 0x99, 0x94, 0x91, 0xE3, 0xAF, 0xAC,
     ]

@@ -40,7 +40,7 @@ public struct MovieTrack: Sendable, Hashable {
             if length == 1 { length = head.big(8, 8) ?? 0 } else if length == 0 { length = size - offset }
             guard length >= start, length <= size - offset else { return [] }
             if name == "moov" {
-                guard length <= MovieHeader.longest else { return [] }
+                guard length <= MovieHeader.maxIndexBytes else { return [] }
                 return tracks(ByteReader(read(offset + start, length - start)))
             }
             offset += length

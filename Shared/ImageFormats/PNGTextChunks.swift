@@ -15,27 +15,28 @@ public struct PNGTextChunks: Sendable, Hashable {
     public private(set) var modificationTime: String?
 
     /// The maximum size of a text after decompression, in bytes.
-    private static let longest = 16 << 20
+    private static let maxTextBytes = 16 << 20
 
-    /// Bytes of all texts after decompression. A text that cannot be decompressed counts as ``longest``.
+    /// Bytes of all texts after decompression. A text that cannot be decompressed counts as ``maxTextBytes``.
     private var expanded = 0
 
     /// Creates a value without metadata.
     public init() {}
 
     /// Reads a chunk. Chunks without metadata are ignored, and of several of a kind all but the first. No further text
-    /// is read once their total exceeds twice ``longest``: decompressed, they may have a thousand times the bytes of
-    /// the file.
+    /// is read once their total exceeds twice ``maxTextBytes``: decompressed, they may have a thousand times the bytes
+    /// of the file.
     mutating func add(_ name: String, _ content: ArraySlice<UInt8>) {
         if name == "tIME" {
             modificationTime = modificationTime ?? Self.time(ByteReader(content))
             return
         }
-        guard let keyword = Self.keyword(content), isUsed(keyword.lowercased()), expanded <= 2 * Self.longest else {
+        guard let keyword = Self.keyword(content), isUsed(keyword.lowercased()), expanded <= 2 * Self.maxTextBytes
+        else {
             return
         }
         let read = Self.text(name, content.dropFirst(keyword.utf8.count + 1))
-        expanded += read?.count ?? Self.longest
+        expanded += read?.count ?? Self.maxTextBytes
         guard let text = read else { return }
         switch keyword.lowercased() {
         case "creation time":
@@ -78,13 +79,13 @@ public struct PNGTextChunks: Sendable, Hashable {
     /// Returns the text of a chunk after its keyword.
     private static func text(_ name: String, _ content: ArraySlice<UInt8>) -> [UInt8]? {
         switch name {
-        case "tEXt": return Array(content.prefix(longest))
-        case "zTXt": return content.first == 0 ? Inflater.bytes(content.dropFirst(), limit: longest) : nil
+        case "tEXt": return Array(content.prefix(maxTextBytes))
+        case "zTXt": return content.first == 0 ? Inflater.bytes(content.dropFirst(), limit: maxTextBytes) : nil
         case "iTXt":
             // A flag and the method of compression, then the language and the translated keyword, each with its zero.
             let parts = content.dropFirst(2).split(separator: 0, maxSplits: 2, omittingEmptySubsequences: false)
             guard let flag = content.first, parts.count == 3 else { return nil }
-            return flag == 1 ? Inflater.bytes(parts[2], limit: longest) : Array(parts[2].prefix(longest))
+            return flag == 1 ? Inflater.bytes(parts[2], limit: maxTextBytes) : Array(parts[2].prefix(maxTextBytes))
         default: return nil
         }
     }
@@ -93,7 +94,7 @@ public struct PNGTextChunks: Sendable, Hashable {
     private static func profile(_ text: [UInt8]) -> [UInt8]? {
         let words = text.drop { $0 <= 0x20 }.drop { $0 != 0x0A }.split(maxSplits: 1) { $0 <= 0x20 }
         guard words.count == 2, let length = Int(String(decoding: words[0], as: UTF8.self)),
-            (1...longest).contains(length)
+            (1...maxTextBytes).contains(length)
         else { return nil }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(min(length, words[1].count / 2))

@@ -19,7 +19,7 @@ public struct PNMStructure: Sendable, Hashable {
     public var isInk: Bool { variant == 1 || variant == 4 }
 
     /// The maximum length of a header with its comments, in bytes.
-    private static let longestHeader = 65_536
+    private static let maxHeaderBytes = 65_536
 
     /// Returns true if the bytes begin a portable map.
     static func sniff(_ head: [UInt8]) -> Bool {
@@ -101,9 +101,9 @@ public struct PNMStructure: Sendable, Hashable {
 
     /// Returns the next word. Space and comments before it are skipped.
     private static func word(_ reader: ByteReader, _ offset: inout Int) throws(ImageHeader.Failure) -> String {
-        while let byte = reader.byte(offset), isSpace(byte) || byte == 0x23, offset < longestHeader {
+        while let byte = reader.byte(offset), isSpace(byte) || byte == 0x23, offset < maxHeaderBytes {
             if byte == 0x23 {
-                while let next = reader.byte(offset), next != 0x0A, offset < longestHeader { offset += 1 }
+                while let next = reader.byte(offset), next != 0x0A, offset < maxHeaderBytes { offset += 1 }
             }
             offset += 1
         }

@@ -7,8 +7,8 @@ public enum RawFileType {
     ///
     /// - Parameters:
     ///   - bytes: the beginning of the file; 32 bytes are enough
-    ///   - ending: the file extension without the dot
-    public static func sniff(_ bytes: some Collection<UInt8>, ending: String?) -> String? {
+    ///   - fileExtension: the file extension without the dot
+    public static func sniff(_ bytes: some Collection<UInt8>, fileExtension: String?) -> String? {
         let head = Array(bytes.prefix(32))
         let reader = ByteReader(head)
         if reader.has("FUJIFILMCCD-RAW", at: 0) { return "com.fuji.raw-image" }
@@ -19,7 +19,7 @@ public enum RawFileType {
         }
         if head.starts(with: [0x49, 0x49, 0x55, 0x00]) { return "com.panasonic.rw2-raw-image" }
         guard ImageFormat.sniff(head) == .tiff else { return nil }
-        return tiffKinds[ending?.lowercased() ?? ""]
+        return tiffKinds[fileExtension?.lowercased() ?? ""]
     }
 
     static let dng = "com.adobe.raw-image"

@@ -17,7 +17,7 @@ struct XMPText {
     }
 
     /// The longest value that is read, in bytes.
-    private static let longest = 64
+    private static let maxValueBytes = 64
 
     /// Returns the value of a property, written as an attribute or as an element.
     ///
@@ -33,11 +33,11 @@ struct XMPText {
             let closing = opening == 0x3E ? 0x3C : opening
             var bytes: [UInt8] = []
             offset += 1
-            while bytes.count <= Self.longest, let byte = packet.byte(offset), byte != closing {
+            while bytes.count <= Self.maxValueBytes, let byte = packet.byte(offset), byte != closing {
                 bytes.append(UInt8(byte))
                 offset += 1
             }
-            guard bytes.count <= Self.longest, !bytes.isEmpty else { continue }
+            guard bytes.count <= Self.maxValueBytes, !bytes.isEmpty else { continue }
             return String(validating: bytes, as: UTF8.self)
         }
         return nil
@@ -54,13 +54,13 @@ struct XMPText {
     func numbers(_ name: StaticString) -> [Double]? {
         if let one = value(name).flatMap({ Double($0) }) { return one.isFinite ? [one] : nil }
         guard let list = parts(name, limit: 1).first else { return nil }
-        let text = String(decoding: list.packet.bytes.prefix(Self.longestList), as: UTF8.self)
+        let text = String(decoding: list.packet.bytes.prefix(Self.maxListBytes), as: UTF8.self)
         let numbers = text.split { "<>".contains($0) }.compactMap { Double($0) }.filter(\.isFinite)
         return numbers.isEmpty ? nil : Array(numbers.prefix(8))
     }
 
     /// The longest list of numbers that is read, in bytes.
-    private static let longestList = 512
+    private static let maxListBytes = 512
 
     /// The maximum number of items of a container's list that are read.
     private static let maxItems = 64

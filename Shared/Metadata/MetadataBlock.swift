@@ -67,13 +67,13 @@ struct MetadataBlock: ~Copyable {
 
     /// Opens blocks of metadata. Those that are too long for a JPEG are added to the others.
     private static func open(exif: [UInt8]?, xmp: [UInt8]?, iptc: [UInt8]?) -> OpaquePointer? {
-        let longest = JPEGMetadataWriter.longestSegment - 64
-        if let exif, exif.count > longest {
+        let maxBytes = JPEGMetadataWriter.maxSegmentBytes - 64
+        if let exif, exif.count > maxBytes {
             guard let opened = open(exif) else { return nil }
             safelight_metadata_add(opened, xmp ?? [], xmp?.count ?? 0, iptc ?? [], iptc?.count ?? 0)
             return opened
         }
-        let (isLongXMP, isLongIPTC) = (xmp?.count ?? 0 > longest, iptc?.count ?? 0 > longest)
+        let (isLongXMP, isLongIPTC) = (xmp?.count ?? 0 > maxBytes, iptc?.count ?? 0 > maxBytes)
         let carrier = carrier(exif: exif, xmp: isLongXMP ? nil : xmp, iptc: isLongIPTC ? nil : iptc)
         guard let opened = open(carrier) else { return nil }
         let (added, addedIPTC) = (isLongXMP ? xmp ?? [] : [], isLongIPTC ? iptc ?? [] : [])

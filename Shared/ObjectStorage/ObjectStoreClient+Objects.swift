@@ -107,13 +107,13 @@ extension ObjectStoreClient {
             }
             return try await uploadParts(key, from: descriptor, size: size, digest: digest, sent: sent)
         }
-        let isConditional = !replaces && knowsConditions.load(ordering: .relaxed)
+        let isConditional = !replaces && supportsConditions.load(ordering: .relaxed)
         do {
             try await put(key, from: descriptor, size: size, digest: digest, replaces: !isConditional, sent: sent)
         } catch let error as ObjectStoreError where error.problem == .unexpectedReply && isConditional {
             // The key is the digest: replacing an object changes nothing.
             try await put(key, from: descriptor, size: size, digest: digest, replaces: true, sent: sent)
-            knowsConditions.store(false, ordering: .relaxed)
+            supportsConditions.store(false, ordering: .relaxed)
         } catch let error as ObjectStoreError where error.problem == .objectExists {
             if let info = try await head(key), info.size == size, try await confirm(key, info, digest: digest) {
                 return info

@@ -2,10 +2,10 @@ import Basics
 import Glibc
 import Synchronization
 
-/// Uploads in parts, for large files.
+/// Multipart uploads, for large files.
 extension ObjectStoreClient {
-    /// Aborts unfinished uploads of an object in parts, which a killed program leaves behind. The store would keep the
-    /// parts.
+    /// Aborts unfinished multipart uploads of an object, which a killed program leaves behind. The store would keep
+    /// the parts.
     ///
     /// - Throws: ``ObjectStoreError``, also if the store does not list such uploads
     public func abortUploads(of key: String) async throws {
@@ -20,7 +20,8 @@ extension ObjectStoreClient {
         }
     }
 
-    /// Uploads a file in parts and confirms it. A failed upload is aborted, so that the store keeps no parts of it.
+    /// Uploads a file as a multipart upload and confirms it. A failed upload is aborted, so that the store
+    /// keeps no parts of it.
     func uploadParts(
         _ key: String,
         from descriptor: Int32,
@@ -38,7 +39,7 @@ extension ObjectStoreClient {
         )
         let response = try await send(start)
         guard let upload = XMLText.element("UploadId", of: String(decoding: response.body, as: UTF8.self)) else {
-            throw ObjectStoreError(.unexpectedReply, "the object store does not begin uploads in parts")
+            throw ObjectStoreError(.unexpectedReply, "the object store did not start a multipart upload")
         }
         do {
             return try await uploadParts(key, upload, from: descriptor, size: size, digest: digest, sent: sent)
@@ -127,12 +128,12 @@ extension ObjectStoreClient {
             let query = [("uploadId", upload)]
             return try await send(Request(method: "POST", key: key, query: query, body: .bytes(Array(body.utf8))))
         }
-        let hasChecksums = knowsChecksums.load(ordering: .relaxed)
+        let hasChecksums = supportsChecksums.load(ordering: .relaxed)
         do {
             return try await complete(withChecksums: hasChecksums)
         } catch let error as ObjectStoreError where error.problem == .unexpectedReply && hasChecksums {
             let response = try await complete(withChecksums: false)
-            knowsChecksums.store(false, ordering: .relaxed)
+            supportsChecksums.store(false, ordering: .relaxed)
             return response
         }
     }
@@ -154,7 +155,9 @@ extension ObjectStoreClient {
         while position < range.upperBound {
             let length = Int(min(Int64(bytes.count), range.upperBound - position))
             let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, length, off_t(position)) }
-            guard count > 0 else { throw ObjectStoreError(.fileDamaged, "the file cannot be read, or is shorter") }
+            guard count > 0 else {
+                throw ObjectStoreError(.fileDamaged, "the file cannot be read, or is shorter than at import")
+            }
             hash.update(data: bytes[..<count])
             whole.update(data: bytes[..<count])
             position += Int64(count)

@@ -20,9 +20,9 @@ public final class ObjectStoreClient: Sendable {
     /// Seconds to add to this machine's clock, computed after the store refused a signature because of its time.
     private let clockOffset = Atomic<Int>(0)
     /// False after the store has refused a condition of an upload, which not every service supports.
-    let knowsConditions = Atomic<Bool>(true)
+    let supportsConditions = Atomic<Bool>(true)
     /// False after the store has refused the checksums of parts, which not every service supports.
-    let knowsChecksums = Atomic<Bool>(true)
+    let supportsChecksums = Atomic<Bool>(true)
     /// Returns seconds since 1970.
     private let now: @Sendable () -> Int
 

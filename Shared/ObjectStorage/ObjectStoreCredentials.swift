@@ -23,20 +23,20 @@ public struct ObjectStoreCredentials: Sendable, Equatable, CustomStringConvertib
     public init(file path: String, profile: String = "default") throws(ObjectStoreError) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
-            throw .invalid("the credentials \(path) cannot be read: \(String(cString: strerror(errno)))")
+            throw .invalid("the credentials file \(path) cannot be read: \(String(cString: strerror(errno)))")
         }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size <= 64 << 10 else {
-            throw .invalid("the credentials \(path) are not a file of at most 64 KiB")
+            throw .invalid("the credentials file \(path) is not a regular file of at most 64 KiB")
         }
         guard status.st_mode & 0o077 == 0 else {
-            throw .invalid("others may read the credentials \(path); run chmod 600 \(path)")
+            throw .invalid("others may read the credentials file \(path); run chmod 600 \(path)")
         }
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
         let count = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
         guard count >= 0 else {
-            throw .invalid("the credentials \(path) cannot be read: \(String(cString: strerror(errno)))")
+            throw .invalid("the credentials file \(path) cannot be read: \(String(cString: strerror(errno)))")
         }
         self = try Self.parse(String(decoding: bytes.prefix(count), as: UTF8.self), profile: profile, path: path)
     }
@@ -61,7 +61,7 @@ public struct ObjectStoreCredentials: Sendable, Equatable, CustomStringConvertib
         return Self(accessKey: key, secret: secret, sessionToken: values["aws_session_token"])
     }
 
-    /// Returns the credentials of the variables `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`;
+    /// Creates credentials from the variables `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`;
     /// nil if they are not set.
     public init?(environment: (String) -> String?) {
         guard let key = environment("AWS_ACCESS_KEY_ID"), let secret = environment("AWS_SECRET_ACCESS_KEY"),

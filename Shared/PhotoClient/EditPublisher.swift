@@ -70,7 +70,7 @@ public actor EditPublisher {
         guard tracker.add(edit, now: clock.nowMicroseconds()) else {
             throw ErrorCode.idReused.error("the id \(edit.id) is used twice; use a new id for each edit")
         }
-        try await pushers.choice(for: edit.asset, within: .seconds(1)).connection.push([edit.frame])
+        try await pushers.choose(for: edit.asset, within: .seconds(1)).connection.push([edit.frame])
         wakeup.continuation.yield()
     }
 
@@ -167,7 +167,7 @@ public actor EditPublisher {
             }
             for id in unknown {
                 guard let edit = tracker.editToResend(id) else { continue }
-                let pusher = await pushers.choice(for: edit.asset, within: .zero).connection
+                let pusher = await pushers.choose(for: edit.asset, within: .zero).connection
                 if idle.contains(pusher.address) { try? await pusher.push([edit.frame]) }
             }
         }

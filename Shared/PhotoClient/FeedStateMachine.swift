@@ -64,7 +64,7 @@ struct FeedStateMachine: Sendable {
 
     /// Handles a live change.
     mutating func handleLive(_ change: LiveChange) -> FeedEvent? {
-        guard isCurrentHistory(change.token.library), change.sequence > detector.position else { return nil }
+        guard checkHistory(change.token.library), change.sequence > detector.position else { return nil }
         // With several topics only history has the common order, and a large record is in history only.
         guard filter.topics.count <= 1, let record = change.record else {
             needsHistory = true
@@ -85,7 +85,7 @@ struct FeedStateMachine: Sendable {
     mutating func handleHead(_ head: FeedHead, now: Int64) {
         if let instance, instance != head.instance { detector.recordReconnection() }
         instance = head.instance
-        guard isCurrentHistory(head.library),
+        guard checkHistory(head.library),
             case .readHistory = detector.checkHead(newest: head.sequence, now: now)
         else { return }
         if detector.carriesEverything { handleMissedMessages() } else { needsHistory = true }
@@ -100,7 +100,7 @@ struct FeedStateMachine: Sendable {
 
     /// Returns true if a message is of the current history. Otherwise requests history: the response shows if the
     /// current history has ended.
-    private mutating func isCurrentHistory(_ other: String) -> Bool {
+    private mutating func checkHistory(_ other: String) -> Bool {
         guard let library, !pastHistories.contains(other) else { return false }
         if other != library { needsHistory = true }
         return other == library

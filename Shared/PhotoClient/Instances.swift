@@ -32,7 +32,7 @@ struct Instances<Connection: InstanceConnection>: Sendable {
     ///   - limit: the maximum time to wait; nil for no limit
     /// - Returns: the instance, and whether it is connected; after `limit`, or if the task is cancelled, the preferred
     ///   one
-    func choice(
+    func choose(
         for asset: ObjectID?,
         within limit: Duration? = nil
     ) async -> (connection: Connection, isConnected: Bool) {

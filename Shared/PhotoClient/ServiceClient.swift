@@ -107,7 +107,7 @@ public final class ServiceClient: Sendable {
     /// - Parameter limit: the maximum time to wait for a connection to any instance
     public func instance(for asset: ObjectID?, within limit: Duration = .seconds(30)) async -> ServiceClient {
         guard requestClients.count > 1 else { return self }
-        return ServiceClient(await requestClients.choice(for: asset, within: limit).connection)
+        return ServiceClient(await requestClients.choose(for: asset, within: limit).connection)
     }
 
     /// Returns assets grouped by the instance that gets requests about them.
@@ -169,7 +169,7 @@ public final class ServiceClient: Sendable {
         let end = clock.now + deadline
         var attemptsLeft = (routed.map { type(of: $0).isRepeatable } ?? false) ? instances.count : 1
         while true {
-            let choice = await instances.choice(for: routed?.routingAsset, within: end - clock.now)
+            let choice = await instances.choose(for: routed?.routingAsset, within: end - clock.now)
             do throws(RPCError) {
                 let connection = choice.connection
                 return try await send(
@@ -272,7 +272,7 @@ public final class ServiceClient: Sendable {
             guard let routed = request as? any RoutedRequest else { return ServiceStream(open(instances.first, true)) }
             return ServiceStream(choosing: { number in
                 guard number == 0 else { return nil }
-                let choice = await instances.choice(for: routed.routingAsset, within: limit)
+                let choice = await instances.choose(for: routed.routingAsset, within: limit)
                 return open(choice.connection, !choice.isConnected)
             })
         }

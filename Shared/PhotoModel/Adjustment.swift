@@ -121,29 +121,29 @@ public struct Adjustment: Sendable, Hashable {
 
     // MARK: - Common adjustments
 
-    /// Exposure in stops, -5...5.
+    /// Returns an exposure adjustment, in stops, -5...5.
     public static func exposure(_ stops: Double) -> Adjustment { make(.exposure, .number(stops)) }
-    /// Brightness, -1...1.
+    /// Returns a brightness adjustment, -1...1.
     public static func brightness(_ value: Double) -> Adjustment { make(.brightness, .number(value)) }
-    /// Contrast, -1...1.
+    /// Returns a contrast adjustment, -1...1.
     public static func contrast(_ value: Double) -> Adjustment { make(.contrast, .number(value)) }
-    /// Saturation, -1...1.
+    /// Returns a saturation adjustment, -1...1.
     public static func saturation(_ value: Double) -> Adjustment { make(.saturation, .number(value)) }
-    /// Vibrance, -1...1.
+    /// Returns a vibrance adjustment, -1...1.
     public static func vibrance(_ value: Double) -> Adjustment { make(.vibrance, .number(value)) }
-    /// Colour temperature, -1...1. Positive values are warmer.
+    /// Returns a colour temperature adjustment, -1...1. Positive values are warmer.
     public static func temperature(_ value: Double) -> Adjustment { make(.temperature, .number(value)) }
-    /// Black and white, strength 0...1.
+    /// Returns a conversion to black and white, strength 0...1.
     public static func blackAndWhite(_ value: Double) -> Adjustment { make(.blackAndWhite, .number(value)) }
-    /// Sepia, strength 0...1.
+    /// Returns a sepia adjustment, strength 0...1.
     public static func sepia(_ value: Double) -> Adjustment { make(.sepia, .number(value)) }
-    /// Rotation by a small angle in degrees clockwise, -45...45.
+    /// Returns a rotation by a small angle, in degrees clockwise, -45...45.
     public static func straighten(_ degrees: Double) -> Adjustment { make(.straighten, .number(degrees)) }
-    /// Clockwise rotation by quarter turns.
+    /// Returns a clockwise rotation by quarter turns.
     public static func rotate(_ turn: QuarterTurn) -> Adjustment { make(.rotate, .whole(turn.rawValue)) }
-    /// Mirroring along an axis.
+    /// Returns a mirroring along an axis.
     public static func flip(_ axis: Axis) -> Adjustment { make(.flip, .text(axis.rawValue)) }
-    /// Crop to a rectangle of the image as displayed at this point of the list.
+    /// Returns a crop to a rectangle of the image as displayed at this point of the list.
     public static func crop(_ rect: UnitRect) -> Adjustment {
         Adjustment(
             .crop,

@@ -7,19 +7,19 @@ extension AdjustmentKind {
         case .blur: ("A Gaussian blur.", [Self.slider(0...50, result, name: "radius", default: 2)])
         case .motionBlur:
             (
-                "A blur along a line, as by a camera that moved.",
+                "A blur along a line, as if the camera had moved.",
                 [
                     Self.slider(0...50, result, name: "radius", default: 8),
                     Self.modifier("angle", -180...180, "degrees", 0),
                 ]
             )
         case .radialBlur:
-            ("A blur around the centre, as by a camera that turned.", [Self.slider(0...90, "degrees", default: 5)])
+            ("A blur around the centre, as if the camera had turned.", [Self.slider(0...90, "degrees", default: 5)])
         case .adaptiveSharpen:
             ("Sharpens edges more than areas.", [Self.slider(0...5, result, name: "radius", default: 1)])
         case .median:
             (
-                "The median of a square that reaches this far from each pixel.",
+                "Replaces each pixel by the median of the square with this radius around it.",
                 [Self.wholeSlider(0...5, result, name: "radius", default: 1)]
             )
         case .despeckle: ("Removes single bright and dark pixels.", [Self.wholeSlider(0...4, "passes", default: 1)])
@@ -47,14 +47,17 @@ extension AdjustmentKind {
                 [Self.slider(-720...720, "degrees", default: 60)]
             )
         case .implode:
-            ("Draws the image to its centre (positive) or away from it.", [Self.slider(-1...1, default: 0.3)])
+            (
+                "Pulls pixels towards the centre (positive) or pushes them away from it.",
+                [Self.slider(-1...1, default: 0.3)]
+            )
         case .normalize:
             (
                 "Mixes with the image whose tones are stretched so that 2 % of the pixels become black and 1 % white.",
                 [Self.slider(0...1, default: 1)]
             )
         case .equalize:
-            ("Mixes with the image whose tones are equally frequent.", [Self.slider(0...1, default: 1)])
+            ("Mixes with the image with an equalized histogram.", [Self.slider(0...1, default: 1)])
         case .contrastStretch:
             (
                 "Mixes with the image whose tones are stretched so that the given shares of pixels become black and white.",
@@ -96,7 +99,7 @@ extension AdjustmentKind {
             )
         case .wave:
             (
-                "Moves columns up and down along a sine; the image becomes higher by twice the amplitude.",
+                "Moves columns up and down along a sine; the image becomes taller by twice the amplitude.",
                 [
                     Self.slider(-200...200, result, name: "amplitude", default: 10),
                     Self.modifier("wavelength", 4...10_000, result, 100), Self.paint("#ffffff"),
@@ -104,7 +107,7 @@ extension AdjustmentKind {
             )
         case .liquidRescale:
             (
-                "Scales by removing or doubling seams where the image has little detail (seam carving).",
+                "Scales by removing or duplicating seams where the image has little detail (seam carving).",
                 [
                     Self.slider(0.25...1.5, "sides", name: "width", default: 1, neutral: 1),
                     Self.slider(0.25...1.5, "sides", name: "height", default: 1, neutral: 1),
@@ -112,7 +115,8 @@ extension AdjustmentKind {
             )
         case .trim:
             (
-                "Cuts off edges of the colour of the corners (1), or leaves them (0). An image of one colour stays.",
+                "Cuts off edges of the colour of the corners (1), or leaves them (0). An image of one colour is left "
+                    + "unchanged.",
                 [
                     Self.wholeSlider(0...1, "times", default: 1),
                     Self.modifier("fuzz", 0...0.5, "difference of colours that counts as equal", 0.05),
@@ -120,7 +124,7 @@ extension AdjustmentKind {
             )
         default:
             (
-                "Turns a scan whose lines run askew, so that they run straight; the corners that appear have the colour.",
+                "Rotates a scan so that its lines are horizontal; exposed corners are filled with the colour.",
                 [
                     Self.slider(0...1, "encoded value", name: "threshold", default: 0.4), Self.paint("#ffffff"),
                 ]
@@ -152,7 +156,7 @@ extension AdjustmentKind {
             )
         default:
             (
-                "Rounds the corners; outside them is the colour.",
+                "Rounds the corners and fills the area outside them with the colour.",
                 [
                     Self.slider(0...0.5, "shorter sides of the image", name: "radius", default: 0.05),
                     Self.paint("#ffffff"),

@@ -5,7 +5,7 @@ public import JSONValue
 /// An immutable value. All dates are microseconds since 1970-01-01T00:00:00Z.
 public struct Asset: Sendable, Hashable, JSONTabled {
     /// The maximum length of a side of an image, in pixels.
-    public static let longestSide = Int(Int32.max)
+    public static let maxSide = Int(Int32.max)
 
     /// Stable for the life of the library.
     public var id: ObjectID
@@ -144,8 +144,8 @@ public struct Asset: Sendable, Hashable, JSONTabled {
             ),
             .required("sourceType", \.sourceType, .name(SourceType.self), "Where it came from."),
             .required("contentType", \.contentType, .text(maxBytes: 128), "Uniform type identifier."),
-            .required("pixelWidth", \.pixelWidth, .count(0...Asset.longestSide), "Pixels, after orientation."),
-            .required("pixelHeight", \.pixelHeight, .count(0...Asset.longestSide), "Pixels, after orientation."),
+            .required("pixelWidth", \.pixelWidth, .count(0...Asset.maxSide), "Pixels, after orientation."),
+            .required("pixelHeight", \.pixelHeight, .count(0...Asset.maxSide), "Pixels, after orientation."),
             .required("duration", \.duration, .integer(0...Int64.max), "Microseconds, 0 for a still image."),
             .optional("creationDate", \.creationDate, date, "When it was taken."),
             .optional(

@@ -85,13 +85,13 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
             .required(
                 "pixelWidth",
                 \.pixelWidth,
-                .count(0...Asset.longestSide),
+                .count(0...Asset.maxSide),
                 "Pixels after orientation, 0 if no image."
             ),
             .required(
                 "pixelHeight",
                 \.pixelHeight,
-                .count(0...Asset.longestSide),
+                .count(0...Asset.maxSide),
                 "Pixels after orientation, 0 if no image."
             ),
             .optional("duration", \.duration, .integer(0...Int64.max), "Microseconds; absent if not a video."),

@@ -2,11 +2,11 @@ public import JSONValue
 
 /// The difference between two results of one fetch: `PHFetchResultChangeDetails` in wire form.
 ///
-/// Its size depends on the change, not on the list. To get the after list, take out the removed and moved entries
-/// together, then insert the inserted and moved entries in ascending order; entries that are not listed keep their
-/// order. PhotoKit's RICE index sets are derived from it by ``rice``.
+/// Its size depends on the change, not on the list. To get the list after the change, take out the removed and moved
+/// entries together, then insert the inserted and moved entries in ascending order; entries that are not listed keep
+/// their order. PhotoKit's RICE index sets are derived from it by ``rice``.
 public struct ChangeDetails: Sendable, Hashable, JSONTabled {
-    /// A removed or inserted entity and its index in the before or the after list.
+    /// A removed or inserted entity and its index in the list before or after the change.
     public struct IndexedEntity: Sendable, Hashable, JSONTabled {
         /// The entity.
         public var id: ObjectID
@@ -34,9 +34,9 @@ public struct ChangeDetails: Sendable, Hashable, JSONTabled {
     public struct Pair: Sendable, Hashable, JSONTabled {
         /// The entity.
         public var id: ObjectID
-        /// The index in the before list, from 0.
+        /// The index in the list before the change, from 0.
         public var before: Int
-        /// The index in the after list, from 0.
+        /// The index in the list after the change, from 0.
         public var after: Int
 
         public init(id: ObjectID, before: Int, after: Int) {
@@ -52,27 +52,32 @@ public struct ChangeDetails: Sendable, Hashable, JSONTabled {
             blank: Pair(id: .none, before: 0, after: 0),
             [
                 .required("id", \.id, .id(), "The entity."),
-                .required("before", \.before, .count(ChangeDetails.indexes), "Its index in the before list."),
-                .required("after", \.after, .count(ChangeDetails.indexes), "Its index in the after list."),
+                .required(
+                    "before",
+                    \.before,
+                    .count(ChangeDetails.indexes),
+                    "Its index in the list before the change."
+                ),
+                .required("after", \.after, .count(ChangeDetails.indexes), "Its index in the list after the change."),
             ]
         )
     }
 
-    /// False if the caller requested no details or there would be too many. Then the after list replaces the whole
-    /// before list, and the lists below are empty (S-69).
+    /// False if the caller requested no details or there would be too many. Then the list after the change replaces the
+    /// whole list before it, and the lists below are empty (S-69).
     public var hasIncrementalChanges = true
-    /// The length of the before list.
+    /// The length of the list before the change.
     public var countBefore: Int
-    /// The length of the after list.
+    /// The length of the list after the change.
     public var countAfter: Int
-    /// In ascending order of the index in the before list.
+    /// In ascending order of the index in the list before the change.
     public var removed: [IndexedEntity] = []
-    /// In ascending order of the index in the after list.
+    /// In ascending order of the index in the list after the change.
     public var inserted: [IndexedEntity] = []
-    /// A minimal set of moves, in ascending order of the index in the after list.
+    /// A minimal set of moves, in ascending order of the index in the list after the change.
     public var moved: [Pair] = []
     /// Entities in both lists whose properties or pixels changed, moved or not; in ascending order of the index in the
-    /// after list.
+    /// list after the change.
     public var changed: [Pair] = []
 
     public init(countBefore: Int, countAfter: Int) {
@@ -95,8 +100,8 @@ public struct ChangeDetails: Sendable, Hashable, JSONTabled {
                 .flag,
                 "False: fetch again, the lists below are empty."
             ),
-            .required("countBefore", \.countBefore, .count(indexes), "Length of the before list."),
-            .required("countAfter", \.countAfter, .count(indexes), "Length of the after list."),
+            .required("countBefore", \.countBefore, .count(indexes), "Length of the list before the change."),
+            .required("countAfter", \.countAfter, .count(indexes), "Length of the list after the change."),
             .defaulted("removed", \.removed, entities, "Positions before, ascending.", default: []),
             .defaulted("inserted", \.inserted, entities, "Positions after, ascending.", default: []),
             .defaulted("moved", \.moved, pairs, "From before, to after; ascending by after.", default: []),
@@ -113,8 +118,8 @@ extension ChangeDetails {
     /// (V9).
     ///
     /// - Parameters:
-    ///   - before: the ids of the before list
-    ///   - after: the ids of the after list
+    ///   - before: the ids of the list before the change
+    ///   - after: the ids of the list after the change
     ///   - changed: ids whose properties or pixels changed; ids that are not in both lists are ignored
     ///   - isIncremental: false if the caller needs to know only that something changed (S-24)
     /// - Complexity: O(n log n) in the length of the lists.
@@ -167,7 +172,7 @@ public struct ChangeDetailsMismatch: Error, Sendable, Equatable, CustomStringCon
 }
 
 extension ChangeDetails {
-    /// Returns the after list.
+    /// Returns the list after the change.
     ///
     /// - Throws: ``ChangeDetailsMismatch`` if the details are not incremental or belong to another list
     public func apply(to before: [ObjectID]) throws(ChangeDetailsMismatch) -> [ObjectID] {
@@ -208,7 +213,7 @@ extension ChangeDetails {
         for (target, element) in zip(inserted, new) { try put(element, at: target.index) }
         for pair in moved { try put(before[pair.before], at: pair.after) }
         guard incoming.count == countAfter else {
-            throw ChangeDetailsMismatch("the after list would have \(incoming.count) entries, not \(countAfter)")
+            throw ChangeDetailsMismatch("the new list would have \(incoming.count) entries, not \(countAfter)")
         }
         var unmoved = before.indices.lazy.filter { !takenOut.contains($0) }.makeIterator()
         var after: [Element] = []
@@ -223,7 +228,7 @@ extension ChangeDetails {
         return after
     }
 
-    /// Returns the length of the after list as computed from the lists themselves, so that a wrong `countAfter` cannot
-    /// cause a large allocation.
+    /// Returns the length of the list after the change as computed from the lists themselves, so that a wrong
+    /// `countAfter` cannot cause a large allocation.
     private func computedCountAfter(_ count: Int) -> Int { count - removed.count + inserted.count }
 }

@@ -82,7 +82,7 @@ extension ChangeRequest {
             [
                 .required("id", \.id, .reference, "The folder; the root has a fixed id and no name."),
                 .optional("title", \.title, .text(maxBytes: TextLimit.title), "Its new name."),
-                .defaulted("edits", \.edits, .memberEdits, "Steps, in order.", default: []),
+                .defaulted("edits", \.edits, .memberEdits, "Operations on members, applied in order.", default: []),
                 .optional("snapshot", \.snapshot, .token, "The token at which the indexes were read."),
                 .ifRevision(\.ifRevision),
             ]

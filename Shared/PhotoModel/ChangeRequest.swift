@@ -39,13 +39,14 @@ public enum ChangeRequest: Sendable, Hashable {
         public var addKeywords: [String]
         /// The source of the asset.
         public var sourceType: SourceType
-        /// The rule if the library already has the bytes.
+        /// The action if the library already has the bytes.
         public var ifDuplicate: DuplicateRule
         /// The burst to which the asset belongs; nil for none.
         public var burst: NewBurst?
         /// An XMP file about the image. Its values take precedence over those in the image, except for the date.
         public var sidecar: NewResource?
-        /// An edit to apply at import. If the library already has the bytes, it is ignored, and the reply says so.
+        /// An edit to apply at import. It is ignored if the library already has the bytes, which is reported in
+        /// the reply.
         public var edit: NewEdit?
 
         public init(
@@ -105,15 +106,15 @@ public enum ChangeRequest: Sendable, Hashable {
                     "sourceType",
                     \.sourceType,
                     .name(SourceType.self),
-                    "Where it comes from.",
+                    "The source of the asset.",
                     default: .typeUserLibrary
                 ),
                 .defaulted(
                     "ifDuplicate",
                     \.ifDuplicate,
                     .name(DuplicateRule.self),
-                    "If the library already has the bytes: useExisting returns that asset, taken out of the trash and "
-                        + "with the properties to set; create makes a second one; createIfTrashed makes a second one "
+                    "If the library already has the bytes: useExisting returns that asset, restored from the trash "
+                        + "and with `set` applied; create makes a second one; createIfTrashed makes a second one "
                         + "only if the existing one is in the trash.",
                     default: .useExisting
                 ),
@@ -130,7 +131,8 @@ public enum ChangeRequest: Sendable, Hashable {
                     "edit",
                     \.edit,
                     .object(NewEdit.self),
-                    "An edit to apply at import; ignored, which the reply says, if the library already has the bytes."
+                    "An edit to apply at import. It is ignored if the library already has the bytes, which is reported "
+                        + "in the reply."
                 ),
             ]
         )
@@ -248,7 +250,12 @@ public enum ChangeRequest: Sendable, Hashable {
             ),
             [
                 .required("id", \.id, .id(.asset), "The asset."),
-                .required("render", \.render, .object(NewResource.self), "The rendered image, upright, or video."),
+                .required(
+                    "render",
+                    \.render,
+                    .object(NewResource.self),
+                    "The rendered image with its orientation applied, or the rendered video."
+                ),
                 .optional(
                     "pairedVideo",
                     \.pairedVideo,
@@ -414,7 +421,7 @@ public enum ChangeRequest: Sendable, Hashable {
                     default: []
                 ),
                 .patch("keyAsset", \.keyAsset, .id(.asset), "The cover, a member; null: the default."),
-                .defaulted("edits", \.edits, .memberEdits, "Steps, in order.", default: []),
+                .defaulted("edits", \.edits, .memberEdits, "Operations on members, applied in order.", default: []),
                 .optional("snapshot", \.snapshot, .token, "The token at which the indexes in edits were read."),
                 .optional(
                     "snapshotFetch",

@@ -7,7 +7,7 @@ import JSONValue
 public struct LivePhotoAdjustment: Sendable, Hashable {
     /// The volume of the video's sound, 0 (none) to 1; nil for 1.
     public var audioVolume: Double?
-    /// The microseconds of the video at which its frame becomes the still; nil for the still as it was taken.
+    /// The time in the video, in microseconds, whose frame becomes the still; nil keeps the still as taken.
     public var keyFrame: Int64?
 
     /// The maximum of ``keyFrame``: an hour.
@@ -73,7 +73,7 @@ public struct LivePhotoAdjustment: Sendable, Hashable {
             "type": "object", "additionalProperties": false,
             "description": .string(
                 "Present if the list applies to the still of a Live Photo and to each frame of its video; without it, "
-                    + "only the still is edited. Photos without a video, and videos, have no use for it."
+                    + "only the still is edited. It is ignored for photos without a video and for videos."
             ),
             "properties": [
                 "audioVolume": [
@@ -83,7 +83,7 @@ public struct LivePhotoAdjustment: Sendable, Hashable {
                 "keyFrame": [
                     "type": "integer", "minimum": 0, "maximum": .int(maxKeyFrame),
                     "description": .string(
-                        "Microseconds of the video at which its frame becomes the still. Default: the still as it was "
+                        "The time in the video, in microseconds, whose frame becomes the still. Default: the still as "
                             + "taken."
                     ),
                 ],

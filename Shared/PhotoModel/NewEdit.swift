@@ -21,7 +21,12 @@ public struct NewEdit: Sendable, Hashable, JSONTabled {
             adjustmentData: AdjustmentData(formatIdentifier: "", formatVersion: "", attachment: 0)
         ),
         [
-            .required("render", \.render, .object(NewResource.self), "The rendered image, upright."),
+            .required(
+                "render",
+                \.render,
+                .object(NewResource.self),
+                "The rendered image with its orientation applied."
+            ),
             .required("adjustmentData", \.adjustmentData, .object(AdjustmentData.self), "The description of the edit."),
         ]
     )

@@ -2,9 +2,9 @@ public import JSONValue
 
 /// Change details in PhotoKit's form: removed, inserted, changed, moved, in that order (S-68).
 ///
-/// B is the before list, A the after list, and M is B after removals and insertions: inserted entities have the same
-/// index in M as in A. There can be as many moves as the list has entries, which is why ``ChangeDetails`` is the wire
-/// form.
+/// B is the list before the change, A the list after it, and M is B after removals and insertions: inserted entities
+/// have the same index in M as in A. There can be as many moves as the list has entries, which is why ``ChangeDetails``
+/// is the wire form.
 public struct RICE: Sendable, Hashable, JSONTabled {
     /// A move of one entity.
     public struct Move: Sendable, Hashable, JSONTabled {
@@ -55,15 +55,15 @@ public struct RICE: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "RICE",
-        "Change details in PhotoKit's form. M is the before list after removals and insertions.",
+        "Change details in PhotoKit's form. M is the list before the change after removals and insertions.",
         unknown: .ignored,
         blank: RICE(),
         [
-            .required("removedIndexes", \.removedIndexes, indexes, "In the before list."),
-            .required("insertedIndexes", \.insertedIndexes, indexes, "In the after list and in M."),
+            .required("removedIndexes", \.removedIndexes, indexes, "In the list before the change."),
+            .required("insertedIndexes", \.insertedIndexes, indexes, "In the list after the change and in M."),
             .required("changedIndexes", \.changedIndexes, indexes, "In M."),
-            .required("changedIndexesAfter", \.changedIndexesAfter, indexes, "In the after list."),
-            .required("changedIndexesBefore", \.changedIndexesBefore, indexes, "In the before list."),
+            .required("changedIndexesAfter", \.changedIndexesAfter, indexes, "In the list after the change."),
+            .required("changedIndexesBefore", \.changedIndexesBefore, indexes, "In the list before the change."),
             .required("moves", \.moves, .list(of: .object(Move.self), limit: .max), "From M to after, all at once."),
             .required(
                 "moveScript",

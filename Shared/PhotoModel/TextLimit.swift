@@ -21,9 +21,10 @@ public enum TextLimit {
 extension JSONType where Value == String {
     /// Returns the type of text in a stored entity.
     ///
-    /// Earlier versions applied the limit before normal form C, which makes a text up to three times as long. Records
-    /// with such a text are decoded, because history, replicas and clients read every record. The schema is that of
-    /// the limit itself: it counts characters, of which normal form C has at most as many as the text had bytes.
+    /// Earlier versions applied the limit before the text was normalized to NFC, which makes it up to three times as
+    /// long. Records with such a text are decoded, because history, replicas and clients read every record. The schema
+    /// states the limit itself: it counts characters, and text in NFC has at most as many characters as the original
+    /// had bytes.
     static func storedText(maxBytes: Int) -> JSONType {
         let text = text(maxBytes: 3 * maxBytes)
         return JSONType(

@@ -6,13 +6,13 @@ struct CheckpointPace {
     /// The size in pages.
     private(set) var pages: Int
     private let allowed: ClosedRange<Int>
-    /// The size of the log at the last call of ``isDue(_:)``.
+    /// The size of the log that was last recorded with ``recordLogSize(_:)``.
     private var logPages = 0
     /// True if no part of the current log has been written into the database yet.
     private var isUnwritten = true
 
     /// The maximum time that commits should wait, in microseconds.
-    static let longestWait: Int64 = 100_000
+    static let maxWait: Int64 = 100_000
 
     /// - Parameter maxPages: the size on a fast disk; that on the slowest is a sixteenth of it
     init(maxPages: Int) {
@@ -21,10 +21,10 @@ struct CheckpointPace {
         pages = max(1, maxPages / 4)
     }
 
-    /// Returns true if the log is to be written into the database.
+    /// Records the size of the log; returns true if the log is to be written into the database.
     ///
     /// - Parameter logPages: its size after the last commit
-    mutating func isDue(_ logPages: Int) -> Bool {
+    mutating func recordLogSize(_ logPages: Int) -> Bool {
         // A log that has become shorter was restarted.
         if logPages < self.logPages { isUnwritten = true }
         self.logPages = logPages
@@ -38,9 +38,9 @@ struct CheckpointPace {
     ///   - isWhole: true if the database has the whole log now
     ///   - duration: microseconds
     mutating func checkpointEnded(isWhole: Bool, after duration: Int64) {
-        if duration > Self.longestWait {
+        if duration > Self.maxWait {
             pages = max(allowed.lowerBound, pages / 2)
-        } else if duration < Self.longestWait / 2, isWhole, isUnwritten {
+        } else if duration < Self.maxWait / 2, isWhole, isUnwritten {
             pages = min(allowed.upperBound, pages * 2)
         }
         isUnwritten = false

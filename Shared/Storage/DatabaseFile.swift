@@ -149,7 +149,7 @@ public final class DatabaseFile: Sendable {
         do {
             let value = try await pool.write(updates)
             // The log is still valid if this fails.
-            if isCheckpointDue() { try? await pool.writeWithoutTransaction { try self.checkpointPassively($0) } }
+            if recordLogSize() { try? await pool.writeWithoutTransaction { try self.checkpointPassively($0) } }
             return value
         } catch {
             throw mapped(error)
@@ -178,7 +178,7 @@ public final class DatabaseFile: Sendable {
     ///
     /// - Throws: ``StorageError`` if that fails; the log is still valid then
     public func checkpointIfDue() throws(StorageError) {
-        guard isCheckpointDue() else { return }
+        guard recordLogSize() else { return }
         do {
             try pool.writeWithoutTransaction(checkpointPassively)
         } catch {
@@ -186,9 +186,9 @@ public final class DatabaseFile: Sendable {
         }
     }
 
-    private func isCheckpointDue() -> Bool {
+    private func recordLogSize() -> Bool {
         let pages = log.pages
-        return pace.withLock { $0.isDue(pages) }
+        return pace.withLock { $0.recordLogSize(pages) }
     }
 
     private func checkpointPassively(_ database: Database) throws {

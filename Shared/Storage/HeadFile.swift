@@ -25,7 +25,7 @@ public final class HeadFile: Sendable {
     }
 
     /// The longest library id, in UTF-8 bytes.
-    public static let longestLibrary = 128
+    public static let maxLibraryIDBytes = 128
 
     private static let slotBytes = 512
     private static let slotDistance: Int64 = 4096
@@ -173,8 +173,8 @@ public final class HeadFile: Sendable {
     ///   - isDurable: false leaves syncing to ``sync()``.
     /// - Throws: ``StorageError`` if writing fails, ``StorageError/invalid(_:)`` for values outside those ranges.
     public func store(library: String, sequence: Int64, isDurable: Bool = true) throws(StorageError) {
-        guard !library.isEmpty, library.utf8.count <= Self.longestLibrary, sequence >= 0 else {
-            throw .invalid("a head needs a library id of at most \(Self.longestLibrary) bytes and a sequence from 0")
+        guard !library.isEmpty, library.utf8.count <= Self.maxLibraryIDBytes, sequence >= 0 else {
+            throw .invalid("a head needs a library id of at most \(Self.maxLibraryIDBytes) bytes and a sequence from 0")
         }
         try state.withLock { (state) throws(StorageError) in
             let head = Head(library: library, sequence: sequence)
@@ -229,7 +229,7 @@ public final class HeadFile: Sendable {
             bytes[offset..<(offset + count)].reversed().reduce(0) { $0 << 8 | UInt64($1) }
         }
         let length = Int(number(at: 24, bytes: 2))
-        guard length <= longestLibrary else { return nil }
+        guard length <= maxLibraryIDBytes else { return nil }
         let library = String(decoding: bytes[26..<(26 + length)], as: UTF8.self)
         let sequence = Int64(bitPattern: number(at: 16, bytes: 8))
         func birth(at offset: Int) -> FileBirth? { FileBirth(bytes: bytes[offset..<(offset + 32)]) }

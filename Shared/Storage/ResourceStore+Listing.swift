@@ -64,8 +64,8 @@ extension ResourceStore {
                 let folder = "\(root)/\(part)/\(second)"
                 let names = try DirectoryOperations.names(in: folder)
                 for name in names {
-                    let isReference = name.hasSuffix(Self.referenceEnding)
-                    let text = isReference ? String(name.dropLast(Self.referenceEnding.count)) : name
+                    let isReference = name.hasSuffix(Self.referenceFileExtension)
+                    let text = isReference ? String(name.dropLast(Self.referenceFileExtension.count)) : name
                     guard let digest = ResourceDigest(text),
                         let status = try? DirectoryOperations.status("\(folder)/\(name)")
                     else {
@@ -77,8 +77,9 @@ extension ResourceStore {
                     file.changedAt = max(file.changedAt, time)
                     found[digest] = file
                 }
-                for name in names where name.hasSuffix(Self.keepingEnding) {
-                    guard let digest = ResourceDigest(String(name.dropLast(Self.keepingEnding.count))) else { continue }
+                for name in names where name.hasSuffix(Self.keepingFileExtension) {
+                    let text = String(name.dropLast(Self.keepingFileExtension.count))
+                    guard let digest = ResourceDigest(text) else { continue }
                     found[digest]?.isKept = true
                 }
             }

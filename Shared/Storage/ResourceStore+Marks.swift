@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-// Marks of stored files: empty files beside them, whose names are the digest and an ending.
+// Marks of stored files: empty files beside them, whose names are the digest and a file extension.
 
 // MARK: - Healing
 
@@ -10,9 +10,9 @@ import Synchronization
 /// An empty file beside the stored one records that the follow-up is open, so that it is not lost if the process is
 /// killed in between, or if the disk is full: the bytes are then reported as healed again when they arrive again.
 extension ResourceStore {
-    private static let healingEnding = ".healed"
+    private static let healingFileExtension = ".healed"
 
-    private func healingPath(of digest: ResourceDigest) -> String { path(of: digest) + Self.healingEnding }
+    private func healingPath(of digest: ResourceDigest) -> String { path(of: digest) + Self.healingFileExtension }
 
     /// Records that intact bytes are about to replace a damaged file. The folder is synced afterwards, with both names;
     /// the time of another sync, of the empty file, would reveal that there was a file.
@@ -37,11 +37,11 @@ extension ResourceStore {
 /// An empty file beside a stored one, or beside its reference, is the mark. A file in the folder of the store names the
 /// last loss of changes after which all of them were marked.
 extension ResourceStore {
-    static let keepingEnding = ".kept"
+    static let keepingFileExtension = ".kept"
 
-    private func keepingPath(of digest: ResourceDigest) -> String { path(of: digest) + Self.keepingEnding }
+    private func keepingPath(of digest: ResourceDigest) -> String { path(of: digest) + Self.keepingFileExtension }
 
-    private var lossPath: String { "\(root)/\(Self.keepingEnding)" }
+    private var lossPath: String { "\(root)/\(Self.keepingFileExtension)" }
 
     /// Marks a file, if it exists, to be removed only on request; ``noteLoss(_:)`` must follow.
     public func keep(_ digest: ResourceDigest) throws(StorageError) {

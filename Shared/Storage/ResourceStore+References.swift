@@ -8,10 +8,10 @@ import Synchronization
 /// identity. Each opening compares device, inode, size and modification time, so that a changed or replaced file is
 /// never served under the digest.
 extension ResourceStore {
-    static let referenceEnding = ".ref"
-    private static let longestReference = 8192
+    static let referenceFileExtension = ".ref"
+    private static let maxReferenceBytes = 8192
 
-    func referencePath(of digest: ResourceDigest) -> String { path(of: digest) + Self.referenceEnding }
+    func referencePath(of digest: ResourceDigest) -> String { path(of: digest) + Self.referenceFileExtension }
 
     /// Returns the reference of a digest; nil if the bytes are stored, or unknown.
     ///
@@ -20,7 +20,7 @@ extension ResourceStore {
         let bytes: [UInt8]
         do throws(StorageError) {
             let file = try Descriptor(opening: referencePath(of: digest), O_RDONLY | O_NOFOLLOW)
-            bytes = try file.read(count: Self.longestReference, at: 0)
+            bytes = try file.read(count: Self.maxReferenceBytes, at: 0)
         } catch .notFound {
             return nil
         }
@@ -104,7 +104,7 @@ extension ResourceStore {
 
     /// Stores the reference of a digest; durable when it returns.
     public func setReference(_ reference: FileReference, of digest: ResourceDigest) throws(StorageError) {
-        guard reference.path.utf8.count <= Self.longestReference - 256 else { throw .invalid("the path is too long") }
+        guard reference.path.utf8.count <= Self.maxReferenceBytes - 256 else { throw .invalid("the path is too long") }
         let folder = try makeFolders(of: digest)
         let temporary = try newIncoming()
         do throws(StorageError) {
@@ -127,8 +127,8 @@ extension ResourceStore {
         for first in try DirectoryOperations.names(in: root) where first.count == 2 {
             for second in try DirectoryOperations.names(in: "\(root)/\(first)") where second.count == 2 {
                 for name in try DirectoryOperations.names(in: "\(root)/\(first)/\(second)")
-                where name.hasSuffix(Self.referenceEnding) {
-                    guard let digest = ResourceDigest(String(name.dropLast(Self.referenceEnding.count))),
+                where name.hasSuffix(Self.referenceFileExtension) {
+                    guard let digest = ResourceDigest(String(name.dropLast(Self.referenceFileExtension.count))),
                         let reference = try? reference(of: digest)
                     else { continue }
                     if !visit(digest, reference) { return }

@@ -19,8 +19,8 @@ public struct StagedResource: Sendable {
 
 /// Storing many files with few syncs.
 ///
-/// A staged file has its name at once, but no ``PublicationStamp`` before it is durable. A system that loses its power
-/// in between leaves a file without a stamp, which is read and compared when its bytes arrive again.
+/// A staged file has its name at once, but no ``PublicationStamp`` before it is durable. If power is lost in between,
+/// the file has no stamp; it is read and compared when its bytes arrive again.
 extension ResourceStore {
     /// The maximum number of files that are synced one by one: syncing a filesystem also waits for the writes of other
     /// programs.
@@ -187,7 +187,8 @@ extension ResourceStore {
     private func removeUnlessDurable(_ resource: StoredResource) {
         let path = path(of: resource.digest)
         stripe(of: resource.digest).mutex.withLock { _ in
-            // Without nanoseconds no file has a stamp.
+            // On a filesystem without nanoseconds no file has a stamp, so a missing stamp does not mean that the file
+            // is not durable.
             guard let status = try? DirectoryOperations.status(path), status.st_mtim.tv_nsec != 0,
                 !PublicationStamp.isIntact(status, resource.digest)
             else { return }

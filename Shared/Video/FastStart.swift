@@ -39,7 +39,7 @@ public struct FastStart {
             (isPossible, moved) = (true, nil)
             return
         }
-        guard index.length <= MovieHeader.longest,
+        guard index.length <= MovieHeader.maxIndexBytes,
             let changed = Self.shifted(
                 read(index.start, index.length),
                 by: index.length,

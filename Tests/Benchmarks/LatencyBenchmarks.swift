@@ -133,7 +133,7 @@ enum LatencyBenchmarks {
         await singleServices.stop()
     }
 
-    /// Measures the same against a foreign server that publishes as many bytes to as many subscribers.
+    /// Measures the same against another product's server that publishes as many bytes to as many subscribers.
     private static func compare(
         _ bench: BenchmarkContext,
         _ ours: Subscribers,

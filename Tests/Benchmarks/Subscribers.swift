@@ -41,7 +41,7 @@ final class Subscribers {
         try await child.expect("ready")
     }
 
-    /// Connects subscribers to a foreign server.
+    /// Connects subscribers to another product's server.
     init(_ broker: WireBroker, _ count: Int) async throws {
         child = try Child([
             "peer-wire", "--server", broker.server.rawValue, "--endpoint", broker.endpoint, "--subscribers", "\(count)",

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// A foreign server in another process. Only JetStream stores messages on disk.
+/// Another product's server, in a process of its own. Only JetStream stores messages on disk.
 final class WireBroker {
     let server: WireServer
     private(set) var endpoint = ""
@@ -16,7 +16,7 @@ final class WireBroker {
             .first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 
-    /// Returns the reason for a benchmark that cannot run without a server's program.
+    /// Returns the reason why a benchmark is skipped if the server is not installed.
     static func missingText(_ server: WireServer) -> String {
         "\(server.program) is not installed (Debian: \(server.program))"
     }
@@ -134,7 +134,7 @@ final class WireBroker {
         )
     }
 
-    /// Sends a request of JetStream's interface and waits for its response.
+    /// Sends a request of JetStream's API and waits for its response.
     private static func request(_ subject: String, _ body: String, over socket: WireSocket) throws {
         let inbox = "inbox.\(UUID().uuidString)"
         let lines = "SUB \(inbox) 9\r\nPUB \(subject) \(inbox) \(body.utf8.count)\r\n\(body)\r\nUNSUB 9 1\r\n"
@@ -160,7 +160,7 @@ final class WireBroker {
     }
 }
 
-/// `Benchmarks peer-wire`: bare subscribers of a foreign server on one thread, like those of `peer-subscribe`.
+/// `Benchmarks peer-wire`: bare subscribers of another product's server on one thread, like those of `peer-subscribe`.
 struct WireCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "peer-wire", shouldDisplay: false)
 

@@ -101,9 +101,8 @@ struct MemberEditPlanTests {
         #expect(album.text == "cadx")
     }
 
-    @Test(.spec("S-84", "T-13")) func `positions in a list that the transaction creates are those of its members`()
-        throws
-    {
+    @Test(.spec("S-84", "T-13"))
+    func `indexes in a list that the same transaction created refer to its current members`() throws {
         var library = InMemoryLibrary()
         let ids = try (1...4).map { try library.add($0) }
         let members = ids.map { ObjectReference.id($0) }

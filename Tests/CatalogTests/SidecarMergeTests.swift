@@ -67,7 +67,7 @@ struct SidecarMergeTests {
             Self.newYork,
             { photo in
                 photo.captureDate = Self.noon
-                photo.isCaptureMoment = true
+                photo.isCaptureTimeUTC = true
             }
         )
         #expect((facts.creationDate, facts.creationOffset, facts.isOffsetDerived) == (Self.noon, -14_400, true))

@@ -26,7 +26,7 @@ struct SmallChangeTests {
     }
 
     @Test
-    func `a task begins on the thread that creates it, and continues on the thread of the commits`() async throws {
+    func `a task begins on the thread that creates it, and continues on the writer thread`() async throws {
         let writer = WriterExecutor()
         let trace = Trace()
         let (task, here) = (start(SmallChangeExecutor(writer), trace), pthread_self())
@@ -43,7 +43,7 @@ struct SmallChangeTests {
         #expect(trace.threads.withLock(\.count) == 2)
     }
 
-    @Test func `a task whose beginning may block begins on the thread of the commits`() async throws {
+    @Test func `a task whose beginning may block begins on the writer thread`() async throws {
         let writer = WriterExecutor()
         let trace = Trace()
         let isDone = Atomic(false)

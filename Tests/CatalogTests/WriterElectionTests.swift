@@ -43,7 +43,7 @@ struct WriterElectionTests {
         )
     }
 
-    /// Returns a catalog that knows a sequence of the history of "a" and ignores what it receives.
+    /// Returns a follower whose head is a sequence of the history "a", and which ignores records.
     private func follower(head: Int64) -> WriterElection.Follower {
         WriterElection.Follower(
             historyID: String(repeating: "a", count: 32),
@@ -113,7 +113,7 @@ struct WriterElectionTests {
         }
     }
 
-    @Test func `a standby receives the entries that the writer quarantines and lifts`() async throws {
+    @Test func `a standby follows the writer's quarantine`() async throws {
         try await withTwo { writer, standby in
             let digest = String(repeating: "ab", count: 32)
             let quarantine = standby.service.handler.quarantine
@@ -137,7 +137,7 @@ struct WriterElectionTests {
             $0.server = address
         } _: { catalog in
             let first = try await catalog.perform([.createCollection(.init(title: "one"))])
-            // Another catalog takes over like this.
+            // This is how another catalog takes over.
             let connection = try PostgreSQLConnection(address)
             _ = try connection.execute("UPDATE library SET epoch = epoch + 1")
             let refused = await rpcError { try await catalog.perform([.createCollection(.init(title: "late"))]) }
@@ -218,7 +218,7 @@ struct WriterElectionTests {
     {
         let address = try PostgreSQLServer.shared().address(library: folder.path)
         let writer = try store(folder, address, history: "a")
-        // The second catalog wrote the changes up to 5, and was started again at a replica that had not received them.
+        // The second catalog wrote the changes up to 5, and was restarted with a replica that had not received them.
         let other = try TemporaryFolder("election")
         let configured = other.file("library")
         try FileManager.default.createDirectory(atPath: configured, withIntermediateDirectories: true)

@@ -63,7 +63,7 @@ struct BrokerFixture: Sendable {
             group.addTask { await broker.runUntilCancelled() }
             let result: Result<Value, any Error>
             do { result = .success(try await body(broker)) } catch { result = .failure(error) }
-            await broker.feed.dismissFollowers()
+            await broker.feed.endFollowers()
             group.cancelAll()
             return try result.get()
         }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import ChangeBroker
 
-/// Tests of fetches whose keys arrive late: they have the results of fetches that were observed from the beginning.
+/// Tests that a fetch whose keys arrive late has the same result as one that was observed from the beginning.
 @Suite(.timeLimit(.minutes(1)))
 struct LoadingFetchTests {
     private func fetch() throws -> Fetch {

@@ -52,7 +52,7 @@ struct ObservationTests: ObservationSteps {
     }
 
     @Test(.spec("S-24", "S-69"))
-    func `a client that declines incremental details receives the after list`() async throws {
+    func `a client that declines incremental details receives the list after the change`() async throws {
         try await BrokerFixture.with { fixture in
             await rateAssets([5, 4], in: fixture)
             try await fixture.withCatalog {

@@ -84,7 +84,7 @@ struct ObservedResultTests {
     }
 
     @Test(.spec("S-67", "S-68", "S-70", "P-01", "P-02", "P-03", "P-04", "P-05", "D1", "D2"))
-    func `details, RICE and the move script each give exactly the after list, from any earlier sequence`() throws {
+    func `details, RICE and the move script each give the list after the change, from any earlier sequence`() throws {
         var random = SeededRandom(named: "live results")
         for round in 0..<TestEnvironment.rounds(4000) {
             let fetch = try fetch(&random)

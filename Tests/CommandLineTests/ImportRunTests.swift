@@ -113,7 +113,7 @@ struct ImportRunTests {
             return try await fixture.serving(fixture.endpoints.catalog, catalog) {
                 var items = Array(repeating: ImportItem(file, pairedVideo: file), count: count)
                 var imported = 0
-                try await ImportRun(library: library, width: 40).run(
+                try await ImportRun(library: library, maxConcurrentFiles: 40).run(
                     { items.popLast() },
                     stop: StopRequest()
                 ) { _, file in

@@ -34,7 +34,7 @@ struct InverseChangeTests {
         return EntityChange(before: before, after: after)
     }
 
-    @Test func `a new album is deleted if it is unchanged since`() throws {
+    @Test func `a new album is deleted if it has not changed since`() throws {
         let album = AssetCollection(id: try id("c", 1), revision: Revision(7))
         let inverse = try InverseChange(of: record(collections: [.init(before: nil, after: album)], lists: [root]))
         #expect(
@@ -45,7 +45,7 @@ struct InverseChangeTests {
         )
     }
 
-    @Test func `new folders are deleted with the new folders in them, if they are unchanged since`() throws {
+    @Test func `new folders are deleted with the new folders in them, if they have not changed since`() throws {
         var outer = CollectionList(id: try id("l", 1), revision: Revision(7))
         var inner = CollectionList(id: try id("l", 2), revision: Revision(7))
         (outer.parent, inner.parent) = (.root, outer.id)
@@ -94,7 +94,7 @@ struct InverseChangeTests {
         }
     }
 
-    @Test func `assets are restored from the trash if they are unchanged since`() throws {
+    @Test func `assets are restored from the trash if they have not changed since`() throws {
         let changes = try (1...2).map { number in
             let before = Asset(id: try id("a", number), revision: Revision(3))
             var after = Asset(id: before.id, revision: Revision(7))
@@ -109,7 +109,7 @@ struct InverseChangeTests {
         )
     }
 
-    /// Returns the change in which an album got an asset.
+    /// Returns the record of an asset being added to an album.
     private func added(_ asset: Int, before: Int64, after: Int64) throws -> ChangeRecord {
         let album = try id("c", 1)
         var (old, new) = (Asset(id: try id("a", asset)), Asset(id: try id("a", asset)))
@@ -143,7 +143,7 @@ struct InverseChangeTests {
         #expect(error?.name == ErrorCode.conflict.rawValue)
     }
 
-    @Test func `the error names the deletion of an asset, also if the asset was in an album`() throws {
+    @Test func `the error names the deletion of an asset, even if the asset was in an album`() throws {
         let change = try added(1, before: 6, after: 7)
         let deleted = EntityChange(before: change.assets[0].after, after: nil)
         let error = #expect(throws: CommandFailure.self) {

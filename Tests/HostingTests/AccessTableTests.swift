@@ -248,6 +248,26 @@ struct AccessTableTests {
         #expect(reviewed.withLock { $0 } == [["key:a"]])
     }
 
+    @Test func `a permission that becomes known is reported, and no request is reviewed`() async throws {
+        let catalog = FakeCatalog()
+        catalog.permission.withLock { $0 = Permission(.limited) }
+        let table = Self.table(catalog)
+        let reviewed = Mutex<[Set<String>]>([])
+        let answers = AsyncStream.makeStream(of: Void.self)
+        table.onChange { identities in reviewed.withLock { $0.append(identities) } }
+        table.onAnswer { answers.continuation.yield() }
+        var reports = answers.stream.makeAsyncIterator()
+        table.confirm()
+        #expect(table.mayRead("key:a") == nil)
+        #expect(await reports.next() != nil)
+        #expect(table.mayRead("key:a") == false)
+        // After the catalog was unreachable the answer comes with those about all identities.
+        table.forget()
+        table.setPermission(of: "key:a", to: Permission(.limited))
+        #expect(await reports.next() != nil)
+        #expect(reviewed.withLock { $0 } == [])
+    }
+
     @Test func `refusals are counted by identity, and beyond the limit together`() {
         let counts = RefusalCounts()
         for number in 0..<1200 { counts.count("key:\(number)") }

@@ -189,7 +189,7 @@ struct ServiceLogTests {
     @Test func `a log line is truncated at its limit between characters`() {
         let lines = LogLines()
         lines.logger().info("\(String(repeating: "ü", count: 10_000))")
-        #expect(lines.all[0].utf8.count <= ServiceLog.longestLine)
+        #expect(lines.all[0].utf8.count <= ServiceLog.maxLineBytes)
         #expect(lines.all[0].hasSuffix("ü...\n"))
     }
 }

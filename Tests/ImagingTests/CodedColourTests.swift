@@ -151,7 +151,7 @@ struct CodedColourTests {
             let pixels = [UInt8](repeating: grey.value, count: 16 * 16 * 3)
             let jxl = try TestJXL.encoded(
                 Array("P6 16 16 255\n".utf8) + pixels,
-                ending: "ppm",
+                fileExtension: "ppm",
                 ["-d", "0", "-x", "color_space=\(space)"]
             )
             expect(try rendered(Needed.found(jxl, "cjxl of libjxl-tools")), expected)

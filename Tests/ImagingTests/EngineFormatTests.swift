@@ -65,11 +65,11 @@ struct EngineFormatTests {
         let isLong = TestEnvironment.rounds(1) > 1
         var compared = 0
         // The smallest files are icons, whose edges show the shapes of filters: the TIFFs among them are not compared.
-        for (endings, count, smallest) in [
+        for (fileExtensions, count, smallest) in [
             (["jpg"], isLong ? 28 : 1, isLong ? 1 : 100_000), (["tif", "tiff"], isLong ? 3 : 1, 100_000),
         ] {
             var remaining = count
-            for photo in try Needed.photographs(endings).prefix(isLong ? 28 : .max) where remaining > 0 {
+            for photo in try Needed.photographs(fileExtensions).prefix(isLong ? 28 : .max) where remaining > 0 {
                 let bytes = SharedPhotos.bytes(photo)
                 guard let header = try? ImageProbe.header(of: bytes, limits: PixelLimits()), header.isComplete,
                     (smallest..<2_000_000).contains(header.pixelWidth * header.pixelHeight)

@@ -60,12 +60,12 @@ struct HostileBytesTests {
             ("MSL", "<msl/>"),
         ] {
             let wand = try Wand()
-            let isOpen = wand.read(Array(bytes.utf8), by: format)
-            #expect(!isOpen, "\(format)")
+            let isRead = wand.read(Array(bytes.utf8), by: format)
+            #expect(!isRead, "\(format)")
         }
         let wand = try Wand()
-        let isOpen = wand.read(TestImages.jpeg(width: 9, height: 9), by: "JPEG")
-        #expect(isOpen)
+        let isRead = wand.read(TestImages.jpeg(width: 9, height: 9), by: "JPEG")
+        #expect(isRead)
         #expect(ImagingLibrary.versions["imagemagick"]?.hasPrefix("6.9") == true)
     }
 

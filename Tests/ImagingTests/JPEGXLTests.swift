@@ -10,8 +10,8 @@ import Testing
 struct JPEGXLTests {
     private static let quadrants: [Quadrant] = [.red, .green, .blue, .yellow]
 
-    private func encoded(_ bytes: [UInt8], _ ending: String, _ arguments: String...) throws -> [UInt8] {
-        try #require(try TestJXL.encoded(bytes, ending: ending, arguments))
+    private func encoded(_ bytes: [UInt8], _ fileExtension: String, _ arguments: String...) throws -> [UInt8] {
+        try #require(try TestJXL.encoded(bytes, fileExtension: fileExtension, arguments))
     }
 
     @Test func `lossless pixels equal the source, with eight and with sixteen bits`() throws {
@@ -39,8 +39,8 @@ struct JPEGXLTests {
     @Test func `a lossy image equals the output of djxl, a grey one too`() throws {
         let colour = TestImages.jpeg(width: 300, height: 200)
         let grey = TestImages.png(width: 64, height: 48) { x, y in (UInt8(x + y), UInt8(x + y), UInt8(x + y), 255) }
-        for (bytes, ending) in [(colour, "jpg"), (grey, "png")] {
-            let jxl = try encoded(bytes, ending, "-d", "1", "--lossless_jpeg=0")
+        for (bytes, fileExtension) in [(colour, "jpg"), (grey, "png")] {
+            let jxl = try encoded(bytes, fileExtension, "-d", "1", "--lossless_jpeg=0")
             let reference = try TestPixels(try #require(try TestJXL.decoded(jxl)))
             let image = try RenditionRenderer.render(jxl, RenditionOptions(format: .png))
             let distance = try TestPixels(image.bytes).psnr(reference)

@@ -52,7 +52,7 @@ struct ClientShareTests {
 
     @Test func `a connection that sends more bytes than a message may have, without an end, is detected`() {
         let table = PeerTable(counts: ConnectionCounts())
-        #expect(table.nextEndlessCheck == .max)
+        #expect(table.nextEndlessMessageCheck == .max)
         var received: [Int32: Int64] = [1: 0, 2: 0, 3: 0]
         for descriptor in received.keys { table.opened(descriptor, at: 0) }
         func endless(at now: Int64) -> [Int32] {
@@ -78,7 +78,7 @@ struct ClientShareTests {
         }
         let local = PeerTable()
         local.opened(1, at: 0)
-        #expect(local.nextEndlessCheck == .max, "only connections over TCP are checked")
+        #expect(local.nextEndlessMessageCheck == .max, "only connections over TCP are checked")
     }
 
     @Test func `the oldest connections that have sent no message are ended when few are left`() {

@@ -28,7 +28,7 @@ struct ComponentTests {
     @Test func `the longest path can be bound, and an address reachable from outside cannot`() async throws {
         try await MessagingFixture.with { fixture in
             let folder = fixture.folder.path
-            let name = String(repeating: "x", count: EndpointAddress.longestPath - folder.utf8.count - 1)
+            let name = String(repeating: "x", count: EndpointAddress.maxPathBytes - folder.utf8.count - 1)
             let longest = try EndpointAddress("ipc://\(folder)/\(name)")
             let publisher = try Publisher(address: longest, thread: fixture.serverThread, logger: fixture.logger)
             #expect(publisher.boundAddress == longest)
@@ -205,7 +205,7 @@ struct ComponentTests {
         #expect(!mailbox.enqueue(2, bytes: 60))
         #expect(mailbox.enqueue(3, bytes: 40))
         #expect(!mailbox.enqueue(4, bytes: 0))
-        #expect(mailbox.isFull())
+        #expect(mailbox.reportCapacityIfFull())
         #expect(mailbox.enqueue(5, bytes: 0, always: true))
         mailbox.finish(.busy("b"))
         #expect(!mailbox.enqueue(6, bytes: 0))

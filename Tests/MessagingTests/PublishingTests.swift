@@ -162,21 +162,21 @@ struct PublishingTests {
 
     @Test func `a publisher waits briefly for a full queue, and then not again for a long time`() {
         var policy = SlowSubscriberPolicy(minimumWait: .milliseconds(20))
-        let longest = policy.longestWait(subscriptions: 10)
+        let longest = policy.maxWait(subscriptions: 10)
         var waits = [
-            policy.shouldWait(at: 0, subscriptions: 10), policy.shouldWait(at: longest, subscriptions: 10),
+            policy.decideWait(at: 0, subscriptions: 10), policy.decideWait(at: longest, subscriptions: 10),
         ]
         // The queue had space again: the next wait is a new one.
         policy.didSend()
         let start = longest + 1
-        waits.append(policy.shouldWait(at: start, subscriptions: 10))
+        waits.append(policy.decideWait(at: start, subscriptions: 10))
         let end = start + longest + 1
-        waits.append(policy.shouldWait(at: end, subscriptions: 10))
-        waits.append(policy.shouldWait(at: end + 100 * longest - 1, subscriptions: 10))
-        waits.append(policy.shouldWait(at: end + 100 * longest, subscriptions: 10))
+        waits.append(policy.decideWait(at: end, subscriptions: 10))
+        waits.append(policy.decideWait(at: end + 100 * longest - 1, subscriptions: 10))
+        waits.append(policy.decideWait(at: end + 100 * longest, subscriptions: 10))
         #expect(waits == [true, true, true, false, false, true])
         #expect(policy.skippedCount == 2)
-        #expect(policy.longestWait(subscriptions: .max) <= 200_000)
+        #expect(policy.maxWait(subscriptions: .max) <= 200_000)
     }
 
     @Test func `events report connections, and subscriptions survive a restart of the publisher`() async throws {

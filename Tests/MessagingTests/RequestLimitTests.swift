@@ -263,7 +263,7 @@ struct RequestLimitTests {
             MessagingContext.shared.authenticator.decide(domain: curve.domain, key: keys.publicKey, address: "")
         }
         let admitted = ZAPRequest.Decision.admitted(hasty.publicKey.text + "hasty")
-        let maximum = ZAPAuthenticator.connectionsAtOnce
+        let maximum = ZAPAuthenticator.connectionBurst
         var count = 0
         while count <= 2 * maximum, decision(hasty) == admitted { count += 1 }
         // A few more are allowed for the time that this takes.

@@ -33,8 +33,8 @@ struct JPEGXLTests {
         let exif = try #require(try ImageHeader.read(jpeg).exif)
         let bytes = try #require(
             isCompressed
-                ? try TestJXL.encoded(jpeg, ending: "jpg", ["--lossless_jpeg=1"])
-                : try TestJXL.boxed(jpeg, ending: "jpg", exif: Array(jpeg[exif]), xmp: Array(Self.xmp.utf8))
+                ? try TestJXL.encoded(jpeg, fileExtension: "jpg", ["--lossless_jpeg=1"])
+                : try TestJXL.boxed(jpeg, fileExtension: "jpg", exif: Array(jpeg[exif]), xmp: Array(Self.xmp.utf8))
         )
         var expected = try MetadataReader.facts(of: jpeg)
         #expect(expected.rating == 4 && expected.location != nil && expected.captureDate == 1_717_237_800_000_000)
@@ -49,7 +49,7 @@ struct JPEGXLTests {
     }
 
     @Test func `a render keeps date and location`() throws {
-        let source = try #require(try TestJXL.encoded(Self.jpeg(orientation: 1), ending: "jpg"))
+        let source = try #require(try TestJXL.encoded(Self.jpeg(orientation: 1), fileExtension: "jpg"))
         let render = try MetadataWriter.transfer(
             from: source,
             to: TestImages.jpeg(width: 80, height: 60, orientation: 0, exif: nil),
@@ -65,7 +65,7 @@ struct JPEGXLTests {
         let png = TestImages.png(width: 60, height: 40) { x, y in
             (UInt8(x * 4), UInt8(y * 6), UInt8((x ^ y) & 255), 255)
         }
-        let whole = try #require(try TestJXL.encoded(png, ending: "png", ["--container=0"]))
+        let whole = try #require(try TestJXL.encoded(png, fileExtension: "png", ["--container=0"]))
         try #require(whole.starts(with: [0xFF, 0x0A]))
         let appended = [UInt8](repeating: 7, count: 50)
         try MetadataReader.requireWhole(whole)
@@ -76,7 +76,7 @@ struct JPEGXLTests {
     }
 
     @Test func `truncated or damaged boxes are handled`() throws {
-        let whole = try #require(try TestJXL.encoded(Self.jpeg(orientation: 1), ending: "jpg"))
+        let whole = try #require(try TestJXL.encoded(Self.jpeg(orientation: 1), fileExtension: "jpg"))
         var random = SeededRandom(named: "damaged boxes")
         for _ in 0..<TestEnvironment.rounds(200) {
             var bytes = Array(whole.prefix(Int.random(in: 12...whole.count, using: &random)))

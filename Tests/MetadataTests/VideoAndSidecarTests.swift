@@ -176,17 +176,17 @@ struct VideoAndSidecarTests {
 
     @Test func `raw files are detected by their bytes, and by extension if based on TIFF`() {
         let tiff: [UInt8] = [0x49, 0x49, 0x2A, 0, 8, 0, 0, 0] + [UInt8](repeating: 0, count: 40)
-        #expect(MetadataReader.raw(tiff, ending: "NEF")?.contentType == "com.nikon.raw-image")
-        #expect(MetadataReader.raw(tiff, ending: "jpg") == nil)
+        #expect(MetadataReader.raw(tiff, fileExtension: "NEF")?.contentType == "com.nikon.raw-image")
+        #expect(MetadataReader.raw(tiff, fileExtension: "jpg") == nil)
         let raf = Array("FUJIFILMCCD-RAW 0201FF383501".utf8) + [UInt8](repeating: 0, count: 100)
-        #expect(MetadataReader.raw(raf, ending: "anything")?.contentType == "com.fuji.raw-image")
-        #expect(MetadataReader.raw(TestImages.jpeg(), ending: "nef") == nil)
+        #expect(MetadataReader.raw(raf, fileExtension: "anything")?.contentType == "com.fuji.raw-image")
+        #expect(MetadataReader.raw(TestImages.jpeg(), fileExtension: "nef") == nil)
     }
 
     @Test func `the date of a raw file without a known image has its offset`() {
         var exif = ExifBlock()
         exif.photo = [.ascii(0x9003, "2024:06:01 14:30:00"), .ascii(0x9011, "+02:00")]
-        let facts = MetadataReader.raw(exif.bytes, ending: "nef")
+        let facts = MetadataReader.raw(exif.bytes, fileExtension: "nef")
         #expect((facts?.captureDate, facts?.captureOffset) == (1_717_245_000_000_000, 7200))
     }
 
@@ -205,7 +205,7 @@ struct VideoAndSidecarTests {
             let facts = try MetadataReader.facts(of: bytes)
             #expect((facts.contentType, facts.pixelWidth, facts.pixelHeight) == (type, 120, 80))
             // The bytes also decide for a file beside a photo, whose extension can be another maker's.
-            #expect(MetadataReader.raw(bytes, ending: "pef")?.contentType == type)
+            #expect(MetadataReader.raw(bytes, fileExtension: "pef")?.contentType == type)
         }
     }
 

@@ -69,8 +69,8 @@ struct InstancesTests {
     @Test func `a request goes to the preferred instance, and without an asset to the first of the list`() async throws
     {
         let (instances, asset) = try instances(ready: [true, true, true])
-        #expect(await instances.choice(for: asset).connection.address.description == Self.hosts[0])
-        #expect(await instances.choice(for: nil).connection.address.description == Self.hosts[0])
+        #expect(await instances.choose(for: asset).connection.address.description == Self.hosts[0])
+        #expect(await instances.choose(for: nil).connection.address.description == Self.hosts[0])
     }
 
     @Test func `an instance that has been disconnected for long is skipped without waiting`() async throws {
@@ -82,16 +82,16 @@ struct InstancesTests {
         var shortest = Duration.seconds(60)
         for _ in 0..<5 {
             let started = ContinuousClock.now
-            #expect(await instances.choice(for: asset).connection.address.description == Self.hosts[2])
+            #expect(await instances.choose(for: asset).connection.address.description == Self.hosts[2])
             shortest = min(shortest, ContinuousClock.now - started)
         }
         #expect(shortest < .milliseconds(400), "\(shortest)")
-        #expect(await instances.choice(for: nil).connection.address.description == Self.hosts[1])
+        #expect(await instances.choose(for: nil).connection.address.description == Self.hosts[1])
     }
 
     @Test func `a request waits for an instance that is restarting`() async throws {
         let (instances, asset) = try instances(ready: [false, true, true])
-        async let chosen = instances.choice(for: asset)
+        async let chosen = instances.choose(for: asset)
         instances.connections[0].connection.set(isReady: true)
         #expect(await chosen.connection.address.description == Self.hosts[0])
     }
@@ -100,9 +100,9 @@ struct InstancesTests {
         let clock = ManualClock()
         let (instances, asset) = try instances(ready: [false, false, false], clock: clock.clock)
         clock.advance(milliseconds: 10_000)
-        let none = await instances.choice(for: asset, within: .milliseconds(20))
+        let none = await instances.choose(for: asset, within: .milliseconds(20))
         #expect(none.connection.address.description == Self.hosts[0] && !none.isConnected)
-        async let chosen = instances.choice(for: asset, within: .seconds(30))
+        async let chosen = instances.choose(for: asset, within: .seconds(30))
         instances.connections[1].connection.set(isReady: true)
         #expect(await chosen.connection.address.description == Self.hosts[1])
     }

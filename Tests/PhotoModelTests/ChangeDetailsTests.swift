@@ -112,7 +112,7 @@ struct ChangeDetailsTests {
 
     /// Thirty thousand lists in ten parts, of which each has the time limit of one test.
     @Test(arguments: 0..<10)
-    func `every form of random details turns the before list into the after list`(_ part: Int) throws {
+    func `every form of random details turns the list before the change into the one after it`(_ part: Int) throws {
         var random = SeededRandom(named: "details \(part)")
         for _ in 0..<TestEnvironment.rounds(3_000) { try check(&random) }
     }

@@ -6,8 +6,8 @@ import Testing
 struct CheckpointPaceTests {
     /// Begins a log, lets it grow until a checkpoint is due, and reports a checkpoint of this duration.
     private func fillLog(_ pace: inout CheckpointPace, _ duration: Int64) {
-        _ = pace.isDue(0)
-        let (isEarly, isDue) = (pace.isDue(pace.pages - 1), pace.isDue(pace.pages))
+        _ = pace.recordLogSize(0)
+        let (isEarly, isDue) = (pace.recordLogSize(pace.pages - 1), pace.recordLogSize(pace.pages))
         #expect(!isEarly && isDue)
         pace.checkpointEnded(isWhole: true, after: duration)
     }
@@ -34,14 +34,14 @@ struct CheckpointPaceTests {
         #expect(pace.pages == 1_000)
         // The log is the same as before: no commit, or a reader prevents its restart.
         for pages in [1_000, 1_010, 1_020] {
-            let isDue = pace.isDue(pages)
+            let isDue = pace.recordLogSize(pages)
             #expect(isDue)
             pace.checkpointEnded(isWhole: true, after: 100)
         }
         #expect(pace.pages == 1_000)
         // A reader needs a part of a new log.
-        _ = pace.isDue(1)
-        _ = pace.isDue(1_000)
+        _ = pace.recordLogSize(1)
+        _ = pace.recordLogSize(1_000)
         pace.checkpointEnded(isWhole: false, after: 100)
         #expect(pace.pages == 1_000)
         fillLog(&pace, 100)

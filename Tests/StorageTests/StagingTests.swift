@@ -14,7 +14,7 @@ struct StagingTests {
 
     private final class Trace: Sendable {
         let steps = Mutex<[ResourceStore.Step]>([])
-        /// The number of the next syncs of the filesystem that fail.
+        /// The number of filesystem syncs that are still to fail.
         let failures = Mutex(0)
 
         func record(_ step: ResourceStore.Step) throws(StorageError) {

@@ -45,10 +45,11 @@ public enum Needed {
     }
 
     /// Returns the sample photos with one of the extensions, at least one.
-    public static func photographs(_ endings: [String], below path: String = "") throws -> [URL] {
+    public static func photographs(_ fileExtensions: [String], below path: String = "") throws -> [URL] {
         try photographs()
-        let files = SharedPhotos.files(endings, below: path)
-        return try found(files.isEmpty ? nil : files, "sample photos of the types \(endings.joined(separator: ", "))")
+        let files = SharedPhotos.files(fileExtensions, below: path)
+        let types = fileExtensions.joined(separator: ", ")
+        return try found(files.isEmpty ? nil : files, "sample photos of the types \(types)")
     }
 
     /// Reports that a part of a test is skipped because its samples are missing. With `CI=true` it throws.

@@ -30,6 +30,7 @@ public final class RawCurve: Sendable {
         guard let boxes = Sodium() else { throw Failure.noBoxes }
         self.boxes = boxes
         peer = try RawZMTP(port: port)
+        peer.setSendTimeout(seconds: 3)
         var greeting: [UInt8] = [0xFF, 0, 0, 0, 0, 0, 0, 0, 0, 0x7F, 3, 0] + Array("CURVE".utf8)
         greeting += [UInt8](repeating: 0, count: 64 - greeting.count)
         guard peer.send(greeting), peer.read(64) != nil else { throw Failure.refused }

@@ -37,7 +37,7 @@ public final class RawZMTP: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Sends bytes. Returns false if the connection is closed.
+    /// Sends bytes. Returns false if the connection is closed, or after the time of ``setSendTimeout(seconds:)``.
     @discardableResult
     public func send(_ bytes: [UInt8]) -> Bool {
         var sent = 0
@@ -50,6 +50,13 @@ public final class RawZMTP: Sendable {
             sent += count
         }
         return true
+    }
+
+    /// Makes ``send(_:)`` return false if no byte can be sent for some seconds. A peer that has closed the connection
+    /// while its receive window was full sends nothing more: TCP notices it only with the next probe, after minutes.
+    public func setSendTimeout(seconds: Int) {
+        var timeout = timeval(tv_sec: seconds, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
     }
 
     /// Completes the handshake without keys.

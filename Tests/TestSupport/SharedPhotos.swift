@@ -14,13 +14,14 @@ public enum SharedPhotos {
     }()
 
     /// Returns all files below the folder with one of the extensions, sorted by path; empty if the folder is missing.
-    public static func files(_ endings: [String], below path: String = "") -> [URL] {
+    public static func files(_ fileExtensions: [String], below path: String = "") -> [URL] {
         guard let folder else { return [] }
         let start = path.isEmpty ? folder : folder.appending(path: path)
         let files = FileManager.default.enumerator(at: start, includingPropertiesForKeys: nil)?.compactMap {
             $0 as? URL
         }
-        return (files ?? []).filter { endings.contains($0.pathExtension.lowercased()) }.sorted { $0.path < $1.path }
+        return (files ?? []).filter { fileExtensions.contains($0.pathExtension.lowercased()) }
+            .sorted { $0.path < $1.path }
     }
 
     /// Returns a file's bytes; empty if it cannot be read.

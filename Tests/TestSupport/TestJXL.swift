@@ -8,15 +8,19 @@ public enum TestJXL {
     /// Returns the file that `cjxl` makes of a JPEG or PNG; nil if it is not installed.
     ///
     /// - Parameter arguments: for example `-d 0`; `--container=1` puts boxes around the codestream
-    public static func encoded(_ bytes: [UInt8], ending: String, _ arguments: [String] = []) throws -> [UInt8]? {
-        try converted(bytes, from: ending, to: "jxl", by: "cjxl", arguments)
+    public static func encoded(_ bytes: [UInt8], fileExtension: String, _ arguments: [String] = []) throws -> [UInt8]? {
+        try converted(bytes, from: fileExtension, to: "jxl", by: "cjxl", arguments)
     }
 
     /// Returns an image with uncompressed metadata boxes, which `cjxl` would always compress.
-    public static func boxed(_ image: [UInt8], ending: String, exif: [UInt8], xmp: [UInt8]? = nil) throws -> [UInt8]? {
-        guard let whole = try encoded(image, ending: ending, ["--lossless_jpeg=0", "--container=1"]) else {
-            return nil
-        }
+    public static func boxed(
+        _ image: [UInt8],
+        fileExtension: String,
+        exif: [UInt8],
+        xmp: [UInt8]? = nil
+    ) throws -> [UInt8]? {
+        let options = ["--lossless_jpeg=0", "--container=1"]
+        guard let whole = try encoded(image, fileExtension: fileExtension, options) else { return nil }
         guard let name = Data(whole).range(of: Data("jxlc".utf8)) else { return nil }
         // A box's size precedes its name and includes both; 0 means until the end of the file.
         let size = whole[name.lowerBound - 4..<name.lowerBound].reduce(0) { $0 << 8 | Int($1) }

@@ -172,10 +172,10 @@ struct CachingManagerTableTests {
 
     @Test func `a manager belongs to its owner and is kept while it is used`() throws {
         var table = try table()
-        try table.use("c", identity: "me", now: 1)
-        #expect(throws: RPCError.self) { try table.use("c", identity: "you", now: 1) }
-        #expect(throws: RPCError.self) { try table.use("d", identity: "me", now: 1) }
-        try table.use("c", identity: "me", now: CachingManagerTable.leaseMicroseconds)
+        try table.renewLease(of: "c", identity: "me", now: 1)
+        #expect(throws: RPCError.self) { try table.renewLease(of: "c", identity: "you", now: 1) }
+        #expect(throws: RPCError.self) { try table.renewLease(of: "d", identity: "me", now: 1) }
+        try table.renewLease(of: "c", identity: "me", now: CachingManagerTable.leaseMicroseconds)
         _ = table.expire(now: CachingManagerTable.leaseMicroseconds + 1)
         #expect(table.metrics.managers == 1)
         _ = table.expire(now: 2 * CachingManagerTable.leaseMicroseconds)

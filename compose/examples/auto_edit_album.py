@@ -16,7 +16,7 @@ from safelight import (
     load_preset, save_bytes,
 )
 
-PAUSE = 5
+RETRY_SECONDS = 5
 
 title, preset, position_file = sys.argv[1:]
 adjustments = load_preset(preset)
@@ -60,7 +60,7 @@ def edit(asset, transaction):
             print(f"{name}: {error.message}", file=sys.stderr, flush=True)
             if not error.is_temporary and not isinstance(error, NotRunningError):
                 return
-        time.sleep(PAUSE)
+        time.sleep(RETRY_SECONDS)
 
 
 # Step 3: follow the changes. A photo is new in the album if it was not a member before.

@@ -24,8 +24,8 @@ from datetime import datetime, timezone
 
 from safelight import Library, NotRunningError, ResourcesDisagreeError, SafelightError
 from safelight.importing import (
-    PHOTO_ENDINGS, VIDEO_ENDINGS, by_kind, files_below, folders_below, groups, kind_of, problem_of, split_group,
-    without_refused_sidecar,
+    PHOTO_EXTENSIONS, VIDEO_EXTENSIONS, by_kind, files_below, folders_below, groups, kind_of, problem_of,
+    split_group, without_refused_sidecar,
 )
 
 # The names of files and folders that are not imported; those of `fail_once` are paths.
@@ -62,10 +62,10 @@ def fail_once(path, problem):
 
 
 def split(path):
-    """Returns the folder, the name and the ending of a file."""
+    """Returns the folder, the name and the file extension."""
     folder, name = os.path.split(path)
-    stem, ending = os.path.splitext(name)
-    return folder, stem, ending
+    stem, file_extension = os.path.splitext(name)
+    return folder, stem, file_extension
 
 
 def media(folder, skip=()):
@@ -74,7 +74,8 @@ def media(folder, skip=()):
         names[:] = sorted(name for name in names if not name.startswith(".") and name not in skip)
         paths = [os.path.join(subfolder, name) for name in sorted(files) if not name.startswith(".")]
         yield from groups(
-            path for path in paths if os.path.splitext(path)[1].lower() in PHOTO_ENDINGS | VIDEO_ENDINGS | {".xmp"}
+            path for path in paths
+            if os.path.splitext(path)[1].lower() in PHOTO_EXTENSIONS | VIDEO_EXTENSIONS | {".xmp"}
         )
 
 
@@ -101,10 +102,10 @@ TAKEOUT_NAME = 46
 def takeout_json(path, names):
     """Returns the name of the JSON file of a photo, among the names of its folder."""
     name = os.path.basename(path)
-    stem, ending = os.path.splitext(name)
+    stem, file_extension = os.path.splitext(name)
     # A second "a.jpg" is "a(1).jpg", but its JSON file is "a.jpg(1).json" or "a.jpg.supplemental-metadata(1).json".
     copy = re.fullmatch(r"(.*)(\(\d+\))", stem)
-    title, count = (copy[1] + ending, copy[2]) if copy else (name, "")
+    title, count = (copy[1] + file_extension, copy[2]) if copy else (name, "")
     for title, count in ((title, count), (name, "")):
         long = title + ".supplemental-metadata"
         for length in range(len(long), min(len(title), TAKEOUT_NAME) - 1, -1):

@@ -13,7 +13,7 @@ import time
 
 from safelight import Library, NotRunningError, SafelightError
 
-PAUSE = 5
+RETRY_SECONDS = 5
 FAVORITES = {"where": "isFavorite == TRUE AND mediaType == 'image'", "sort": "creationDate"}
 
 folder = sys.argv[1]
@@ -57,8 +57,8 @@ def mirror_or_wait():
         except SafelightError as error:
             if not error.is_temporary:
                 raise
-            print(f"{error.message}; again in {PAUSE} s", file=sys.stderr, flush=True)
-        time.sleep(PAUSE)
+            print(f"{error.message}; retrying in {RETRY_SECONDS} s", file=sys.stderr, flush=True)
+        time.sleep(RETRY_SECONDS)
 
 
 # A live list has a new version if an asset is inserted or removed, and also if one of its assets changes.

@@ -49,7 +49,7 @@ def post(change):
             with opener.open(urllib.request.Request(url, body, headers), timeout=30):
                 return
         except (OSError, http.client.HTTPException) as error:
-            print(f"change {change.sequence}: {error}; again in {pause} s", file=sys.stderr, flush=True)
+            print(f"change {change.sequence}: {error}; retrying in {pause} s", file=sys.stderr, flush=True)
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shows the whole use of Safelight by a client: creates photos, imports them, publishes ten edits, checks that each is
+# Shows a complete workflow of a client: creates photos, imports them, publishes ten edits, checks that each is
 # accepted and applied, and saves an image of each edited photo.
 #
 # The results are saved in the current folder. A later run with the same library first compares the library with them.

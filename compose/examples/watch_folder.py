@@ -3,10 +3,10 @@
     watch_folder.py FOLDER [ALBUM]
 
 The files that are already in the folder are imported first. Files that the library has are skipped, and so are hidden
-files and folders, and files without the ending of a photo, a video or a sidecar. A file is imported when the program
-that writes it closes it or moves it there, so a copy is never read before it is complete. The files of one photo may
-arrive one after the other: a file is imported together with the other files of its name. The kernel reports only
-changes of local disks; for a folder of another machine, run this program there.
+files and folders, and files without the file extension of a photo, a video or a sidecar. A file is imported when the
+program that writes it closes it or moves it there, so a copy is never read before it is complete. The files of one
+photo may arrive one after the other: a file is imported together with the other files with the same stem. The kernel
+reports only changes of local disks; for a folder of another machine, run this program there.
 """
 
 import ctypes
@@ -21,9 +21,9 @@ from safelight.importing import files_below, files_beside, is_importable, kind_o
 
 # inotify(7)
 CLOSE_WRITE, MOVED_TO, CREATE, OVERFLOW, IS_FOLDER = 0x8, 0x80, 0x100, 0x4000, 0x40000000
-PAUSE = 5
-# New files are imported after QUIET seconds without a change, and after LONGEST seconds in any case.
-QUIET, LONGEST = 2, 30
+RETRY_SECONDS = 5
+# New files are imported after QUIET_SECONDS without a change, and after MAX_DELAY_SECONDS in any case.
+QUIET_SECONDS, MAX_DELAY_SECONDS = 2, 30
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -31,7 +31,7 @@ class Folders:
     """The folders that are watched: one, and all below it."""
 
     def __init__(self, root):
-        self.file = libc.inotify_init1(os.O_CLOEXEC)
+        self.inotify = libc.inotify_init1(os.O_CLOEXEC)
         self.paths = {}
         self.root = root
         # Files that a program has created and not closed yet.
@@ -42,14 +42,14 @@ class Folders:
         # A folder that cannot be read is not watched; the import of the existing files reports it.
         for path, names, _ in os.walk(folder):
             names[:] = [name for name in names if not name.startswith(".")]
-            watch = libc.inotify_add_watch(self.file, os.fsencode(path), CLOSE_WRITE | MOVED_TO | CREATE)
+            watch = libc.inotify_add_watch(self.inotify, os.fsencode(path), CLOSE_WRITE | MOVED_TO | CREATE)
             if watch < 0:
                 raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), path)
             self.paths[watch] = path
 
     def read_changes(self):
         """Waits for changes, and yields files that are complete and folders that are new."""
-        events, offset = os.read(self.file, 1 << 16), 0
+        events, offset = os.read(self.inotify, 1 << 16), 0
         while offset < len(events):
             watch, mask, _, length = struct.unpack_from("iIII", events, offset)
             name = os.fsdecode(events[offset + 16 : offset + 16 + length].rstrip(b"\0"))
@@ -72,10 +72,10 @@ class Folders:
                 self.unfinished.add(os.path.join(self.paths[watch], name))
 
     def wait_for_files(self):
-        """Waits for changes, and then for a time without any. Returns the complete files, with those of their names."""
+        """Waits for changes, and then for a time without any. Returns the complete files, with those of their stems."""
         paths = dict.fromkeys(self.read_changes())
-        end = time.monotonic() + LONGEST
-        while time.monotonic() < end and select.select([self.file], [], [], QUIET)[0]:
+        end = time.monotonic() + MAX_DELAY_SECONDS
+        while time.monotonic() < end and select.select([self.inotify], [], [], QUIET_SECONDS)[0]:
             paths.update(dict.fromkeys(self.read_changes()))
         found = {}
         for path in paths:
@@ -94,11 +94,11 @@ def import_files(paths):
     """Imports files. Waits while the services are not available, so that no file is missed."""
     while True:
         try:
-            imported = library.import_files(paths, album=album())
+            imported = library.import_files(paths, album=find_or_create_album())
             break
         except SafelightError as error:
-            print(f"{error.message}; again in {PAUSE} s", file=sys.stderr, flush=True)
-            time.sleep(PAUSE)
+            print(f"{error.message}; retrying in {RETRY_SECONDS} s", file=sys.stderr, flush=True)
+            time.sleep(RETRY_SECONDS)
     for result in imported:
         name = os.path.basename(result.paths[0])
         if result.error:
@@ -109,14 +109,14 @@ def import_files(paths):
             report(path, "not applied, because the library has the photo already")
         # A raw file or a video that was imported before its photo is already an asset of its own.
         for path in result.paths if result.asset else ():
-            before = alone.pop(path, result.asset)
+            before = unpaired.pop(path, result.asset)
             if before != result.asset:
                 report(path, f"now belongs to {name}, too; its own asset {before} can be deleted")
         if result.asset and len(result.paths) == 1 and kind_of(result.paths[0]) in ("raw", "video"):
-            alone[result.paths[0]] = result.asset
+            unpaired[result.paths[0]] = result.asset
 
 
-def album():
+def find_or_create_album():
     if title is None or title in library.albums:
         return library.albums.get(title) if title else None
     with library.changing() as changes:
@@ -128,7 +128,7 @@ root = os.path.abspath(sys.argv[1])
 title = sys.argv[2] if len(sys.argv) > 2 else None
 library = Library(client="watch-folder", wait=60)
 # The assets of raw files and videos that were imported without a photo, by their paths.
-alone = {}
+unpaired = {}
 folders = Folders(root)
 import_files([root])
 print(f"watching {root}", flush=True)

@@ -99,7 +99,7 @@ struct HistoryService: Sendable {
                 guard await tail.wait(for: position + 1) else { return Reply(FollowEnd(token: token()).json) }
                 continue
             case .records(let found, let last): (records, position) = (found.map(\.bytes), last)
-            case .older: (records, position) = try await stored(after: position)
+            case .older: (records, position) = try await readStored(after: position)
             }
             if let before = limited {
                 let all = records
@@ -119,7 +119,7 @@ struct HistoryService: Sendable {
         return Reply(FollowEnd(token: token()).json)
     }
 
-    private func stored(after position: Int64) async throws -> ([[UInt8]], Int64) {
+    private func readStored(after position: Int64) async throws -> ([[UInt8]], Int64) {
         let followBytes = followBytes
         return try await store.read { reader in
             let head = try reader.head()

@@ -128,7 +128,7 @@ extension FetchService {
 
         /// Checks that the objects to which the fetches refer existed at one of the two sequence numbers.
         ///
-        /// - Returns: true if the object of the after result is deleted
+        /// - Returns: true if the object of the result after the change is deleted
         func requireObject(of before: Fetch, _ after: Fetch) throws -> Bool {
             for fetch in [before, after] {
                 let existed = try hasObject(of: fetch, at: from) || hasObject(of: fetch, at: to)

@@ -25,7 +25,7 @@ enum GrantError: RefusedRequest, Equatable {
     case onlyAddsNoFrames(String)
 
     /// A client that may only add asked for a download.
-    case onlyAddsNoDownloads(String)
+    case addOnlyCannotDownload(String)
 
     // MARK: Limited access
 

@@ -336,7 +336,7 @@ struct ReferenceScan {
     private static func isImportable(_ file: ResourceFile) -> Bool {
         guard let head = try? file.read(offset: 0, count: VideoFileType.sniffedBytes) else { return true }
         return ImageFormat.sniff(head) != nil || VideoFileType.sniff(head) != nil
-            || RawFileType.sniff(head, ending: nil) != nil
+            || RawFileType.sniff(head, fileExtension: nil) != nil
     }
 
     /// Marks the files that were not found as missing, and adds them and the changed files to the result.

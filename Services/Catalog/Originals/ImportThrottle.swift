@@ -25,7 +25,7 @@ final class ImportThrottle: Sendable {
     /// Imports are delayed if the local bytes exceed the budget by this fraction of it, and by the minimum.
     private static let (slackDivisor, minSlack): (Int64, Int64) = (8, 256 << 20)
     /// The maximum delay of one transaction, for all of its files together. Clients wait for 30 s by default.
-    static let longestDelay = Duration.seconds(5)
+    static let maxDelay = Duration.seconds(5)
 
     init(_ options: RemoteStorageOptions) {
         let budget = options.localBytes

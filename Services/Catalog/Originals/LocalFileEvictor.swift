@@ -25,7 +25,7 @@ final class LocalFileEvictor: Sendable {
     private static let batch = 64
 
     /// The minimum time between two passes over all files, in microseconds.
-    private static let shortestPause: Int64 = 500_000
+    private static let minPause: Int64 = 500_000
     /// The minimum time between two passes, as a multiple of the duration of a listing.
     private static let pausePerListingTime: Int64 = 20
     /// The time between two passes that only count the files, in microseconds.
@@ -54,11 +54,11 @@ final class LocalFileEvictor: Sendable {
         guard !isEarly else { return }
         // The pause is a multiple of the time of the listing, so that listing takes a small part of the time. The time
         // of removals is not included: if there were many, the next pass would begin too late.
-        var listing = Self.shortestPause / Self.pausePerListingTime
+        var listing = Self.minPause / Self.pausePerListingTime
         defer {
             let pause =
                 remote.options.policy == .all
-                ? Self.countingPause : max(Self.shortestPause, Self.pausePerListingTime * listing)
+                ? Self.countingPause : max(Self.minPause, Self.pausePerListingTime * listing)
             let end = clock.nowMicroseconds()
             state.withLock { state in
                 state.next = end + pause

@@ -23,7 +23,7 @@ final class RemoteCollector: Sendable {
     /// The maximum number of objects of one round; others are found in a later one.
     private static let maxPerRound = 1000
     /// The maximum time between two rounds, in microseconds.
-    private static let longestRound: Int64 = 900_000_000
+    private static let maxInterval: Int64 = 900_000_000
 
     init(_ remote: RemoteStorage, clock: MonotonicClock, after: Int64) {
         self.remote = remote
@@ -32,7 +32,7 @@ final class RemoteCollector: Sendable {
     }
 
     /// The time between two rounds, in microseconds.
-    private var interval: Int64 { min(Self.longestRound, max(1_000_000, after / 2)) }
+    private var interval: Int64 { min(Self.maxInterval, max(1_000_000, after / 2)) }
 
     /// The seconds until the next round is due.
     var secondsUntilRound: Double {

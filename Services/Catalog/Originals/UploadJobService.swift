@@ -52,8 +52,8 @@ struct UploadJobService: Sendable {
             return try view?.contains(job.asset, reader) ?? true
         }
 
-        /// Returns an asset for which the client may create jobs; nil if it may not know the asset. An add-only client
-        /// may create them for the assets that it has added, with the resources that it has sent.
+        /// Returns an asset for which the client may create jobs; nil if the client may not see the asset. An add-only
+        /// client may create them for the assets that it has added, with the resources that it has sent.
         fileprivate func asset(_ id: ObjectID, _ reader: LibraryReader) throws -> Asset? {
             guard let addOnly else {
                 // An asset outside the view is not looked up, so that it takes the same time as an unknown one.
@@ -66,7 +66,7 @@ struct UploadJobService: Sendable {
         }
 
         /// Returns a job as the client sees it.
-        fileprivate func visible(_ job: UploadJob, _ progress: [ResourceDigest: Double]? = nil) -> UploadJob {
+        fileprivate func redacted(_ job: UploadJob, _ progress: [ResourceDigest: Double]? = nil) -> UploadJob {
             var job = progress.map(job.with) ?? job
             // The message names the object store, or a file of the library.
             if addOnly != nil { job.message = nil }
@@ -84,7 +84,7 @@ struct UploadJobService: Sendable {
     /// - Throws: `limit_exceeded`, `identifier_not_found`, `missing_resource`, and `access_denied` for a download by an
     ///   add-only client; then no job is created
     func create(_ request: CreateUploadJobs, for client: Client) async throws -> UploadJobPage {
-        if client.addOnly != nil, request.kind != .upload { throw GrantError.onlyAddsNoDownloads(client.identity) }
+        if client.addOnly != nil, request.kind != .upload { throw GrantError.addOnlyCannotDownload(client.identity) }
         let remote = try requireRemoteStorage()
         let resources = resources
         let subjects = try await store.read { reader in
@@ -113,7 +113,8 @@ struct UploadJobService: Sendable {
             )
             guard var created else { throw ResourceError.tooManyJobs(limit: UploadJob.limit) }
             if request.kind == .upload {
-                // Read within the transaction, which the outcomes of these uploads follow.
+                // Read within the transaction: the outcome of a running upload is recorded in a later one, so it is
+                // not missed.
                 let running = changes.progress
                 try jobs.setUploading(true, subjects.map(\.digest).filter { running[$0] != nil }, date: date)
                 for index in created.indices where running[subjects[index].digest] != nil {
@@ -121,7 +122,7 @@ struct UploadJobService: Sendable {
                 }
             }
             return UploadJobPage(
-                jobs: created.map { client.visible($0, changes.progress) },
+                jobs: created.map { client.redacted($0, changes.progress) },
                 capacity: try jobs.capacity(of: client.identity),
                 version: try jobs.version(of: client.ownFilter)
             )
@@ -147,7 +148,7 @@ struct UploadJobService: Sendable {
         guard let known = request.changedAfter else { return try await page(request, for: client()) }
         var version = known
         let knownProgress = changes.progress
-        // A standby learns of the writer's changes from the history, which has no jobs, so it reads them every second.
+        // A standby follows the history, which has no jobs, so jobs are read every second.
         let interval: Int64 = store.election?.refusal == nil ? .max : 1_000_000
         let answer: UploadJobPage? = try await changes.answer(
             for: client().identity,
@@ -168,7 +169,7 @@ struct UploadJobService: Sendable {
             let all = try reader.uploadJobs.all(of: client.filter, after: request.after ?? 0)
             var jobs = try all.filter { try request.includes($0) && client.sees($0, reader) }
             let next = jobs.count > UploadJob.limit ? jobs[UploadJob.limit - 1].id : nil
-            jobs = jobs.prefix(UploadJob.limit).map { client.visible($0, progress) }
+            jobs = jobs.prefix(UploadJob.limit).map { client.redacted($0, progress) }
             return UploadJobPage(
                 jobs: jobs,
                 capacity: try reader.uploadJobs.capacity(of: client.identity),
@@ -205,7 +206,7 @@ struct UploadJobService: Sendable {
             let jobs = try ((changed?.jobs ?? []) + withProgress.prefix(Self.maxPending))
                 .filter { try request.includes($0) && client.sees($0, reader) }
             return UploadJobPage(
-                jobs: jobs.map { client.visible($0, progress) },
+                jobs: jobs.map { client.redacted($0, progress) },
                 capacity: try reader.uploadJobs.capacity(of: client.identity),
                 version: changed?.version ?? start
             )
@@ -228,19 +229,19 @@ struct UploadJobService: Sendable {
                     .filter { try ids.contains($0.id) && client.sees($0, reader) }.map(\.id)
             )
         }
-        let page = try await store.changeUploadJobs { store in
+        let page = try await store.changeUploadJobs { jobs in
             // Read again: a job may have ended meanwhile.
-            let known = Dictionary(uniqueKeysWithValues: try store.all(of: client.filter).map { ($0.id, $0) })
-            let jobs = try ids.sorted().map { id in
+            let known = Dictionary(uniqueKeysWithValues: try jobs.all(of: client.filter).map { ($0.id, $0) })
+            let selected = try ids.sorted().map { id in
                 guard visible.contains(id), let job = known[id] else { throw ResourceError.noJob(id) }
                 guard job.allows(request.action) else { throw ResourceError.jobRefused(job, request.action) }
                 return job
             }
-            try store.update(jobs, request.action, date: date)
+            try jobs.update(selected, request.action, date: date)
             return UploadJobPage(
-                jobs: try store.all(of: client.filter).filter { ids.contains($0.id) }.map { client.visible($0) },
-                capacity: try store.capacity(of: client.identity),
-                version: try store.version(of: client.ownFilter)
+                jobs: try jobs.all(of: client.filter).filter { ids.contains($0.id) }.map { client.redacted($0) },
+                capacity: try jobs.capacity(of: client.identity),
+                version: try jobs.version(of: client.ownFilter)
             )
         }
         changes.noteChange()

@@ -30,7 +30,7 @@ final class UploadService: Service, Sendable {
     /// The number of attempts after which an upload has failed.
     private static let attempts = 5
     /// The maximum time between two rounds, in seconds.
-    private static let longestDelay = 60.0
+    private static let maxDelay = 60.0
     /// The time between two rounds of a standby, in seconds, and between two requests to the object store for a file of
     /// another catalog.
     private static let standbyDelay = 5.0
@@ -133,7 +133,7 @@ final class UploadService: Service, Sendable {
                 if Task.isCancelled { return }
                 failures += 1
                 note(error)
-                scheduleRound(after: min(Self.longestDelay, 0.5 * Double(1 << min(8, failures))))
+                scheduleRound(after: min(Self.maxDelay, 0.5 * Double(1 << min(8, failures))))
             }
         }
     }
@@ -291,7 +291,7 @@ final class UploadService: Service, Sendable {
     /// Records that uploads are running: new jobs for them begin as pending.
     private func beginJobs(_ digests: [ResourceDigest]) async throws {
         remote.jobChanges.begin(digests)
-        guard try await remote.store.read({ try $0.uploadJobs.areAwaited(digests) }) else { return }
+        guard try await remote.store.read({ try $0.uploadJobs.hasOpenUploads(for: digests) }) else { return }
         let date = remote.now()
         try await remote.store.changeUploadJobs { try $0.setUploading(true, digests, date: date) }
         remote.jobChanges.noteChange()

@@ -25,14 +25,14 @@ struct DamageScanner: Service {
     private let counts = Counts()
 
     /// The number of records that are read at a time.
-    private static let page = 64
+    private static let pageRecords = 64
     /// The number of records without an image after which the position is stored.
-    private static let storedEvery: Int64 = 1024
-    /// The name of the counter with the position.
+    private static let recordsPerSave: Int64 = 1024
+    /// The name under which the position is stored.
     private static let counter = "examined"
     private static let debounceInterval = Duration.milliseconds(500)
     /// The maximum number of debounce intervals for which an import may delay the checks.
-    private static let longestDelay = 20
+    private static let maxDebounces = 20
 
     init(
         store: LibraryStore,
@@ -115,7 +115,7 @@ struct DamageScanner: Service {
         await pool.stop()
     }
 
-    /// Examines the images of all records after the stored position, and waits for new ones, until the service stops.
+    /// Checks the images of all records after the stored position, and waits for new ones, until the service stops.
     private func follow(_ findDamage: (ResourceDigest) async throws -> String?) async throws {
         var position = try await store.read { reader in
             let head = try reader.head()
@@ -131,14 +131,14 @@ struct DamageScanner: Service {
             for record in page.records {
                 for image in try Self.images(JSON(parsing: record)) {
                     hasImages = true
-                    try await examine(image, findDamage)
+                    try await check(image, findDamage)
                     if Task.isCancelled { return }
                 }
             }
             position = page.last
             counts.advance(position)
             if position >= tail.head { logAbsent() }
-            guard hasImages || position - stored >= Self.storedEvery else { continue }
+            guard hasImages || position - stored >= Self.recordsPerSave else { continue }
             try await store.remember(position, as: Self.counter)
             stored = position
         }
@@ -147,7 +147,7 @@ struct DamageScanner: Service {
     /// Waits until no transaction has been committed for half a second: an import commits many, and no client waits for
     /// the checks. After ten seconds the next page is checked in any case.
     private func pauseDuringImport() async {
-        for _ in 0..<Self.longestDelay {
+        for _ in 0..<Self.maxDebounces {
             let head = tail.head
             await TaskDelay.debounce(Self.debounceInterval)
             if Task.isCancelled || tail.head == head { return }
@@ -172,13 +172,13 @@ struct DamageScanner: Service {
             return (records.filter(\.insertsAssets).map(\.bytes), last)
         }
         let stored = try await store.read { reader in
-            try reader.history.records(after: position, through: newest, count: Self.page, bytes: 1 << 20)
+            try reader.history.records(after: position, through: newest, count: Self.pageRecords, bytes: 1 << 20)
         }
         let records = try stored.records.map(\.bytes).filter(Self.insertsAssets)
         return (records, stored.records.last?.sequence ?? newest)
     }
 
-    /// Returns true if a record inserts assets, without decoding it: most records only change some.
+    /// Returns true if a record inserts assets, without decoding it: most records only change existing assets.
     private static func insertsAssets(_ record: [UInt8]) throws(JSONError) -> Bool {
         try JSONCursor.read(record) { (cursor: inout JSONCursor) throws(JSONError) in
             try cursor.enterObject()
@@ -218,7 +218,7 @@ struct DamageScanner: Service {
         }
     }
 
-    private func examine(_ image: NewImage, _ findDamage: (ResourceDigest) async throws -> String?) async throws {
+    private func check(_ image: NewImage, _ findDamage: (ResourceDigest) async throws -> String?) async throws {
         let damage: String?
         do {
             damage = try await findDamage(image.digest)

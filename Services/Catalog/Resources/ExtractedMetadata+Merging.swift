@@ -57,7 +57,7 @@ extension ExtractedMetadata {
         isModificationDate = false
         creationOffset = sidecar.captureOffset
         isOffsetDerived = sidecar.isOffsetDerived
-        isInstant = sidecar.isCaptureMoment
+        isInstant = sidecar.isCaptureTimeUTC
     }
 
     /// Sets the date to that of a sidecar that was exported with the image, as the library had it.
@@ -79,7 +79,7 @@ extension ExtractedMetadata {
         let isSameClock = known == date + Int64(offset ?? 0) * 1_000_000
         let isSameOffset = creationOffset.map { $0 / 60 } == offset.map { $0 / 60 }
         guard !isSameClock || !isSameOffset, AssetPatch.dates.contains(date) else { return }
-        (creationDate, creationOffset, isInstant) = (date, offset, sidecar.isCaptureMoment)
+        (creationDate, creationOffset, isInstant) = (date, offset, sidecar.isCaptureTimeUTC)
         (isModificationDate, isOffsetDerived) = (false, false)
     }
 

@@ -163,7 +163,9 @@ struct MetadataExtractor: Sendable {
         // A video may be larger than memory: only its container is read.
         if let video = try readVideo(job) { return WorkerResult(result: video.json) }
         let bytes = try job.contents(ofFile: 0, limit: maxBytes)
-        if let ending = job.params["ending"]?.stringValue, let raw = MetadataReader.raw(bytes, ending: ending) {
+        if let fileExtension = job.params["ending"]?.stringValue,
+            let raw = MetadataReader.raw(bytes, fileExtension: fileExtension)
+        {
             return WorkerResult(result: raw.json)
         }
         do throws(MetadataError) {
@@ -320,7 +322,7 @@ extension ExtractedMetadata {
         creationOffset = creationDate == nil ? nil : facts.captureOffset
         isModificationDate = creationDate != nil && facts.captureDateSource?.isModification == true
         isOffsetDerived = creationOffset != nil && facts.isOffsetDerived
-        isInstant = facts.isCaptureMoment
+        isInstant = facts.isCaptureTimeUTC
         location = facts.location.map(Self.location)
         rating = facts.rating
         caption = Self.text(facts.caption, 65_536)

@@ -43,7 +43,7 @@ struct ResourceIngestor: Sendable {
     ) async throws -> [PreparedChange] {
         var prepared = requests.map { PreparedChange($0) }
         uncommitted.countMetadata(in: metadataMemory.reservation(of: context.identity))
-        let latest = ContinuousClock.now + ImportThrottle.longestDelay
+        let latest = ContinuousClock.now + ImportThrottle.maxDelay
         let groups = Self.divide(requests)
         try await withThrowingTaskGroup(of: [(Int, PreparedChange)].self) { group in
             var next = groups.startIndex
@@ -356,10 +356,11 @@ struct ResourceIngestor: Sendable {
         func unreadable(_ reason: String) -> ResourceError {
             .unreadable(file: name, reason: reason)
         }
-        let ending = resource.type == .alternatePhoto ? FileGrouping.parts(resource.path ?? name).fileExtension : nil
+        let fileExtension =
+            resource.type == .alternatePhoto ? FileGrouping.parts(resource.path ?? name).fileExtension : nil
         let isVideo: Bool
         do throws(MetadataError) {
-            isVideo = try MetadataReader.isVideo(Array(beginning), rawEnding: ending)
+            isVideo = try MetadataReader.isVideo(Array(beginning), rawFileExtension: fileExtension)
         } catch {
             throw unreadable(error.message)
         }

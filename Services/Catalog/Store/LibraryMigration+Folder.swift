@@ -26,22 +26,25 @@ extension LibraryMigration {
         verifies: Bool,
         progress: @escaping (_ table: String, _ rows: Int) -> Void
     ) throws -> Outcome {
-        let lock = try LibraryFolder.lock(folder, advice: "stop it; a library is moved while no catalog uses it")
+        let lock = try LibraryFolder.lock(
+            folder,
+            advice: "stop it first: a library can be moved only while no catalog uses it"
+        )
         defer { withExtendedLifetime(lock) {} }
         switch direction {
-        case .toServer(let address): return try toServer(address, folder, verifies, progress)
-        case .toFile(let address): return try toFile(address, folder, verifies, progress)
+        case .toServer(let address): return try moveToServer(address, folder, verifies, progress)
+        case .toFile(let address): return try moveToFile(address, folder, verifies, progress)
         }
     }
 
-    private static func toServer(
+    private static func moveToServer(
         _ address: String,
         _ folder: String,
         _ verifies: Bool,
         _ progress: @escaping (String, Int) -> Void
     ) throws -> Outcome {
         let path = folder + "/library.sqlite"
-        guard access(path, F_OK) == 0 else { throw StorageError.notFound("\(folder) has no file of SQLite") }
+        guard access(path, F_OK) == 0 else { throw StorageError.notFound("\(folder) has no SQLite database") }
         let file = try DatabaseFile(path: path, migrator: CatalogSchema.migrator)
         // The file is renamed without its log, so the log is written into it. On a full disk this fails before anything
         // is copied.
@@ -66,7 +69,7 @@ extension LibraryMigration {
         return outcome
     }
 
-    private static func toFile(
+    private static func moveToFile(
         _ address: String,
         _ folder: String,
         _ verifies: Bool,

@@ -7,7 +7,8 @@ import Storage
 struct UploadJobStore {
     let database: SQLConnection
 
-    // Kinds and states have PhotoKit's numbers. An upload ends with the state of its bytes, in the same transaction.
+    // Kinds and states have PhotoKit's numbers. A trigger ends an upload job together with the upload of its bytes, in
+    // the same transaction.
     static let schema = """
         CREATE TABLE upload_job (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -69,7 +70,7 @@ struct UploadJobStore {
         fileprivate var arguments: [SQLValue] { [.text(identity)] + (addOnlyKey.map { [.text($0)] } ?? []) }
     }
 
-    /// The bytes that a job is about.
+    /// The bytes that a job uploads or downloads.
     struct Subject: Sendable {
         let asset: ObjectID
         let resourceType: ResourceType
@@ -200,7 +201,7 @@ struct UploadJobStore {
 
     // MARK: Uploads
 
-    /// Records that the uploads of some bytes are running, or with false that they no longer are.
+    /// Records that the uploads of these digests are running, or with false that they no longer are.
     func setUploading(_ isUploading: Bool, _ digests: [ResourceDigest], date: Int64) throws {
         for digest in digests {
             try database.run(
@@ -213,8 +214,8 @@ struct UploadJobStore {
         }
     }
 
-    /// Returns true if there are jobs for some bytes that have not ended.
-    func areAwaited(_ digests: [ResourceDigest]) throws -> Bool {
+    /// Returns true if an upload job for any of the digests has not ended.
+    func hasOpenUploads(for digests: [ResourceDigest]) throws -> Bool {
         try digests.contains { digest in
             try database.first(
                 "SELECT EXISTS (SELECT 1 FROM upload_job WHERE digest = ? AND kind = 0 AND state < 3)",
@@ -249,7 +250,7 @@ struct UploadJobStore {
 
     // MARK: Downloads
 
-    /// Registers transfers again that were running when the catalog ended.
+    /// Resets the transfers that were running when the catalog ended to `registered`.
     func registerInterrupted() throws { try database.run("UPDATE upload_job SET state = 1 WHERE state = 2") }
 
     /// Returns the oldest download that is registered, and records that it is running.

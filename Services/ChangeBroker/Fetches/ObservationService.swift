@@ -23,7 +23,8 @@ struct ObservationService: Sendable {
     private static let maxRecordBytes = 16 << 20
     /// The maximum time of their evaluation.
     private static let maxEvaluationTime = Duration.seconds(2)
-    /// The maximum number of entries in the details of one response; beyond it the after list replaces them.
+    /// The maximum number of entries in the details of one response; beyond it the objects after the change replace
+    /// them.
     private static let maxEntries = 100_000
 
     // MARK: Requests
@@ -242,17 +243,17 @@ struct ObservationService: Sendable {
         for source: WorkSource
     ) async throws(RPCError) -> FetchDetailsResult? {
         var earlier = token.map(EarlierChanges.init)
-        var isKnown = true
+        var hasDetails = true
         var state: ObservationState?
-        if let token { state = try await reread(observation, since: token, isIncremental, for: source) }
+        if let token { state = try await detailsFromCatalog(observation, since: token, isIncremental, for: source) }
         // While earlier records are read, more of the oldest changes may be removed from the log.
-        for _ in 0..<4 where isKnown && state == nil {
+        for _ in 0..<4 where hasDetails && state == nil {
             guard let range = await feed.detailsRange(of: observation) else { return nil }
             if let token, token.sequence < min(range.oldestComplete, range.lastChange), var changes = earlier {
-                isKnown = try await read(&changes, through: range.oldestComplete, of: observation, for: source)
+                hasDetails = try await read(&changes, through: range.oldestComplete, of: observation, for: source)
                 earlier = changes
             }
-            guard isKnown else { break }
+            guard hasDetails else { break }
             state = await feed.state(
                 of: observation,
                 after: token?.sequence,
@@ -261,7 +262,7 @@ struct ObservationService: Sendable {
             )
         }
         if state == nil {
-            isKnown = false
+            hasDetails = false
             state = await feed.state(of: observation, after: nil, maxIDs: FetchDetailsResult.maxIDs)
         }
         guard let state else { return nil }
@@ -269,7 +270,7 @@ struct ObservationService: Sendable {
         result.from = token
         result.objectWasDeleted = state.isDeleted
         guard token != nil else { return result }
-        guard isKnown else {
+        guard hasDetails else {
             // It is unknown whether anything changed; reporting a change is safe.
             result.details = Self.withoutLists(ChangeDetails(countBefore: 0, countAfter: state.count))
             result.ids = state.ids
@@ -293,11 +294,11 @@ struct ObservationService: Sendable {
         return result
     }
 
-    /// Asks the catalog for the details of a fetch with a scope since a token before its log: only the catalog has the
-    /// earlier scope.
+    /// Asks the catalog for the details of a fetch with a scope since a token that precedes the log, because only the
+    /// catalog has the earlier scope.
     ///
     /// - Returns: nil if the log, or the records before it, suffice
-    private func reread(
+    private func detailsFromCatalog(
         _ observation: String,
         since token: ChangeToken,
         _ isIncremental: Bool,
@@ -334,7 +335,7 @@ struct ObservationService: Sendable {
         return state
     }
 
-    /// Returns details without lists: the after list replaces the before list (S-69).
+    /// Returns details without lists: the response has the objects after the change instead (S-69).
     private static func withoutLists(_ details: ChangeDetails) -> ChangeDetails {
         var counts = ChangeDetails(countBefore: details.countBefore, countAfter: details.countAfter)
         counts.hasIncrementalChanges = false
@@ -358,7 +359,8 @@ struct ObservationService: Sendable {
                 return false
             }
             let start = earlier
-            // One page of a client at a time, clients in turn, because a page takes memory and decoding it takes long.
+            // Each client reads one page at a time, and clients take turns, because a page needs memory and is slow to
+            // decode.
             let result = await detailWork.withPermit(for: source) { () async -> Result<EarlierChanges?, RPCError> in
                 do throws(RPCError) { return .success(try await page(after: start, through: end, of: fetch)) } catch {
                     return .failure(error)

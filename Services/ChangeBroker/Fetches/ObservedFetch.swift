@@ -2,10 +2,10 @@ import Contracts
 import Messaging
 import PhotoModel
 
-/// An observed fetch: the part of an ``ObservedResult`` that its offset and limit show. All observers of the same fetch
-/// share it.
+/// An observed fetch: the part of an ``ObservedResult`` that its offset and limit select. All observers of the same
+/// fetch share it.
 ///
-/// Offset and limit are applied to the whole result at the very end, so that details are exact under them (P-04).
+/// Offset and limit are applied last, to the whole result, so that change details are exact in spite of them (P-04).
 final class ObservedFetch {
     /// An observer of the fetch.
     struct Observer: Hashable {
@@ -49,7 +49,7 @@ final class ObservedFetch {
     /// The identifiers of the objects.
     var ids: [ObjectID] { result.tree.ids(at: fetch.shown(of: result.tree.count)) }
 
-    /// Returns the details of all net changes since a sequence.
+    /// Returns the change details of this fetch for net changes of its result.
     func details(_ changes: NetChanges) -> ChangeDetails? {
         ChangeDetailsBuilder(changes.all, result.tree).details(of: fetch)
     }

@@ -30,7 +30,7 @@ struct ObservedFetchUpdater: Sendable {
     /// Runs until cancelled.
     func run() async {
         for await _ in feed.recordSignal {
-            while !Task.isCancelled, let token = await feed.updateStart() { await update(after: token) }
+            while !Task.isCancelled, let token = await feed.nextUpdateToken() { await update(after: token) }
         }
     }
 

@@ -96,7 +96,7 @@ extension ObservedFetches {
 
     /// Adds the net change that an evaluation has found, and counts its time for the observers of the result.
     ///
-    /// - Returns: as ``isInTime(_:now:)``
+    /// - Returns: as ``checkTime(of:now:)``
     mutating func finish(
         _ evaluation: LongEvaluation,
         _ change: NetChange?,
@@ -109,12 +109,12 @@ extension ObservedFetches {
         counts.predicates += 1
         work.add(change, of: evaluation.entity.id, to: result)
         allowance.count(time, of: observerIdentities(of: result), now: now)
-        return isInTime(evaluation, now: now)
+        return checkTime(of: evaluation, now: now)
     }
 
     /// Returns false if the recent evaluations for each observer of the result have taken too long. The result must
     /// then be removed without this evaluation: otherwise an observer of many such fetches would delay other clients.
-    mutating func isInTime(_ evaluation: LongEvaluation, now: ContinuousClock.Instant = .now) -> Bool {
+    mutating func checkTime(of evaluation: LongEvaluation, now: ContinuousClock.Instant = .now) -> Bool {
         guard let result = results[evaluation.number],
             !allowance.isWithin(observerIdentities(of: result), now: now)
         else { return true }

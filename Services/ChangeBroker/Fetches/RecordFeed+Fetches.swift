@@ -13,7 +13,7 @@ struct ObservationState: Sendable {
     var details: ChangeDetails?
     /// True if the object of the fetch is deleted.
     var isDeleted = false
-    /// The whole after list, if it was requested and is short enough.
+    /// All objects after the change, if that was requested and is short enough.
     var ids: [ObjectID]?
 }
 
@@ -29,9 +29,8 @@ enum UpdateProgress: Sendable {
 extension RecordFeed {
     // MARK: From the catalog
 
-    /// The token after which there are records with which the observed results have yet to be updated; nil if there are
-    /// none.
-    func updateStart() -> ChangeToken? {
+    /// Returns the token after which the observed results have yet to be updated; nil if they are current.
+    func nextUpdateToken() -> ChangeToken? {
         guard let ring, updatedThrough < ring.head else { return nil }
         guard !fetches.isEmpty else {
             updatedThrough = ring.head
@@ -74,7 +73,7 @@ extension RecordFeed {
         var (broken, tooLarge, tooSlow): ([String], [String], [String]) = ([], [], [])
         while !work.isDone {
             while let evaluation = fetches.longEvaluation(&work) {
-                let hasTime = fetches.isInTime(evaluation)
+                let hasTime = fetches.checkTime(of: evaluation)
                 let found = await decoder.run { hasTime ? evaluation.change : nil }
                 guard generation == fetchGeneration, !Task.isCancelled else { return .stopped }
                 let isInTime = hasTime ? fetches.finish(evaluation, found.value, took: found.time, &work) : false

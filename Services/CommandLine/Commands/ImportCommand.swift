@@ -73,12 +73,12 @@ struct ImportCommand: LibraryCommand {
     mutating func run() async throws {
         guard dryRun else { return try await connectAndRun() }
         let output = Output(json: client.json)
-        var finder = try finder()
+        var finder = try makeFinder()
         try list(&finder, output)
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        var finder = try finder()
+        var finder = try makeFinder()
         // An ambiguous title is an error before anything is imported.
         if let album { _ = try await AlbumLookup.existing(album, in: library) }
         let stop = StopRequest()
@@ -88,7 +88,12 @@ struct ImportCommand: LibraryCommand {
         var report = ImportReporter(total: total, output: output, isVerbose: verbose, keepsAssets: album != nil)
         var isAtEnd = false
         do {
-            let run = ImportRun(library: library, width: parallel, isReferenced: reference, verifies: verify)
+            let run = ImportRun(
+                library: library,
+                maxConcurrentFiles: parallel,
+                isReferenced: reference,
+                verifies: verify
+            )
             try await run.run(
                 {
                     let item = finder.next()
@@ -99,8 +104,8 @@ struct ImportCommand: LibraryCommand {
             ) { index, outcome in
                 try report.record(index, outcome.path, outcome.outcome)
             }
-            let files = report.assets.sorted { $0.index < $1.index }.map(\.id)
-            if let album { try await Self.add(files, to: album, in: library) }
+            let ids = report.assets.sorted { $0.index < $1.index }.map(\.id)
+            if let album { try await Self.add(ids, to: album, in: library) }
         } catch {
             report.clearBar()
             output.note("stopped after \(report.imported) imported files:")
@@ -118,11 +123,11 @@ struct ImportCommand: LibraryCommand {
         }
     }
 
-    private func finder() throws -> ImageFileFinder {
+    private func makeFinder() throws -> ImageFileFinder {
         var finder = ImageFileFinder()
         var arguments = ArgumentBytes()
         for path in paths { try finder.add(path, bytes: arguments.next(path)) }
-        // The text may belong to an option, such as a title.
+        // The argument that is not UTF-8 may be the value of an option, such as --album.
         if let text = arguments.changedText { throw CommandFailure.usage("\"\(text.prefix(200))\" is not UTF-8") }
         return finder
     }

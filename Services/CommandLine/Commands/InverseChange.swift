@@ -25,7 +25,7 @@ struct InverseChange {
     }
 
     /// Members that every change of an asset changes, or that are derived from others.
-    private static let consequences: Set = [
+    private static let derivedMembers: Set = [
         "revision", "contentRevision", "modificationDate", "isRecentlyAdded", "isCreationOffsetDerived",
         "hasOnlyModificationDate",
     ]
@@ -35,7 +35,7 @@ struct InverseChange {
         "approximateLocation", "localizedLocationNames",
     ]
     /// Members of a folder that are derived from the albums and folders in it.
-    private static let folderConsequences: Set = [
+    private static let derivedFolderMembers: Set = [
         "revision", "modificationDate", "childCount", "startDate", "endDate",
     ]
     private static let settable: Set = [
@@ -45,10 +45,10 @@ struct InverseChange {
 
     /// - Throws: ``CommandFailure`` that names the part without an exact inverse
     init(of record: ChangeRecord) throws {
-        guard record.grants.isEmpty, record.questions.isEmpty else { throw Self.refused("decisions about access") }
+        guard record.grants.isEmpty, record.questions.isEmpty else { throw Self.refusal("decisions about access") }
         // Checked before the albums, which the deletion has changed too.
         if let deleted = record.assets.first(where: { $0.after == nil }) {
-            throw Self.refused("the deletion of \(deleted.id)")
+            throw Self.refusal("the deletion of \(deleted.id)")
         }
         for change in record.collections where (change.after ?? change.before)?.type == .album {
             try undo(change, record)
@@ -59,12 +59,12 @@ struct InverseChange {
         for change in record.assets { try undo(change) }
         if !restored.isEmpty { changes.append(.restoreAssets(.init(ids: restored))) }
         guard requests.count <= ChangeRecord.maxEntities else {
-            throw Self.refused("a change of \(record.assets.count) assets at a time")
+            throw Self.refusal("a change of \(record.assets.count) assets at a time")
         }
-        guard !requests.isEmpty || !edits.isEmpty else { throw Self.refused("this change") }
+        guard !requests.isEmpty || !edits.isEmpty else { throw Self.refusal("this change") }
         // Each edit is a request of its own, and any of them may be refused after the others were performed.
         guard edits.count + (requests.isEmpty ? 0 : 1) == 1 else {
-            throw Self.refused(
+            throw Self.refusal(
                 "several edits, or an edit together with other changes,",
                 "; `safelight history ID --undo-to STEP` undoes the edit of one asset"
             )
@@ -72,7 +72,7 @@ struct InverseChange {
     }
 
     /// Returns the error for a part that has no exact inverse.
-    private static func refused(_ part: String, _ advice: String = "") -> CommandFailure {
+    private static func refusal(_ part: String, _ advice: String = "") -> CommandFailure {
         CommandFailure(
             message: "\(part) cannot be undone exactly, and nothing was changed\(advice)",
             name: ErrorCode.requestNotSupported.rawValue
@@ -82,7 +82,7 @@ struct InverseChange {
     // MARK: Albums
 
     private mutating func undo(_ change: EntityChange<AssetCollection>, _ record: ChangeRecord) throws {
-        guard let after = change.after else { throw Self.refused("a deleted album") }
+        guard let after = change.after else { throw Self.refusal("a deleted album") }
         guard let before = change.before else {
             conditions.append(.updateCollection(.init(id: .id(after.id), ifRevision: after.revision)))
             albums[after.id] = (nil, after.revision)
@@ -91,7 +91,7 @@ struct InverseChange {
         }
         var update = ChangeRequest.UpdateCollection(id: .id(after.id), ifRevision: after.revision)
         let names = Self.differences(before.json, after.json)
-        guard names.isSubset(of: Self.albumMembers) else { throw Self.refused("this change of an album") }
+        guard names.isSubset(of: Self.albumMembers) else { throw Self.refusal("this change of an album") }
         if before.title != after.title { update.title = before.title }
         for asset in record.assets {
             let keys = [asset.before, asset.after].map { asset in
@@ -99,12 +99,12 @@ struct InverseChange {
             }
             switch (keys[0], keys[1]) {
             case (nil, .some): update.remove.append(asset.id)
-            case (.some, nil): throw Self.refused("an asset's position in an album that it was removed from")
-            case (let old?, let new?) where old != new: throw Self.refused("an asset's former position in an album")
+            case (.some, nil): throw Self.refusal("an asset's position in an album that it was removed from")
+            case (let old?, let new?) where old != new: throw Self.refusal("an asset's former position in an album")
             default: break
             }
         }
-        if names.contains("keyAsset"), update.remove.isEmpty { throw Self.refused("the former cover of an album") }
+        if names.contains("keyAsset"), update.remove.isEmpty { throw Self.refusal("the former cover of an album") }
         guard update.title != nil || !update.remove.isEmpty else { return }
         conditions.append(.updateCollection(update))
         albums[after.id] = (before.revision, after.revision)
@@ -135,7 +135,7 @@ struct InverseChange {
         _ change: EntityChange<CollectionList>,
         _ folders: [EntityChange<CollectionList>]
     ) throws {
-        guard let after = change.after else { throw Self.refused("a deleted folder") }
+        guard let after = change.after else { throw Self.refusal("a deleted folder") }
         guard let before = change.before else {
             conditions.append(.updateList(.init(id: .id(after.id), ifRevision: after.revision)))
             // A folder is deleted with the new folders in it.
@@ -145,32 +145,32 @@ struct InverseChange {
             return
         }
         let names = Self.differences(before.json, after.json)
-        guard names.isSubset(of: Self.folderConsequences) else { throw Self.refused("changes of folders") }
+        guard names.isSubset(of: Self.derivedFolderMembers) else { throw Self.refusal("changes of folders") }
     }
 
     // MARK: Assets
 
     private mutating func undo(_ change: EntityChange<Asset>) throws {
         guard let after = change.after, let before = change.before else {
-            throw Self.refused("an import", "; `safelight trash` removes its assets")
+            throw Self.refusal("an import", "; `safelight trash` removes its assets")
         }
-        var names = Self.differences(before.json, after.json).subtracting(Self.consequences)
+        var names = Self.differences(before.json, after.json).subtracting(Self.derivedMembers)
         names.remove("memberships")
         if change.isContentChanged {
-            guard after.hasAdjustments || before.hasAdjustments else { throw Self.refused("a new original") }
+            guard after.hasAdjustments || before.hasAdjustments else { throw Self.refusal("a new original") }
             edits.append(UndoEdits(asset: after.id, ifContentRevision: after.contentRevision))
             // The editor restores the former image and all members that are derived from it.
             guard names.isDisjoint(with: Self.settable), before.trashedDate == after.trashedDate else {
-                throw Self.refused("an edit together with other changes")
+                throw Self.refusal("an edit together with other changes")
             }
             return
         }
         if names.remove("trashedDate") != nil {
-            guard before.trashedDate == nil else { throw Self.refused("the former date in the trash") }
+            guard before.trashedDate == nil else { throw Self.refusal("the former date in the trash") }
             restored.append(after.id)
         }
         guard names.isSubset(of: Self.settable) else {
-            throw Self.refused("a change of \(names.subtracting(Self.settable).sorted().joined(separator: ", "))")
+            throw Self.refusal("a change of \(names.subtracting(Self.settable).sorted().joined(separator: ", "))")
         }
         guard !names.isEmpty || restored.last == after.id else { return }
         var patch = AssetPatch()

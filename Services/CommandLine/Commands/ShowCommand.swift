@@ -15,11 +15,19 @@ struct ShowCommand: LibraryCommand {
     @OptionGroup var assets: AssetArguments
 
     @Flag(
-        help: "Show the images too, in a terminal that can: kitty, Ghostty, iTerm2, WezTerm, foot, xterm with Sixel."
+        help: ArgumentHelp(
+            "Show the images too, in a terminal that supports it: "
+                + "kitty, Ghostty, iTerm2, WezTerm, foot, xterm with Sixel."
+        )
     )
     var picture = false
 
-    @Option(help: ArgumentHelp("The protocol of --picture. Default: the terminal is asked.", valueName: "protocol"))
+    @Option(
+        help: ArgumentHelp(
+            "The protocol of --picture. Default: detected by querying the terminal.",
+            valueName: "protocol"
+        )
+    )
     var graphics: TerminalGraphics?
 
     @OptionGroup var client: ClientOptions
@@ -73,9 +81,9 @@ struct ShowCommand: LibraryCommand {
         if let aperture = metadata.aperture { parts.append("f/\(short(aperture))") }
         if let time = metadata.exposureTime {
             let fraction = Rational(time)
-            let isPart = fraction.numerator == 1 && fraction.denominator > 1
+            let isUnitFraction = fraction.numerator == 1 && fraction.denominator > 1
             let rounded = time < 0.3 ? "1/\(Int((1 / time).rounded()))" : short(time)
-            parts.append((isPart ? fraction.description : rounded) + " s")
+            parts.append((isUnitFraction ? fraction.description : rounded) + " s")
         }
         if let iso = metadata.iso { parts.append("ISO \(iso)") }
         let equivalent = metadata.focalLengthIn35mm.map { "\($0) mm in 35 mm format" }
@@ -144,7 +152,7 @@ struct ShowCommand: LibraryCommand {
                 return parts.joined(separator: ", ")
             }
         )
-        add("original", asset.originalResourceChoice.map { "\($0.rawValue), of a RAW and a compressed one" })
+        add("original", asset.originalResourceChoice.map { "\($0.rawValue), of a RAW and a compressed file" })
         if let format = asset.adjustmentFormatIdentifier {
             let date = asset.adjustmentDate.map { ", " + QuantityFormatter.time($0) } ?? ""
             add("edited with", "\(format) \(asset.adjustmentFormatVersion ?? "")\(date)")

@@ -39,7 +39,7 @@ struct FileOutcome: Sendable {
 struct ImportRun: Sendable {
     let library: PhotoLibrary
     /// The number of files that are imported at the same time; small ones count for less.
-    let width: Int
+    let maxConcurrentFiles: Int
     /// True if files are referenced where they are instead of being copied.
     let isReferenced: Bool
     /// True if the stored files of bytes that the library already has are read and compared.
@@ -65,11 +65,11 @@ struct ImportRun: Sendable {
     /// One byte more than the catalog accepts, so that it refuses a longer sidecar: a truncated one would be accepted.
     private static let maxSidecarBytes = (4 << 20) + 1
 
-    init(library: PhotoLibrary, width: Int, isReferenced: Bool = false, verifies: Bool = false) {
+    init(library: PhotoLibrary, maxConcurrentFiles: Int, isReferenced: Bool = false, verifies: Bool = false) {
         self.library = library
         self.verifies = verifies
         self.isReferenced = isReferenced
-        self.width = max(1, width)
+        self.maxConcurrentFiles = max(1, maxConcurrentFiles)
         // Only a catalog on this machine can open the paths.
         self.access = Access(mayNamePaths: library.endpoints.catalogs.allSatisfy { $0.transport == .ipc })
     }
@@ -85,12 +85,12 @@ struct ImportRun: Sendable {
         stop: StopRequest,
         report: (_ index: Int, _ outcome: FileOutcome) throws -> Void
     ) async throws {
-        var groups = ImportGroups(maxFiles: isReferenced ? 1 : width / Self.smallFilesPerFile)
+        var groups = ImportGroups(maxFiles: isReferenced ? 1 : maxConcurrentFiles / Self.smallFilesPerFile)
         try await withThrowingTaskGroup(of: (first: Int, outcomes: [[FileOutcome]]).self) { group in
             var number = 0
             var running = 0
             func start() {
-                while running < width, !stop.isRequested {
+                while running < maxConcurrentFiles, !stop.isRequested {
                     let items = groups.next(next)
                     guard !items.isEmpty else { return }
                     let first = number

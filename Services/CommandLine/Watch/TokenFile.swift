@@ -26,7 +26,7 @@ struct TokenFile: Sendable {
         return token
     }
 
-    /// The temporary name.
+    /// The path of the temporary file.
     private var partial: FilePath { FilePath(path.string + ".\(getpid()).part") }
 
     /// Checks that a token can be stored. This is called before any change is handled that the token covers.

@@ -24,7 +24,7 @@ struct EditRetryPolicy: Sendable {
     /// The problems of an object store that are not temporary.
     private static let lostObjects: Set = ["object_damaged", "no_object"]
     /// The longest delay between two attempts.
-    static let longestDelay = Duration.seconds(2)
+    static let maxDelay = Duration.seconds(2)
 
     private var timeouts = 0
     private var conflicts = 0
@@ -33,7 +33,7 @@ struct EditRetryPolicy: Sendable {
 
     /// Returns the delay before a request that is repeated until it succeeds.
     mutating func retryDelay(after error: RPCError) -> Duration {
-        guard case .again(let delay) = next(after: error, isConditional: false) else { return Self.longestDelay }
+        guard case .again(let delay) = next(after: error, isConditional: false) else { return Self.maxDelay }
         return delay
     }
 
@@ -48,7 +48,7 @@ struct EditRetryPolicy: Sendable {
         case .busy, .connectionLost, .unavailable, .deadlineExceeded, .behind, .interrupted, .userCancelled,
             .notEnoughSpace, .libraryOffline, .libraryRelinquished, .librarySwitching, .libraryReadOnly, .networkError,
             .handleExpired:
-            defer { delay = min(delay * 2, Self.longestDelay) }
+            defer { delay = min(delay * 2, Self.maxDelay) }
             return .again(delay)
         case .workerTimeout:
             timeouts += 1
@@ -58,7 +58,7 @@ struct EditRetryPolicy: Sendable {
             return conflicts < Self.maxConflicts ? .again(.zero) : .fails
         case .internalError, nil:
             faults += 1
-            defer { delay = min(delay * 2, Self.longestDelay) }
+            defer { delay = min(delay * 2, Self.maxDelay) }
             return faults < Self.maxFaults ? .again(delay) : .fails
         default: return .fails
         }

@@ -45,7 +45,7 @@ extension PublishedEditProcessor {
                         "the failure of an edit was not recorded; trying again",
                         queued.metadata(error)
                     )
-                    await TaskDelay.retryDelay(EditRetryPolicy.longestDelay)
+                    await TaskDelay.retryDelay(EditRetryPolicy.maxDelay)
                 case .fails:
                     // It fails again when its publisher sends it again. Until then the edits after it wait.
                     metrics.setAside.add()

@@ -12,7 +12,7 @@ struct VideoExportPlan: Sendable, Hashable {
     let video: AssetResource
     let preset: VideoExportPreset
     /// True to export slow motion as players show it.
-    var isTimed = false
+    var appliesSlowMotion = false
     /// The client if it does not see the whole library, else nil. Such a client must not learn which bytes others have
     /// exported.
     var limitedClient: String?
@@ -23,21 +23,21 @@ struct VideoExportPlan: Sendable, Hashable {
     /// The job's parameters.
     func params(maxBytes: Int64) -> JSON {
         var params = video.partOfFile
-        params["isTimed"] = .bool(isTimed)
+        params["appliesSlowMotion"] = .bool(appliesSlowMotion)
         params["preset"] = .string(preset.rawValue)
         params["maxBytes"] = .int(maxBytes)
         return .object(params)
     }
 
     static func == (left: Self, right: Self) -> Bool {
-        left.video.stream == right.video.stream && left.preset == right.preset && left.isTimed == right.isTimed
-            && left.limitedClient == right.limitedClient
+        left.video.stream == right.video.stream && left.preset == right.preset
+            && left.appliesSlowMotion == right.appliesSlowMotion && left.limitedClient == right.limitedClient
     }
 
     func hash(into hasher: inout Hasher) {
         hasher.combine(video.stream)
         hasher.combine(preset)
-        hasher.combine(isTimed)
+        hasher.combine(appliesSlowMotion)
         hasher.combine(limitedClient)
     }
 }

@@ -38,7 +38,7 @@ enum VideoExportWorker {
                 WorkerOutputRecord.progress(time).write(to: pipe)
             }
             var edit: VideoEdit?
-            if job.params["isTimed"]?.boolValue == true, let map = VideoTimeMap(slowMotion: file.info) {
+            if job.params["appliesSlowMotion"]?.boolValue == true, let map = VideoTimeMap(slowMotion: file.info) {
                 edit = VideoEdit()
                 edit?.timeMap = map
             }

@@ -93,10 +93,10 @@ final class VideoExports: Sendable {
         let video = try VideoService.resource(of: asset, version: request.version)
         if let refusal = found.rpcError(of: video.digest, asset) { throw refusal }
         var plan = VideoExportPlan(video: video, preset: request.preset)
-        // Copied tracks are not slowed down.
+        // Slow motion is exported as players show it, except if the tracks are copied.
         if request.version == .current, request.preset != .passthrough {
             let edit = video.isRender ? try? await streams.edit(of: asset, blockingIO) : nil
-            plan.isTimed = !video.isRender || edit?.keepsTimes == true
+            plan.appliesSlowMotion = !video.isRender || edit?.keepsTimes == true
         }
         plan.limitedClient = context.limitedClient
         let existing = files.file(plan)

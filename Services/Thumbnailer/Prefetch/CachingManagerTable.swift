@@ -99,7 +99,7 @@ struct CachingManagerTable: Sendable {
     /// Renews the manager's lease.
     ///
     /// - Throws: `handle_expired` if the manager does not exist or belongs to another client
-    mutating func use(_ name: String, identity: String, now: Int64) throws(RPCError) {
+    mutating func renewLease(of name: String, identity: String, now: Int64) throws(RPCError) {
         guard leases.renew(name, owner: identity, now: now) else {
             throw .unknownCachingManager
         }

@@ -89,7 +89,7 @@ final class CachingManagers: Sendable {
     func status(_ request: CacheStatus, identity: String) throws(RPCError) -> CacheStatus.Result {
         let now = clock.nowMicroseconds()
         return try change { table throws(RPCError) in
-            try table.use(request.cache, identity: identity, now: now)
+            try table.renewLease(of: request.cache, identity: identity, now: now)
             return table.status(request.cache)
         }
     }
@@ -111,7 +111,7 @@ final class CachingManagers: Sendable {
         let now = clock.nowMicroseconds()
         let entry = CachingManagerTable.Entry(asset: request.asset, options: CachedImages(assets: [], like: request))
         return try change { table throws(RPCError) in
-            try table.use(name, identity: identity, now: now)
+            try table.renewLease(of: name, identity: identity, now: now)
             return table.preparationState(entry, in: name)
         }
     }
@@ -124,7 +124,7 @@ final class CachingManagers: Sendable {
     ) throws(RPCError) {
         let now = clock.nowMicroseconds()
         let removal = try change { table throws(RPCError) in
-            try table.use(name, identity: identity, now: now)
+            try table.renewLease(of: name, identity: identity, now: now)
             return body(&table)
         }
         perform(removal)

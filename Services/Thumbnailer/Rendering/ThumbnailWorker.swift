@@ -124,7 +124,7 @@ enum ThumbnailWorker {
                 result: ImageFileInfo(
                     contentType: info.format.contentType,
                     mimeType: info.format.mimeType,
-                    orientation: info.obeysOrientation ? info.orientation : 1,
+                    orientation: info.needsOrientation ? info.orientation : 1,
                     pixelWidth: info.pixelWidth,
                     pixelHeight: info.pixelHeight
                 ).json

@@ -98,7 +98,7 @@ struct ImageDataService: Sendable {
         } catch let error as RPCError {
             throw error
         } catch StorageError.resourceChanged {
-            await originals.resources.forget(digest)
+            await originals.resources.removeIfDamaged(digest)
             throw .damagedBytes
         } catch let error as StorageError {
             throw .unreadableBytes(error)

@@ -57,7 +57,8 @@ typedef struct {
 void safelight_colour_pass(uint16_t *pixels, size_t width, size_t rows, size_t first_row, const float *decode,
                            const safelight_colour_step *steps, size_t step_count);
 
-/* Like safelight_colour_pass, for pixels of three bytes: red, green and blue. `decode` must not be null. */
+/* Applies the steps like safelight_colour_pass, to pixels of three bytes: red, green and blue. `decode` must not be
+   null. */
 void safelight_colour_pass_rgb(uint8_t *pixels, size_t width, size_t rows, size_t first_row, const float *decode,
                                const safelight_colour_step *steps, size_t step_count);
 
@@ -129,10 +130,10 @@ void safelight_compute_histogram(const uint16_t *pixels, size_t count, uint32_t 
 void safelight_reduce(const uint16_t *source, size_t source_width, const safelight_taps *across,
                       const safelight_taps *down, uint16_t *output, int has_opacity, float *sums);
 
-/* Like safelight_reduce, for source pixels of three bytes in rows that are row_bytes apart. `source_row` is the index
-   of the first row in the whole source. Writes `rows` rows of the result from row `first_row` on, either as three bytes
-   per pixel or as opaque pixels of four numbers; the other pointer is null. `sums` is scratch memory for a row of the
-   source plus one number. */
+/* Scales down like safelight_reduce, from source pixels of three bytes in rows that are row_bytes apart. `source_row`
+   is the index of the first row in the whole source. Writes `rows` rows of the result from row `first_row` on, either
+   as three bytes per pixel or as opaque pixels of four numbers; the other pointer is null. `sums` is scratch memory for
+   a row of the source plus one number. */
 void safelight_reduce_rgb(const uint8_t *source, size_t row_bytes, ptrdiff_t source_row, size_t source_width,
                           const safelight_taps *across, const safelight_taps *down, size_t first_row, size_t rows,
                           uint8_t *bytes, uint16_t *pixels, float *sums);

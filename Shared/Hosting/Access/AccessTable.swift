@@ -33,6 +33,7 @@ public final class AccessTable: Sendable {
         var isCurrent = false
         var asking: Set<String> = []
         var review: (@Sendable (Set<String>) -> Void)?
+        var answered: (@Sendable () -> Void)?
 
         /// Records the permission that allows an identity's requests from now on.
         ///
@@ -89,9 +90,13 @@ public final class AccessTable: Sendable {
         }
     }
 
-    /// Sets the function that is called with identities whose access has changed, or has become known after
-    /// ``mayRead(_:key:)``. Call it once, before the service runs.
+    /// Sets the function that is called with identities whose access has changed. Call it once, before the service
+    /// runs.
     public func onChange(_ review: @escaping @Sendable (Set<String>) -> Void) { state.withLock { $0.review = review } }
+
+    /// Sets the function that is called when a permission has become known for which ``mayRead(_:key:)`` has returned
+    /// nil. Call it once, before the service runs.
+    public func onAnswer(_ answered: @escaping @Sendable () -> Void) { state.withLock { $0.answered = answered } }
 
     // MARK: Requests
 
@@ -155,7 +160,7 @@ public final class AccessTable: Sendable {
     }
 
     /// Returns whether an identity may read the whole library; nil if that is unknown or undecided. If it is unknown,
-    /// the catalog is asked, so that a later call has the answer; the function of ``onChange(_:)`` is called then.
+    /// the catalog is asked, so that a later call has the answer; the function of ``onAnswer(_:)`` is called then.
     public func mayRead(_ identity: String, key: String? = nil) -> Bool? {
         let cached = cachedPermission(of: identity, key: key)
         switch Permission(byte: cached.value).role {
@@ -164,12 +169,12 @@ public final class AccessTable: Sendable {
             guard state.withLock({ $0.asking.insert(identity).inserted }) else { return nil }
             Task {
                 _ = try? await permission(of: identity, cached)
-                let review = state.withLock { state in
+                let answered = state.withLock { state in
                     state.asking.remove(identity)
-                    return state.review
+                    return state.permissions[identity] === cached ? state.answered : nil
                 }
-                // Without an answer it is asked again by the next call only, because a review would call this at once.
-                if Permission(byte: cached.value).role != .unknown { review?([identity]) }
+                // Without an answer only the next call asks again: the function would call this at once.
+                if Permission(byte: cached.value).role != .unknown { answered?() }
             }
             return nil
         case let role: return Permission(role).allows(.read)
@@ -233,19 +238,23 @@ public final class AccessTable: Sendable {
         ifGeneration expected: UInt64? = nil
     ) -> Bool {
         guard AccessTable.local(identity)?.role != .host else { return true }
-        let (isRecorded, review) = state.withLock { state -> (Bool, (@Sendable (Set<String>) -> Void)?) in
-            if let expected, expected != state.generation { return (false, nil) }
-            guard let cached = state.permissions[identity] else { return (true, nil) }
+        typealias Functions = (review: (@Sendable (Set<String>) -> Void)?, answered: (@Sendable () -> Void)?)
+        let (isRecorded, functions) = state.withLock { state -> (Bool, Functions) in
+            if let expected, expected != state.generation { return (false, (nil, nil)) }
+            guard let cached = state.permissions[identity] else { return (true, (nil, nil)) }
+            let wasUnknown = Permission(byte: cached.value).role == .unknown
             if cached.value != permission.byte { state.generation += 1 }
             cached.value = permission.byte
-            return (true, state.noteAllowed(identity, permission) ? state.review : nil)
+            let hasChanged = state.noteAllowed(identity, permission)
+            return (true, (hasChanged ? state.review : nil, wasUnknown ? state.answered : nil))
         }
-        review?([identity])
+        functions.review?([identity])
+        functions.answered?()
         return isRecorded
     }
 
-    /// Ends the reviews, because the service ends.
-    public func close() { state.withLock { $0.review = nil } }
+    /// Ends the calls of the functions, because the service ends.
+    public func close() { state.withLock { ($0.review, $0.answered) = (nil, nil) } }
 
     /// Updates every cached permission from those that are known without a lookup; for the catalog.
     public func refresh() {

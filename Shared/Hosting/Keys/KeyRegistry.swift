@@ -14,7 +14,8 @@ final class KeyRegistry: Sendable {
         var stamp: Stamp?
         var log = LogThrottle()
 
-        mutating func isLogDue() -> Bool { log.count(at: MonotonicClock.system.nowMicroseconds()) != nil }
+        /// Counts a problem; returns true if it is to be logged.
+        mutating func countProblem() -> Bool { log.count(at: MonotonicClock.system.nowMicroseconds()) != nil }
     }
 
     /// The last change of a folder. A change that is more recent than the resolution of the file system's clock is not
@@ -93,7 +94,7 @@ final class KeyRegistry: Sendable {
         guard current.stamp != stamp else { return }
         do throws(KeyError) {
             let (keys, problems) = try folder.read(list)
-            if !problems.isEmpty, current.isLogDue() {
+            if !problems.isEmpty, current.countProblem() {
                 for problem in problems { logger.warning("key ignored", metadata: ["error": "\(problem)"]) }
             }
             current.names = Dictionary(keys.map { ($0.publicKey.text, $0.name) }) { first, _ in first }
@@ -102,7 +103,7 @@ final class KeyRegistry: Sendable {
             clock_gettime(CLOCK_REALTIME, &now)
             current.stamp = abs(now.tv_sec - stamp.seconds) > 1 ? stamp : nil
         } catch {
-            if current.isLogDue() {
+            if current.countProblem() {
                 logger.error("key list cannot be read, all of its keys are refused", metadata: ["error": "\(error)"])
             }
             current = List(log: current.log)

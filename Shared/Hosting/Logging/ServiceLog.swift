@@ -7,7 +7,7 @@ public import Logging
 /// `2026-03-01T12:00:00.123456Z info catalog listening address=ipc:///run/…`
 public enum ServiceLog {
     /// Maximum length of a line in bytes; longer lines are truncated.
-    public static let longestLine = 8 << 10
+    public static let maxLineBytes = 8 << 10
 
     /// Creates a logger for standard error.
     public static func logger(label: String, level: Logger.Level) -> Logger {

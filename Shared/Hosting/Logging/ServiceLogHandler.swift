@@ -26,8 +26,8 @@ struct ServiceLogHandler: LogHandler {
             line += " \(ServiceLog.escape(key))=\(quoted(value.description))"
         }
         var bytes = Array(line.utf8)
-        if bytes.count >= ServiceLog.longestLine {
-            var end = ServiceLog.longestLine - 4
+        if bytes.count >= ServiceLog.maxLineBytes {
+            var end = ServiceLog.maxLineBytes - 4
             // Do not cut a UTF-8 sequence.
             while end > 0, bytes[end] & 0b1100_0000 == 0b1000_0000 { end -= 1 }
             bytes = bytes[..<end] + Array("...".utf8)

@@ -71,9 +71,9 @@ public final class ResourceFolder: Sendable {
         try await spool?.require(digest, from: read)
     }
 
-    /// Removes the copy of a file because its bytes are damaged: the next request reads it from the catalog again.
+    /// Removes the copy of a file if its bytes are damaged: the next request then reads it from the catalog again.
     /// Files of the library stay.
-    public func forget(_ digest: String) async { await spool?.forget(digest) }
+    public func removeIfDamaged(_ digest: String) async { await spool?.removeIfDamaged(digest) }
 
     /// Opens the file with the bytes of a digest.
     ///

@@ -59,7 +59,9 @@ public struct ResourceJobRunner: Sendable {
             do throws(WorkerFailure) {
                 return try await attempt(pool)
             } catch {
-                if let digest, error.name == ErrorCode.resourceChanged.rawValue { await resources?.forget(digest) }
+                if let digest, error.name == ErrorCode.resourceChanged.rawValue {
+                    await resources?.removeIfDamaged(digest)
+                }
                 ends += error.isEnd ? 1 : 0
                 failures += error.isWorkerFault ? 1 : 0
                 if error.isEnd, ends < Self.attempts { continue }

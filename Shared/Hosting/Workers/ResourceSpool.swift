@@ -77,7 +77,7 @@ public final class ResourceSpool: Sendable {
             path: folder + "/lock",
             program: ProcessInfo.processInfo.processName,
             using: "the copies in \(folder)",
-            advice: "stop it, or choose another folder by SAFELIGHT_CACHE"
+            advice: "stop it, or choose another folder with SAFELIGHT_CACHE"
         )
         let store = try ResourceStore(root: folder)
         _ = try store.clearIncoming()
@@ -143,13 +143,13 @@ public final class ResourceSpool: Sendable {
     }
 
     /// Removes a file if its bytes are damaged.
-    func forget(_ digest: String) async {
+    func removeIfDamaged(_ digest: String) async {
         guard let name = ResourceDigest(digest) else { return }
         let store = store
         let opened = try? await io { try store.open(name) }
         guard let file = opened else { return }
         do {
-            // The caller may have read an older copy, and a worker may be mistaken.
+            // The caller may have read an older copy, and the worker's report may be wrong.
             return try await blockingIO.verify(file, fromDisk: true)
         } catch StorageError.resourceChanged, StorageError.io {
             // The copy is damaged or cannot be read.
@@ -219,7 +219,7 @@ public final class ResourceSpool: Sendable {
             try await self.io { try writer.append(bytes) }
         }
         let size = writer.size
-        // Once it exists, it can be removed for another transfer: the lease of its request may have expired by then.
+        // Once the file exists, another transfer may remove it, because the lease of the request may have expired.
         let lease = store.lease(digest)
         defer { lease.end() }
         _ = try await io(BlockingIOExecutor.lane(forBytes: size)) { try writer.finish(expecting: digest) }
@@ -237,7 +237,7 @@ public final class ResourceSpool: Sendable {
         }
     }
 
-    /// Removes the files used least recently until nine tenths of the budget are left.
+    /// Removes the least recently used files until the others take at most nine tenths of the budget.
     private func removeOldest(keeping newest: ResourceDigest) throws -> (bytes: Int64, removed: Int) {
         var files: [ResourceStore.LocalFile] = []
         try store.forEachFile { files.append($0) }

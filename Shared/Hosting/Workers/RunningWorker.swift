@@ -331,7 +331,7 @@ struct WorkerLaunch: Sendable {
 /// The standard output and error of a worker, logged line by line, at most ``bytesPerJob`` per job.
 struct WorkerLogPipe {
     static let bytesPerJob = 8 << 10
-    private static let longestLine = 1000
+    private static let maxLineBytes = 1000
 
     let pipe: Int32
     private(set) var isOpen = true
@@ -369,7 +369,7 @@ struct WorkerLogPipe {
         }
         left -= 1
         if byte != UInt8(ascii: "\n") { line.append(byte) }
-        if byte == UInt8(ascii: "\n") || line.count >= Self.longestLine || left == 0 { log(logger, pid) }
+        if byte == UInt8(ascii: "\n") || line.count >= Self.maxLineBytes || left == 0 { log(logger, pid) }
     }
 
     private mutating func log(_ logger: Logger, _ pid: Int32) {

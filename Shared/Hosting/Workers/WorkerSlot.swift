@@ -18,7 +18,7 @@ struct WorkerSlot {
     /// The time that a worker may take to report that it is ready, in seconds.
     private static let startSeconds = 10
     private static let firstDelay = 100_000 as Int64
-    private static let longestDelay = 5_000_000 as Int64
+    private static let maxDelay = 5_000_000 as Int64
 
     static func start(pool: WorkerPool, index: Int, wakeup: EventDescriptor) -> Bool {
         final class Box {
@@ -68,7 +68,7 @@ struct WorkerSlot {
                 case .idle:
                     failures = 0
                     worker.end()
-                    while pool.isRunning, !pool.needsWorker(index) { wakeup.wait() }
+                    while pool.isRunning, !pool.markStartingIfNeeded(index) { wakeup.wait() }
                     continue
                 case .stopping: return
                 case .endedBeforeJob(let reason): problem = reason
@@ -85,7 +85,7 @@ struct WorkerSlot {
 
     // Waits with exponential backoff; a stopping pool wakes it.
     private func pause(after failures: Int) {
-        let delay = min(Self.longestDelay, Self.firstDelay << Int64(min(failures - 1, 10)))
+        let delay = min(Self.maxDelay, Self.firstDelay << Int64(min(failures - 1, 10)))
         let until = MonotonicInstant.now().after(microseconds: delay)
         while pool.isRunning, MonotonicInstant.now() < until {
             wakeup.wait(until: until)
@@ -285,8 +285,8 @@ extension WorkerPool {
         }
     }
 
-    /// Returns true if an idle slot without a worker has to start one.
-    func needsWorker(_ index: Int) -> Bool {
+    /// Marks an idle slot without a worker as starting if a job waits; returns false if none does.
+    func markStartingIfNeeded(_ index: Int) -> Bool {
         state.withLock { state in
             guard state.queue.count > 0 else { return false }
             state.slots[index].stage = .starting

@@ -49,7 +49,7 @@ public enum AdjustmentDescription {
         var script = MagickScript()
         // ImageMagick 6 does not read the orientation of PNG and WebP. Programs that develop raw files for it apply
         // theirs.
-        if header.obeysOrientation, header.kind != .tiff, header.kind != .raw {
+        if header.needsOrientation, header.kind != .tiff, header.kind != .raw {
             script.orientation = header.orientation
         }
         let geometry = AdjustmentGeometry(list.operations, width: header.pixelWidth, height: header.pixelHeight)

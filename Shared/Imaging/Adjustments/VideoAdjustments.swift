@@ -50,7 +50,9 @@ public struct VideoAdjustments: Sendable {
     /// - Throws: `ImagingError` for operations that videos do not support, and for images that cannot be read
     public init(_ list: AdjustmentList, width: Int, height: Int) throws(ImagingError) {
         if let kind = Self.unsupported(list) {
-            throw .invalidOptions("\"\(kind.rawValue)\" is an operation for photos; videos have \(Self.supportedText)")
+            throw .invalidOptions(
+                "\"\(kind.rawValue)\" is an operation for photos; videos support \(Self.supportedText)"
+            )
         }
         let operations = list.operations.filter { !$0.isNeutral }
         let map = AdjustmentGeometry(operations, width: width, height: height)
@@ -92,7 +94,7 @@ public struct VideoAdjustments: Sendable {
 
     private static let stages: Set<AdjustmentKind.Stage> = [.geometry, .colour, .overlay, .video]
     /// The operations that videos support, for messages.
-    public static let supportedText = "those on geometry, colour, time and sound, and watermarks"
+    public static let supportedText = "geometry, colour, time, sound and watermarks"
 
     // MARK: Colour
 

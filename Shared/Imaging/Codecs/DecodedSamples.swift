@@ -30,7 +30,7 @@ struct DecodedSamples {
         }
     }
 
-    func wand() throws(ImagingError) -> Wand {
+    func makeWand() throws(ImagingError) -> Wand {
         let wand = try Wand()
         let bits: Int
         let status: MagickBooleanType

@@ -36,7 +36,7 @@ enum Decoder {
         }
         if let wand = try decodeDirectly(bytes, header, limits: limits) {
             try check(wand, header, isScaled: false, width, height)
-            if header.obeysOrientation { try wand.apply(orientation: orientation ?? header.orientation) }
+            if header.needsOrientation { try wand.apply(orientation: orientation ?? header.orientation) }
             return wand
         }
         let wand = try Wand()

@@ -14,7 +14,7 @@ enum ICODecoder {
         }
         try DecodedSamples.check(width: icon.width, height: icon.height, limits)
         let content = Array(bytes[icon.content])
-        return icon.isPNG ? try decodePNG(content) : try bitmap(content, icon).wand()
+        return icon.isPNG ? try decodePNG(content) : try bitmap(content, icon).makeWand()
     }
 
     /// Decodes a bitmap, whose rows are stored from the bottom up, followed by a mask of one bit per pixel.

@@ -18,7 +18,7 @@ public struct ImageInfo: Sendable, Hashable {
     /// True if the file contains its end marker. An incomplete image is not rendered.
     public let isComplete: Bool
     /// True if `orientation` has to be applied to the decoded pixels; false if decoders apply it.
-    public let obeysOrientation: Bool
+    public let needsOrientation: Bool
 }
 
 /// Examines images without decoding them.
@@ -37,7 +37,7 @@ public enum ImageProbe {
             frameCount: header.frameCount,
             hasAlpha: header.hasAlpha,
             isComplete: header.isComplete,
-            obeysOrientation: header.obeysOrientation
+            needsOrientation: header.needsOrientation
         )
     }
 

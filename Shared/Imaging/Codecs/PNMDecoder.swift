@@ -16,7 +16,7 @@ enum PNMDecoder {
             } else {
                 try numbers(data, count, isWide: map.maximum > 255)
             }
-        return try samples(values, map).wand()
+        return try samples(values, map).makeWand()
     }
 
     /// Returns samples that are written as text. Digits of 1-bit samples need no space between them.

@@ -63,7 +63,7 @@ enum PSDDecoder {
             channels: channels,
             samples: isDeep ? .words(wide) : .bytes(narrow),
             profile: profile
-        ).wand()
+        ).makeWand()
     }
 
     /// Returns the uncompressed rows of each channel that is used.

@@ -7,7 +7,7 @@ import ImageFormats
 enum RawDecoder {
     /// Returns true if the bytes may be a raw file and should be opened with LibRaw.
     static func isCandidate(_ bytes: [UInt8]) -> Bool {
-        if RawFileType.sniff(bytes, ending: nil) != nil { return true }
+        if RawFileType.sniff(bytes, fileExtension: nil) != nil { return true }
         return ImageFormat.sniff(bytes) == .tiff && TIFFStructure.isRaw(ByteReader(bytes))
     }
 

@@ -43,7 +43,7 @@ enum TGADecoder {
             height: height,
             channels: hasAlpha ? .rgba : .rgb,
             samples: .bytes(samples)
-        ).wand()
+        ).makeWand()
     }
 
     private struct Colour {

@@ -38,7 +38,7 @@ public enum ImagingLibrary {
             DestroyMagickWand(wand)
         }
         MagickSetResourceLimit(ThreadResource, UInt64(count))
-        TextRenderer.start()
+        TextRenderer.openFonts()
     }()
 
     private static func withPolicyFolder(_ policy: String, _ body: (String) -> Void) -> Bool {

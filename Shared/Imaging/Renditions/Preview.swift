@@ -67,8 +67,8 @@ public enum Preview {
         )
     }
 
-    /// Returns the part of a preview that shows the image, because cameras add black bars to images of other aspect
-    /// ratios. Nil if the aspect ratios differ too much to be of the same image.
+    /// Returns the part of a preview without the black bars that cameras add for other aspect ratios. Nil if the
+    /// aspect ratios differ too much to be of the same image.
     static func shownRegion(_ width: Int, _ height: Int, like imageWidth: Int, _ imageHeight: Int) -> PixelRect? {
         let ratio = Double(width) * Double(imageHeight) / (Double(height) * Double(imageWidth))
         guard width > 0, height > 0, (0.5...2).contains(ratio) else { return nil }

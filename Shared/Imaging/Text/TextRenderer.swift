@@ -40,7 +40,7 @@ enum TextRenderer {
     }()
 
     /// Opens the fonts.
-    static func start() { opened.withLock { _ in } }
+    static func openFonts() { opened.withLock { _ in } }
 
     /// Returns the characters of a text that no font has, each once, in their order.
     static func missing(in text: String) -> [Unicode.Scalar] {
@@ -89,7 +89,7 @@ enum TextRenderer {
         )
     }
 
-    /// Draws a line with a width, or less if it would exceed a height.
+    /// Draws a line at the given width, or narrower if it would be too high.
     ///
     /// - Returns: the line, whose width is `width` except for rounding, or less if the height is the limit; nil if no
     ///   glyph of the text is visible

@@ -76,8 +76,8 @@ final class Mailbox<Element: Sendable>: Sendable {
         }
     }
 
-    /// Returns whether the mailbox is full; if so, the capacity callback is called as soon as there is space.
-    func isFull() -> Bool {
+    /// Returns whether the mailbox is full; if so, calls the capacity callback as soon as there is space.
+    func reportCapacityIfFull() -> Bool {
         state.withLock { state in
             state.mustReportCapacity = state.elements.count >= maxElements || state.bytes >= maxBytes
             return state.mustReportCapacity

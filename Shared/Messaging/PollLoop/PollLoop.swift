@@ -254,7 +254,7 @@ final class PollLoop: Sendable {
         func item(_ descriptor: Int32) -> pollfd { pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0) }
         descriptors.removeAll(keepingCapacity: true)
         descriptors.append(item(wakeup.descriptor))
-        var nearest = Self.longestWait
+        var nearest = Self.maxWait
         let now = MonotonicClock.system.nowMicroseconds()
         for index in registrations.indices {
             let handles = registrations[index].owner.handles()
@@ -273,7 +273,7 @@ final class PollLoop: Sendable {
         if isBusy || isSignaled { nearest = 0 }
         let count = poll(&descriptors, nfds_t(descriptors.count), Int32((nearest + 999) / 1000))
         isAwake.store(true, ordering: .sequentiallyConsistent)
-        // After a wait without events every socket is used once: see longestWait.
+        // After a wait without events every socket is used once: see maxWait.
         guard count > 0 else {
             if nearest > 0 { for index in registrations.indices { registrations[index].wasUsed = true } }
             return
@@ -294,7 +294,7 @@ final class PollLoop: Sendable {
     }
 
     /// The longest wait in microseconds: libzmq does some of its own work only when an idle socket is used (#4286).
-    private static let longestWait: Int64 = 1_000_000
+    private static let maxWait: Int64 = 1_000_000
 }
 
 // MARK: - The thread

@@ -14,7 +14,7 @@ public actor Publisher: SocketOwner {
     public typealias SubscriptionHook = @Sendable (_ topic: String, _ isSubscribed: Bool) -> Void
 
     /// The maximum length of a topic in bytes. libzmq 4.3.4 corrupts topics from 246 bytes on.
-    public static let longestTopic = 64
+    public static let maxTopicBytes = 64
 
     /// A struct, because each access by a generic function would wrap the closure of a tuple once more (Swift 6.3).
     private struct Hook {
@@ -99,12 +99,12 @@ public actor Publisher: SocketOwner {
     /// Never waits: a message that exceeds the queue's capacity is dropped and counted.
     ///
     /// - Parameters:
-    ///   - topic: at most ``longestTopic`` bytes; a message with a longer one is dropped and counted.
+    ///   - topic: at most ``maxTopicBytes`` bytes; a message with a longer one is dropped and counted.
     ///   - frames: the frames after the topic.
     public nonisolated func publish(_ topic: String, _ frames: [Bytes]) {
         let name = Bytes(topic.utf8)
         let message = OutgoingMessage([name] + frames)
-        guard name.count <= Self.longestTopic, limits.violation(of: [name] + frames) == nil else {
+        guard name.count <= Self.maxTopicBytes, limits.violation(of: [name] + frames) == nil else {
             queue.countRefusal()
             return
         }
@@ -163,7 +163,7 @@ public actor Publisher: SocketOwner {
         let now = MonotonicClock.system.nowMicroseconds()
         for peer in peers.silent(at: now) { end(peer, "it has no topics, and few connections are left for others") }
         for peer in peers.endless(at: now, above: limits.maxMessageBytes) { end(peer, "a message without an end") }
-        var wakeAt = min(rebinding?.next ?? .max, peers.nextCheck, peers.nextEndlessCheck)
+        var wakeAt = min(rebinding?.next ?? .max, peers.nextCheck, peers.nextEndlessMessageCheck)
         if isWaiting { wakeAt = now.addingClamped(Self.fullPause) }
         return PollInterest(hasMoreWork: hasMoreWork, wakeAfter: wakeAt == .max ? nil : wakeAt.addingClamped(-now))
     }
@@ -186,7 +186,7 @@ public actor Publisher: SocketOwner {
                 note(message, isSent: true)
             case .full:
                 let now = MonotonicClock.system.nowMicroseconds()
-                if slowSubscriberPolicy.shouldWait(at: now, subscriptions: subscriptions.total) { return false }
+                if slowSubscriberPolicy.decideWait(at: now, subscriptions: subscriptions.total) { return false }
                 note(message, isSent: sendToReadySubscribers(message))
             default: note(message, isSent: false)
             }
@@ -329,8 +329,8 @@ public actor Publisher: SocketOwner {
             counts.unrecognized += 1
         }
         if let descriptor {
-            if topic.count > Self.longestTopic {
-                end(descriptor, "a topic of more than \(Self.longestTopic) bytes")
+            if topic.count > Self.maxTopicBytes {
+                end(descriptor, "a topic of more than \(Self.maxTopicBytes) bytes")
             } else if subscriptions.count(of: descriptor) > limits.topicsPerSubscriber {
                 end(descriptor, "more than \(limits.topicsPerSubscriber) topics")
             }
@@ -395,24 +395,24 @@ struct SlowSubscriberPolicy {
     init(minimumWait: Duration) { self.minimumWait = minimumWait }
 
     /// Returns the longest wait in microseconds for a number of subscriptions, each of which takes CPU time.
-    func longestWait(subscriptions: Int) -> Int64 {
+    func maxWait(subscriptions: Int) -> Int64 {
         minimumWait.microseconds.addingClamped(500 * Int64(min(max(subscriptions, 0), 360)))
     }
 
     /// Decides about a message that found a full queue.
     ///
     /// - Returns: whether to wait; otherwise the message is sent to those subscribers that have space
-    mutating func shouldWait(at now: Int64, subscriptions: Int) -> Bool {
+    mutating func decideWait(at now: Int64, subscriptions: Int) -> Bool {
         guard now >= noWaitUntil else {
             skippedCount += 1
             return false
         }
         let start = began ?? now
         began = start
-        let longestWait = longestWait(subscriptions: subscriptions)
-        guard now - start > longestWait else { return true }
+        let maxWait = maxWait(subscriptions: subscriptions)
+        guard now - start > maxWait else { return true }
         began = nil
-        noWaitUntil = now.addingClamped(longestWait * 100)
+        noWaitUntil = now.addingClamped(maxWait * 100)
         skippedCount += 1
         return false
     }

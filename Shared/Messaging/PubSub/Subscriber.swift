@@ -79,7 +79,7 @@ public actor Subscriber: SocketOwner {
     public func subscribe(_ topics: [String]) async -> [String] {
         var leftOut: [String] = []
         for topic in topics where !self.topics.contains(topic) {
-            guard topic.utf8.count <= Publisher.longestTopic, self.topics.count < limits.topicsPerSubscriber,
+            guard topic.utf8.count <= Publisher.maxTopicBytes, self.topics.count < limits.topicsPerSubscriber,
                 set(ZMQ_SUBSCRIBE, topic)
             else {
                 leftOut.append(topic)

@@ -109,7 +109,7 @@ public actor Puller: SocketOwner {
         // While the socket is not read, whole messages may be in flight besides those in its queue.
         let longest = limits.maxMessageBytes * (Int(limits.pullHighWaterMark) + 3)
         for peer in peers.endless(at: now, above: longest) { end(peer) }
-        let nextCheck = min(peers.nextCheck, peers.nextEndlessCheck)
+        let nextCheck = min(peers.nextCheck, peers.nextEndlessMessageCheck)
         if nextCheck != .max { interest.wakeAfter = nextCheck.addingClamped(-now) }
         return interest
     }
@@ -117,7 +117,7 @@ public actor Puller: SocketOwner {
     /// Receives messages, up to the budget.
     private func receive() -> PollInterest {
         for _ in 0..<limits.receiveBudget {
-            guard !inbox.isFull() else { return PollInterest(wantsInput: false) }
+            guard !inbox.reportCapacityIfFull() else { return PollInterest(wantsInput: false) }
             guard
                 let message = socketBox.socket?.socket.receive(
                     maxFrames: limits.maxFrames,

@@ -16,10 +16,10 @@ struct PlainRequestReader {
     /// Returns the request in a frame of at most ``maxBytes``; nil if it does not have this form.
     static func request(in frame: Bytes, limits: MessagingLimits) -> RPCMessage.Request? {
         var reader = PlainRequestReader(frame)
-        return reader.request(longestDeadline: limits.maxDeadline.microseconds / 1000)
+        return reader.request(maxDeadline: limits.maxDeadline.microseconds / 1000)
     }
 
-    private mutating func request(longestDeadline: Int64) -> RPCMessage.Request? {
+    private mutating func request(maxDeadline: Int64) -> RPCMessage.Request? {
         var hasVersion = false
         var hasParams = false
         var id: JSON?
@@ -36,7 +36,7 @@ struct PlainRequestReader {
                 method = value
             } else if has(name, "params"), !hasParams {
                 hasParams = true
-                guard params(&deadline, longestDeadline) else { return nil }
+                guard params(&deadline, maxDeadline) else { return nil }
             } else if has(name, "jsonrpc"), !hasVersion {
                 guard let version = string(), has(version, "2.0") else { return nil }
                 hasVersion = true
@@ -50,11 +50,11 @@ struct PlainRequestReader {
         return RPCMessage.Request(id: id, method: text(method), params: [:], deadline: deadline.map { $0 * 1000 })
     }
 
-    private mutating func params(_ deadline: inout Int64?, _ longest: Int64) -> Bool {
+    private mutating func params(_ deadline: inout Int64?, _ maxDeadline: Int64) -> Bool {
         guard take(UInt8(ascii: "{")) else { return false }
         if take(UInt8(ascii: "}")) { return true }
         guard let name = string(), has(name, "deadlineMs"), take(UInt8(ascii: ":")), let milliseconds = number(),
-            (1...longest).contains(milliseconds), take(UInt8(ascii: "}"))
+            (1...maxDeadline).contains(milliseconds), take(UInt8(ascii: "}"))
         else { return false }
         deadline = milliseconds
         return true

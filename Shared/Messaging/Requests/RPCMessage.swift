@@ -167,9 +167,9 @@ enum RPCMessage: Sendable {
         guard let id else { return .notification(method: method) }
         var request = Request(id: id, method: method, params: params)
         if let sent = params["deadlineMs"] {
-            let longest = limits.maxDeadline.microseconds / 1000
-            guard let milliseconds = sent.intValue, milliseconds >= 1, milliseconds <= longest else {
-                return refuse("bad_deadline", "deadlineMs", "deadlineMs must be a whole number from 1 to \(longest)")
+            let maximum = limits.maxDeadline.microseconds / 1000
+            guard let milliseconds = sent.intValue, milliseconds >= 1, milliseconds <= maximum else {
+                return refuse("bad_deadline", "deadlineMs", "deadlineMs must be a whole number from 1 to \(maximum)")
             }
             request.deadline = milliseconds * 1000
             request.params["deadlineMs"] = nil

@@ -71,7 +71,7 @@ extension RequestServer {
             return
         }
         connection.queue.append(message)
-        if blocked.insert(connection.id).inserted, blocked.count == 1 { pauseBlocked(Self.shortestDelay) }
+        if blocked.insert(connection.id).inserted, blocked.count == 1 { pauseBlocked(Self.minDelay) }
     }
 
     /// Passes a message to libzmq.
@@ -105,8 +105,8 @@ extension RequestServer {
         message.reservation = connection.outbox.reserveWithoutWaiting(bytes, keeping: message.reservation)
     }
 
-    private static let shortestDelay: Int64 = 1000
-    private static let longestDelay: Int64 = 64_000
+    private static let minDelay: Int64 = 1000
+    private static let maxDelay: Int64 = 64_000
 
     /// Retries the peers whose queue was full.
     ///
@@ -131,7 +131,7 @@ extension RequestServer {
             }
             if connection.queue.isEmpty { blocked.remove(id) }
         }
-        pauseBlocked(hasSent ? Self.shortestDelay : min(blockedPause * 2, Self.longestDelay))
+        pauseBlocked(hasSent ? Self.minDelay : min(blockedPause * 2, Self.maxDelay))
     }
 
     private func pauseBlocked(_ pause: Int64) {
@@ -176,7 +176,7 @@ extension RequestServer {
     /// Ends connections that send a message without an end.
     ///
     /// - Parameter isDrained: true if all whole messages that libzmq had received have been read
-    func endEndless(isDrained: Bool) {
+    func endConnectionsWithEndlessMessages(isDrained: Bool) {
         let peers = state.connections.peers
         let unread = isDrained ? 0 : Int(limits.requestHighWaterMark)
         for peer in peers.endless(at: clock.nowMicroseconds(), above: limits.maxMessageBytes * (unread + 3)) {

@@ -131,7 +131,7 @@ public actor RequestServer: SocketOwner {
         flushOutgoing()
         retryBlocked()
         checkTime()
-        endEndless(isDrained: !interest.hasMoreWork)
+        endConnectionsWithEndlessMessages(isDrained: !interest.hasMoreWork)
         flushOutgoing()
         if state.mayOpenWaiting { interest.hasMoreWork = true }
         resumeServing()
@@ -146,7 +146,7 @@ public actor RequestServer: SocketOwner {
         var nearest = blocked.isEmpty ? state.nextTime : min(state.nextTime, blockedUntil)
         if isOutboxShort { nearest = min(nearest, nextOutboxCheck) }
         let peers = state.connections.peers
-        nearest = min(nearest, peers.nextCheck, peers.nextEndlessCheck)
+        nearest = min(nearest, peers.nextCheck, peers.nextEndlessMessageCheck)
         return nearest == .max ? nil : max(0, nearest.addingClamped(-clock.nowMicroseconds()))
     }
 
@@ -265,7 +265,7 @@ extension RequestServer {
                 maxBytes: limits.maxMessageBytes + 512,
                 leadingFrames: 1,
                 wantsPeer: true,
-                knowsPeer: { state.connections.byRouting[$0]?.descriptor == $1 }
+                isPeerKnown: { state.connections.byRouting[$0]?.descriptor == $1 }
             )
         {
             bytes += message.totalBytes

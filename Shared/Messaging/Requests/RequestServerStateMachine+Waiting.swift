@@ -96,10 +96,10 @@ extension RequestServerStateMachine {
     /// connection's requests could be opened for ``MessagingLimits/defaultDeadline``. Returns their responses.
     mutating func expiredWaiting(at now: Int64) -> [ServerResponse] {
         guard now >= nextWaitingCheck else { return [] }
-        let (busy, longestWait) = (busy, limits.defaultDeadline.microseconds)
+        let (busy, maxWait) = (busy, limits.defaultDeadline.microseconds)
         let responses = removeWaiting { connection, entry in
             if entry.deadline <= now { return Self.lateError }
-            return entry.deadline == .max && connection.lastStart.addingClamped(longestWait) <= now ? busy : nil
+            return entry.deadline == .max && connection.lastStart.addingClamped(maxWait) <= now ? busy : nil
         }
         nextWaitingCheck = .max
         if waitingCount > 0 {

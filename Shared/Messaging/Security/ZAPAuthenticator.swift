@@ -9,14 +9,14 @@ import Synchronization
 /// There is one for each context. It fails closed: a key that is not on the domain's list is refused, and so is every
 /// connection to a domain without a list. Connections are checked when they are made. Admitted keys are checked again
 /// once a second, and the servers of a domain are notified of keys that were removed from its list. A key that is put
-/// on the list again, under the same name, is admitted again: its connections may be open still.
+/// on the list again, under the same name, is admitted again: its connections may still be open.
 public final class ZAPAuthenticator: Sendable {
     /// Returns the name of a key on the list of a domain, or nil if it is not listed.
     ///
     /// Called on the authenticator's own thread; it may read a small file.
     public typealias Admission = @Sendable (_ domain: String, _ publicKey: String) -> String?
     /// Returns whether the owner of a listed key may connect now; nil if that is not known yet or may change soon. The
-    /// connection then waits some seconds for ``reviewSoon()``; after that the client has to try again.
+    /// connection then waits some seconds for ``decideSoon()``; after that the client has to try again.
     ///
     /// Called on the authenticator's own thread; it must not block.
     public typealias Approval = @Sendable (_ identity: String, _ publicKey: String) -> Bool?
@@ -57,8 +57,8 @@ public final class ZAPAuthenticator: Sendable {
         var refusals = 0
         var revocations = 0
         var log = LogThrottle()
-        /// A token bucket for each key: the connections that it could make at once at a time.
-        var allowances: [String: (left: Double, at: Int64)] = [:]
+        /// A token bucket for each key: the tokens that were left at a time, in microseconds.
+        var allowances: [String: (tokens: Double, time: Int64)] = [:]
         var rateLog = LogThrottle()
 
         /// Returns whether a key is on the list of a domain under a name and may connect; nil if that is not known yet.
@@ -68,12 +68,12 @@ public final class ZAPAuthenticator: Sendable {
             return approval(CurveIdentity(key: key, name: keyName).identity, key)
         }
 
-        /// Counts a connection of a key; returns false if the key has made as many as it may for now.
-        mutating func mayConnect(_ key: String, at now: Int64) -> Bool {
-            let maximum = Double(ZAPAuthenticator.connectionsAtOnce)
-            let (left, at) = allowances[key] ?? (left: maximum, at: now)
-            let minutes = Double(now.addingClamped(-at)) / 60e6
-            let allowance = min(maximum, left + minutes * Double(ZAPAuthenticator.connectionsPerMinute))
+        /// Takes a token for a connection of a key; returns false if none is left.
+        mutating func takeToken(for key: String, at now: Int64) -> Bool {
+            let maximum = Double(ZAPAuthenticator.connectionBurst)
+            let (tokens, time) = allowances[key] ?? (tokens: maximum, time: now)
+            let minutes = Double(now.addingClamped(-time)) / 60e6
+            let allowance = min(maximum, tokens + minutes * Double(ZAPAuthenticator.connectionsPerMinute))
             let isAllowed = allowance >= 1
             allowances[key] = (isAllowed ? allowance - 1 : allowance, now)
             return isAllowed
@@ -94,8 +94,8 @@ public final class ZAPAuthenticator: Sendable {
 
     init(clock: MonotonicClock = .system) { self.clock = clock }
 
-    /// The longest name in UTF-8 bytes; longer ones are refused, because libzmq could not carry them.
-    static let longestName = 128
+    /// The maximum length of a name in UTF-8 bytes; longer ones are refused, because libzmq could not carry them.
+    static let maxNameBytes = 128
 
     /// The connections that one key may make to the servers of a domain in a minute on average, and at once after a
     /// pause; a client beyond these limits has to try again.
@@ -103,7 +103,7 @@ public final class ZAPAuthenticator: Sendable {
     /// libzmq 4.3.4 numbers connections, and ends the process if a number is the routing id that another peer has
     /// chosen. At this rate a client that has chosen many such ids needs hours until a number equals one of them.
     static let connectionsPerMinute = 1024
-    static let connectionsAtOnce = 16_384
+    static let connectionBurst = 16_384
 
     /// The time for which a client whose key was removed from the list is asked to try again instead of being refused:
     /// lists are files, and may be missing while they are copied. After a refusal libzmq does not try again.
@@ -133,6 +133,9 @@ public final class ZAPAuthenticator: Sendable {
 
     /// Checks the admitted keys and the connections that wait again soon, because the access of their owners has changed.
     public func reviewSoon() { handler.withLock { $0 }?.reviewSoon() }
+
+    /// Decides soon about the connections that wait, because the approval of a key may be known now.
+    public func decideSoon() { handler.withLock { $0 }?.decideSoon() }
 
     /// Returns the counters of each domain, by name.
     public func metrics() -> JSONObject {
@@ -185,7 +188,7 @@ public final class ZAPAuthenticator: Sendable {
         }
         var curveIdentity: CurveIdentity?
         if let admission, let key, let keyName = admission(name, key.text),
-            (1...Self.longestName).contains(keyName.utf8.count)
+            (1...Self.maxNameBytes).contains(keyName.utf8.count)
         {
             let listed = CurveIdentity(key: key.text, name: keyName)
             switch approval.map({ $0(listed.identity, listed.key) }) ?? true {
@@ -195,7 +198,9 @@ public final class ZAPAuthenticator: Sendable {
             }
         }
         let now = clock.nowMicroseconds()
-        if let curveIdentity, state.withLock({ $0.domains[name]?.mayConnect(curveIdentity.key, at: now) }) == false {
+        if let curveIdentity,
+            state.withLock({ $0.domains[name]?.takeToken(for: curveIdentity.key, at: now) }) == false
+        {
             reportRateLimit(curveIdentity, domain: name, address: address, at: now)
             return .later
         }
@@ -277,7 +282,7 @@ public final class ZAPAuthenticator: Sendable {
                 return state.hooks[name].map { Array($0.values) } ?? []
             }
             domain.logger.notice(
-                "keys were removed from the list, or may no longer use it; their connections lose access",
+                "keys were removed from the list, or may no longer connect; their connections lose access",
                 metadata: ["domain": "\(name)", "keys": "\(removed.sorted())"]
             )
             for hook in hooks { hook(removed) }

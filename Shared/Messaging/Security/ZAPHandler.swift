@@ -14,6 +14,7 @@ actor ZAPHandler: SocketOwner {
     /// The requests whose reply waits for a decision, the oldest first, each with the time at which it ends undecided.
     private var undecided: [(request: ZAPRequest, expiry: Int64)] = []
     private let isReviewDue = Atomic(false)
+    private let isDecisionDue = Atomic(false)
 
     /// The address to which libzmq sends ZAP requests (RFC 27).
     static let address = "inproc://zeromq.zap.01"
@@ -48,6 +49,12 @@ actor ZAPHandler: SocketOwner {
     /// Checks the admitted keys, and decides again about those that wait, in the next pass of the poll loop.
     nonisolated func reviewSoon() {
         isReviewDue.store(true, ordering: .releasing)
+        decideSoon()
+    }
+
+    /// Decides again about the requests that wait, in the next pass of the poll loop.
+    nonisolated func decideSoon() {
+        isDecisionDue.store(true, ordering: .releasing)
         wakeup.signal()
     }
 
@@ -62,13 +69,16 @@ actor ZAPHandler: SocketOwner {
         var poll = PollInterest()
         poll.hasMoreWork = answerRequests()
         let now = clock.nowMicroseconds()
-        let mayBeDecided = isReviewDue.exchange(false, ordering: .acquiring)
-        if mayBeDecided { nextReview = now }
+        if isReviewDue.exchange(false, ordering: .acquiring) { nextReview = now }
         if now >= nextReview {
             let isNeeded = authenticator?.review() ?? false
             nextReview = isNeeded ? now.addingClamped(Self.reviewInterval) : .max
         }
-        if mayBeDecided || undecided.first.map({ $0.expiry <= now }) == true { decideAgain(at: now) }
+        if isDecisionDue.exchange(false, ordering: .acquiring) { decideAgain() }
+        while let (request, expiry) = undecided.first, expiry <= now {
+            undecided.removeFirst()
+            reply(to: request, decide(request))
+        }
         let wakeTime = min(nextReview, undecided.first?.expiry ?? .max)
         if wakeTime != .max { poll.wakeAfter = max(0, wakeTime.addingClamped(-now)) }
         return poll
@@ -90,11 +100,11 @@ actor ZAPHandler: SocketOwner {
         return true
     }
 
-    /// Decides again about the requests that wait, and replies to those that are decided or whose time has passed.
-    private func decideAgain(at now: Int64) {
-        undecided.removeAll { request, expiry in
+    /// Decides again about the requests that wait, and replies to those that are decided.
+    private func decideAgain() {
+        undecided.removeAll { request, _ in
             let decision = decide(request)
-            guard decision != .undecided || expiry <= now else { return false }
+            guard decision != .undecided else { return false }
             reply(to: request, decision)
             return true
         }

@@ -13,11 +13,11 @@ public struct EndpointAddress: Sendable, Hashable, CustomStringConvertible {
 
     /// The longest path of an `ipc://` address in bytes; the kernel stores it in a field of fixed size, with a
     /// terminator.
-    public static let longestPath = 106
+    public static let maxPathBytes = 106
 
     /// Parses an address; throws ``MessagingError/invalidAddress(_:reason:)``.
     ///
-    /// An ipc path is absolute and at most ``longestPath`` bytes; a tcp port is 1...65535, or `0` or `*` for any free
+    /// An ipc path is absolute and at most ``maxPathBytes`` bytes; a tcp port is 1...65535, or `0` or `*` for any free
     /// one.
     public init(_ text: String) throws(MessagingError) {
         func refuse(_ reason: String) -> MessagingError { .invalidAddress(text, reason: reason) }
@@ -29,8 +29,8 @@ public struct EndpointAddress: Sendable, Hashable, CustomStringConvertible {
         switch transport {
         case .ipc:
             guard location.hasPrefix("/") else { throw refuse("the path of an ipc:// address must be absolute") }
-            guard location.utf8.count <= Self.longestPath else {
-                throw refuse("its path has \(location.utf8.count) bytes; the maximum is \(Self.longestPath)")
+            guard location.utf8.count <= Self.maxPathBytes else {
+                throw refuse("its path has \(location.utf8.count) bytes; the maximum is \(Self.maxPathBytes)")
             }
         case .tcp:
             guard let colon = location.lastIndex(of: ":"), colon > location.startIndex else {

@@ -190,7 +190,7 @@ extension PeerTable {
         above limit: Int,
         bytesReceived: (Int32) -> Int64 = safelight_bytes_received
     ) -> [Peer] {
-        guard now >= nextEndlessCheck else { return [] }
+        guard now >= nextEndlessMessageCheck else { return [] }
         earliestEndlessCheck = now.addingClamped(Self.endlessCheckInterval)
         var found: [Peer] = []
         for descriptor in Array(peers.keys) {
@@ -213,7 +213,7 @@ extension PeerTable {
     private static var heartbeatBytes: Int64 { 256 }
 
     /// The time of the next call of ``endless(at:above:bytesReceived:)``; `.max` while there is no need for one.
-    var nextEndlessCheck: Int64 { counts == nil || peers.isEmpty ? .max : earliestEndlessCheck }
+    var nextEndlessMessageCheck: Int64 { counts == nil || peers.isEmpty ? .max : earliestEndlessCheck }
 
     /// Ends a connection; libzmq then reports its end like any other.
     ///

@@ -154,14 +154,14 @@ extension Socket {
     ///
     /// The leading frames (a routing id) precede the content and are always kept.
     ///
-    /// - Parameter knowsPeer: returns true if the address of the peer with a routing id and a descriptor need not be
+    /// - Parameter isPeerKnown: returns true if the address of the peer with a routing id and a descriptor need not be
     ///   read, because it is known
     func receive(
         maxFrames: Int,
         maxBytes: Int,
         leadingFrames: Int = 0,
         wantsPeer: Bool = false,
-        knowsPeer: (Bytes, Int32) -> Bool = { _, _ in false }
+        isPeerKnown: (Bytes, Int32) -> Bool = { _, _ in false }
     ) -> IncomingMessage? {
         var message = IncomingMessage()
         var part = zmq_msg_t()
@@ -183,7 +183,9 @@ extension Socket {
                 }
                 // Read from a frame after the routing id: 4.3.4's ROUTER loses the metadata of a prefetched routing id
                 // frame.
-                if wantsPeer, message.totalFrames == leadingFrames + 1 { readPeer(of: part, into: &message, knowsPeer) }
+                if wantsPeer, message.totalFrames == leadingFrames + 1 {
+                    readPeer(of: part, into: &message, isPeerKnown)
+                }
                 if zmq_msg_more(part) == 0 { return message }
             }
         }
@@ -199,13 +201,13 @@ extension Socket {
     private func readPeer(
         of part: UnsafeMutablePointer<zmq_msg_t>,
         into message: inout IncomingMessage,
-        _ knowsPeer: (Bytes, Int32) -> Bool
+        _ isPeerKnown: (Bytes, Int32) -> Bool
     ) {
         if let userID = zmq_msg_gets(part, "User-Id") {
             message.curveIdentity = CurveIdentity(userID: String(cString: userID))
         }
         let descriptor = zmq_msg_get(part, ZMQ_SRCFD)
-        if descriptor >= 0, let routing = message.frames.first, knowsPeer(routing, descriptor) {
+        if descriptor >= 0, let routing = message.frames.first, isPeerKnown(routing, descriptor) {
             message.descriptor = descriptor
             return
         }

@@ -8,7 +8,7 @@ struct JPEGXLBoxes {
     private(set) var xmp: [UInt8]?
 
     /// The maximum size of one box in bytes.
-    private static let longest = 16 << 20
+    private static let maxBoxBytes = 16 << 20
 
     /// Reads the boxes that can be read. Both are nil for a bare codestream.
     init(_ bytes: [UInt8]) {
@@ -53,7 +53,7 @@ struct JPEGXLBoxes {
         var content: [UInt8] = []
         var next = JXL_DEC_BOX_NEED_MORE_OUTPUT
         while next == JXL_DEC_BOX_NEED_MORE_OUTPUT {
-            guard content.count < longest else { return ([], JXL_DEC_ERROR) }
+            guard content.count < maxBoxBytes else { return ([], JXL_DEC_ERROR) }
             let size = max(16 << 10, content.count)
             content += [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
                 guard JxlDecoderSetBoxBuffer(decoder, buffer.baseAddress, size) == JXL_DEC_SUCCESS else {

@@ -3,7 +3,7 @@ import PhotoModel
 
 extension MetadataReader {
     /// The frame rate, in frames per second, from which a video counts as slow motion (S-34).
-    static let slowMotion = 100.0
+    static let minSlowMotionFrameRate = 100.0
 
     /// Reads the metadata of a video from its container.
     ///
@@ -40,7 +40,7 @@ extension MetadataReader {
         )
         facts.isVideo = true
         facts.duration = movie.duration
-        if max(movie.frameRate, movie.captureRate ?? 0) >= slowMotion {
+        if max(movie.frameRate, movie.captureRate ?? 0) >= minSlowMotionFrameRate {
             facts.mediaSubtypes |= PhotoMetadata.Subtype.highFrameRate
         }
         // In a time lapse, far fewer frames per second were recorded than are played.
@@ -48,7 +48,7 @@ extension MetadataReader {
             facts.mediaSubtypes |= PhotoMetadata.Subtype.timelapse
         }
         let xmp = movie.xmp.flatMap { try? SidecarMetadata(xmp: $0) }
-        facts.location = movie.values["location.ISO6709"].flatMap(place) ?? xmp?.location
+        facts.location = movie.values["location.ISO6709"].flatMap(parseLocation) ?? xmp?.location
         let date = movie.values["creationdate"]
         if let time = CaptureTime(xmp: date) ?? CaptureTime(exif: date) {
             facts.captureOffset = time.offset ?? time.offset(at: facts.location)
@@ -56,7 +56,7 @@ extension MetadataReader {
             facts.captureDate = time.utc(fallbackOffset: facts.captureOffset ?? 0)
         } else if let created = movie.created {
             facts.captureDate = created
-            facts.isCaptureMoment = true
+            facts.isCaptureTimeUTC = true
             facts.captureOffset = facts.location.flatMap { PlaceTimeZones.table?.offset(at: created, $0) }
             facts.isOffsetDerived = facts.captureOffset != nil
         }
@@ -81,7 +81,7 @@ extension MetadataReader {
     /// Parses "+52.5000+013.4000+034.5/" of ISO 6709: degrees north, degrees east and metres, each with its sign.
     ///
     /// The name of the reference system may follow, as in "+27.5916+086.5640+8850CRSWGS_84/".
-    static func place(_ text: String) -> PhotoMetadata.Coordinates? {
+    static func parseLocation(_ text: String) -> PhotoMetadata.Coordinates? {
         var numbers: [Substring] = []
         var rest = text.prefix(64).prefix { $0 != "/" && $0 != "C" }
         while let sign = rest.first {
@@ -103,21 +103,21 @@ extension MetadataReader {
         guard let number = Double(text), number.isFinite else { return nil }
         let digits = text.drop { $0 == "+" || $0 == "-" }.prefix { $0 != "." }
         guard digits.allSatisfy({ $0.isASCII && $0.isNumber }) else { return nil }
-        let size = abs(number)
-        var result = size
+        let magnitude = abs(number)
+        var result = magnitude
         switch digits.count {
         case 0...3: break
         case 4...5:
-            let minutes = size.truncatingRemainder(dividingBy: 100)
+            let minutes = magnitude.truncatingRemainder(dividingBy: 100)
             guard minutes < 60 else { return nil }
-            result = (size / 100).rounded(.down) + minutes / 60
+            result = (magnitude / 100).rounded(.down) + minutes / 60
         case 6...7:
             let (minutes, seconds) = (
-                (size / 100).rounded(.down).truncatingRemainder(dividingBy: 100),
-                size.truncatingRemainder(dividingBy: 100)
+                (magnitude / 100).rounded(.down).truncatingRemainder(dividingBy: 100),
+                magnitude.truncatingRemainder(dividingBy: 100)
             )
             guard minutes < 60, seconds < 60 else { return nil }
-            result = (size / 10_000).rounded(.down) + minutes / 60 + seconds / 3600
+            result = (magnitude / 10_000).rounded(.down) + minutes / 60 + seconds / 3600
         default: return nil
         }
         return text.hasPrefix("-") ? -result : result
@@ -125,10 +125,10 @@ extension MetadataReader {
 
     /// Reads the metadata of a camera raw file.
     ///
-    /// - Parameter ending: the file extension without the dot
+    /// - Parameter fileExtension: the file extension without the dot
     /// - Returns: nil if the bytes are not a raw file
-    public static func raw(_ bytes: [UInt8], ending: String?) -> PhotoMetadata? {
-        guard let contentType = RawFileType.sniff(bytes, ending: ending) else { return nil }
+    public static func raw(_ bytes: [UInt8], fileExtension: String?) -> PhotoMetadata? {
+        guard let contentType = RawFileType.sniff(bytes, fileExtension: fileExtension) else { return nil }
         if var facts = try? facts(of: bytes) {
             // The bytes determine the type; the extension is used only if they do not.
             if !facts.contentType.hasSuffix("raw-image") { facts.contentType = contentType }
@@ -139,7 +139,7 @@ extension MetadataReader {
             let found = CaptureDateSource.find(block, PNGTextChunks())
             facts.captureDate = found?.0.utc(fallbackOffset: 0)
             facts.captureOffset = found?.0.offset
-            facts.isCaptureMoment = found?.0.isUTC ?? false
+            facts.isCaptureTimeUTC = found?.0.isUTC ?? false
             facts.captureDateSource = found?.1
             facts.metadata = AssetMetadataReader.read(block, PersonReader.Frame(orientation: 1))
         }
@@ -160,7 +160,7 @@ extension PhotoMetadata {
             captureDate = date
             captureOffset = xmp.captureOffset
             isOffsetDerived = xmp.isOffsetDerived
-            isCaptureMoment = xmp.isCaptureMoment
+            isCaptureTimeUTC = xmp.isCaptureTimeUTC
         }
         if let more = xmp.metadata { metadata = metadata.map { more.replacing(with: $0) } ?? more }
     }

@@ -50,7 +50,7 @@ public enum MetadataReader {
             facts.captureOffset = time.offset ?? time.offset(at: facts.location)
             facts.isOffsetDerived = time.offset == nil && facts.captureOffset != nil
             facts.captureDate = time.utc(fallbackOffset: facts.captureOffset ?? fallbackOffset)
-            facts.isCaptureMoment = time.isUTC
+            facts.isCaptureTimeUTC = time.isUTC
             facts.captureDateSource = source
         }
         facts.cameraMake = first(MetadataFields.makes, block)
@@ -81,18 +81,18 @@ public enum MetadataReader {
         return header
     }
 
-    /// The number of bytes that ``isVideo(_:rawEnding:)`` examines.
+    /// The number of bytes that ``isVideo(_:rawFileExtension:)`` examines.
     public static let beginningBytes = 512
 
     /// Returns true if a file that begins with these bytes is a video, false if it is an image.
     ///
     /// - Parameters:
     ///   - beginning: the first ``beginningBytes`` of the file, or all if it is shorter
-    ///   - rawEnding: the file extension if raw files are accepted too; else nil
+    ///   - rawFileExtension: the file extension if raw files are accepted too; else nil
     /// - Throws: ``MetadataError/unsupported(found:supported:)`` if it is neither
-    public static func isVideo(_ beginning: [UInt8], rawEnding: String?) throws(MetadataError) -> Bool {
+    public static func isVideo(_ beginning: [UInt8], rawFileExtension: String?) throws(MetadataError) -> Bool {
         if VideoFileType.sniff(beginning) != nil { return true }
-        if let rawEnding, RawFileType.sniff(beginning, ending: rawEnding) != nil { return false }
+        if let rawFileExtension, RawFileType.sniff(beginning, fileExtension: rawFileExtension) != nil { return false }
         guard ImageFormat.sniff(beginning) != nil else {
             throw .unsupported(
                 found: ImageFormat.describe(beginning),

@@ -41,7 +41,7 @@ public struct PhotoMetadata: Sendable, Hashable {
     /// True if `captureOffset` is not in the file, but that of the time zone of `location`.
     public var isOffsetDerived = false
     /// True if `captureDate` does not depend on a time zone, as that of GPS; false if it is the time of a local clock.
-    public var isCaptureMoment = false
+    public var isCaptureTimeUTC = false
     /// The field of the capture date. If it is the time of the last change, the file has no date of capture.
     public var captureDateSource: CaptureDateSource?
     public var location: Coordinates?
@@ -114,7 +114,7 @@ extension PhotoMetadata {
         object["captureDate"] = captureDate.map(JSON.int)
         object["captureOffset"] = captureOffset.map { JSON($0) }
         if isOffsetDerived { object["isOffsetDerived"] = true }
-        if isCaptureMoment { object["isCaptureMoment"] = true }
+        if isCaptureTimeUTC { object["isCaptureMoment"] = true }
         object["captureDateSource"] = (captureDateSource?.rawValue).map(JSON.string)
         if let location {
             var place: JSONObject = ["latitude": .double(location.latitude), "longitude": .double(location.longitude)]
@@ -148,7 +148,7 @@ extension PhotoMetadata {
     public init(json: JSON) throws(MetadataError) {
         guard let contentType = json["contentType"]?.stringValue,
             let width = json["pixelWidth"]?.intValue, let height = json["pixelHeight"]?.intValue,
-            (0...Int64(Asset.longestSide)).contains(width), (0...Int64(Asset.longestSide)).contains(height)
+            (0...Int64(Asset.maxSide)).contains(width), (0...Int64(Asset.maxSide)).contains(height)
         else { throw .invalidFacts("contentType, pixelWidth and pixelHeight are required") }
         self.init(contentType: contentType, pixelWidth: Int(width), pixelHeight: Int(height))
         guard let orientation = json["orientation"]?.intValue, (1...8).contains(orientation) else {
@@ -159,7 +159,7 @@ extension PhotoMetadata {
         captureDate = json["captureDate"]?.intValue
         captureOffset = json["captureOffset"]?.intValue.flatMap { $0.magnitude <= 86_400 ? Int($0) : nil }
         isOffsetDerived = json["isOffsetDerived"]?.boolValue ?? false
-        isCaptureMoment = json["isCaptureMoment"]?.boolValue ?? false
+        isCaptureTimeUTC = json["isCaptureMoment"]?.boolValue ?? false
         captureDateSource = json["captureDateSource"]?.stringValue.flatMap(CaptureDateSource.init)
         if let place = json["location"] {
             guard let latitude = place["latitude"]?.doubleValue, let longitude = place["longitude"]?.doubleValue,

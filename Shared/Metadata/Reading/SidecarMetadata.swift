@@ -19,7 +19,7 @@ public struct SidecarMetadata: Sendable, Hashable {
     /// True if `captureOffset` is that of the time zone of the location.
     public var isOffsetDerived = false
     /// True if `captureDate` does not depend on a time zone; false if it is the time of a local clock.
-    public var isCaptureMoment = false
+    public var isCaptureTimeUTC = false
     public var metadata: AssetMetadata?
     /// The digest of the file that Safelight exported with this sidecar, which has all values of the library: a missing
     /// value was removed there. Nil in sidecars of other programs, which write only some values.
@@ -73,7 +73,7 @@ public struct SidecarMetadata: Sendable, Hashable {
         else { return }
         captureOffset = time.offset ?? time.offset(at: location)
         isOffsetDerived = time.offset == nil && captureOffset != nil
-        isCaptureMoment = time.isUTC
+        isCaptureTimeUTC = time.isUTC
         captureDate = time.utc(fallbackOffset: captureOffset ?? fallbackOffset)
     }
 
@@ -110,7 +110,7 @@ extension SidecarMetadata {
         object["captureDate"] = captureDate.map(JSON.int)
         object["captureOffset"] = captureOffset.map { JSON($0) }
         if isOffsetDerived { object["isOffsetDerived"] = true }
-        if isCaptureMoment { object["isCaptureMoment"] = true }
+        if isCaptureTimeUTC { object["isCaptureMoment"] = true }
         object["metadata"] = metadata?.json
         object["original"] = original.map(JSON.string)
         return .object(object)
@@ -135,7 +135,7 @@ extension SidecarMetadata {
         captureDate = json["captureDate"]?.intValue
         captureOffset = json["captureOffset"]?.intValue.flatMap { $0.magnitude <= 86_400 ? Int($0) : nil }
         isOffsetDerived = json["isOffsetDerived"]?.boolValue ?? false
-        isCaptureMoment = json["isCaptureMoment"]?.boolValue ?? false
+        isCaptureTimeUTC = json["isCaptureMoment"]?.boolValue ?? false
         metadata = try json["metadata"].map(PhotoMetadata.metadata)
         original = json["original"]?.stringValue
     }

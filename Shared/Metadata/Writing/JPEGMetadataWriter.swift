@@ -1,9 +1,9 @@
 /// Writes EXIF and XMP into JPEG files. Image data is copied byte for byte.
 enum JPEGMetadataWriter {
     /// The maximum size of a segment's content, which follows the two length bytes.
-    static let longestSegment = 65_533
+    static let maxSegmentBytes = 65_533
     /// The maximum size of an XMP packet, which follows its name.
-    static var longestXMP: Int { longestSegment - xmpName.count }
+    static var maxXMPBytes: Int { maxSegmentBytes - xmpName.count }
 
     /// Returns a JPEG with the given blocks directly after its start; `exif` and `xmp` replace those that it had. A
     /// block that is too long for a segment is omitted.
@@ -42,7 +42,7 @@ enum JPEGMetadataWriter {
     }
 
     private static func append(_ content: [UInt8], marker: UInt8 = 0xE1, to output: inout [UInt8]) {
-        guard content.count <= longestSegment else { return }
+        guard content.count <= maxSegmentBytes else { return }
         let length = content.count + 2
         output += [0xFF, marker, UInt8(length >> 8), UInt8(length & 255)] + content
     }

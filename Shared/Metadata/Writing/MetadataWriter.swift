@@ -39,8 +39,8 @@ public enum MetadataWriter {
         prepare(block, width: width, height: height, isSRGB: !hasProfile)
         kept.write(to: block)
         let exif = block.names(.exif).isEmpty ? nil : block.exif()
-        let longest = target.kind == .jpeg ? JPEGMetadataWriter.longestXMP : .max
-        let xmp = packet(block, longest: longest, lists: kept.lists)
+        let maxXMPBytes = target.kind == .jpeg ? JPEGMetadataWriter.maxXMPBytes : .max
+        let xmp = packet(block, maxXMPBytes: maxXMPBytes, lists: kept.lists)
         switch target.kind {
         case .png: return PNGMetadataWriter.replacing(in: render, exif: exif, xmp: xmp)
         case .webp:
@@ -56,15 +56,15 @@ public enum MetadataWriter {
         }
     }
 
-    /// Returns the XMP fields as a packet. If it is longer than `longest`, the fields that are not read are removed,
-    /// and if it is still too long, the last texts of the lists.
+    /// Returns the XMP fields as a packet. If it is longer than `maxXMPBytes`, the fields that are not read are
+    /// removed, and if it is still too long, the last texts of the lists.
     private static func packet(
         _ block: borrowing MetadataBlock,
-        longest: Int,
+        maxXMPBytes: Int,
         lists: [(field: String, texts: [String])]
     ) -> [UInt8]? {
         guard !block.names(.xmp).isEmpty, let packet = block.xmp() else { return nil }
-        guard packet.count > longest else { return packet }
+        guard packet.count > maxXMPBytes else { return packet }
         // Facts that are parts of structures were written to the first field of their row.
         var read: Set<String> = []
         for row in MetadataFields.table { read.formUnion(row.fields.filter { !$0.contains("/") }) }
@@ -72,7 +72,7 @@ public enum MetadataWriter {
         var short = block.xmp()
         for (field, texts) in lists {
             var count = texts.count
-            while let packet = short, packet.count > longest, count > 0 {
+            while let packet = short, packet.count > maxXMPBytes, count > 0 {
                 count = count * 3 / 4
                 if count == 0 { block.remove(field) } else { block.set(field, Array(texts.prefix(count))) }
                 short = block.xmp()

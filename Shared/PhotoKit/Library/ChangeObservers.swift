@@ -122,7 +122,7 @@ final class ChangeObservers: Sendable {
         let change: PHChange
         switch event {
         case .change(let record):
-            guard !record.touchedIDs.isEmpty, connection.interests.isAffected(by: record) else { return }
+            guard !record.touchedIDs.isEmpty, connection.interests.update(with: record) else { return }
             change = PHChange(record.token, record: record, connection)
         case .expired(let head, _): change = PHChange(head, record: nil, connection)
         case .caughtUp: return

@@ -21,10 +21,11 @@ final class Interest: Sendable {
         self.objects = objects
     }
 
-    /// Returns true if a transaction may have changed the result, one of its objects, or an object that left it.
+    /// Updates the objects that left the result; returns true if a transaction may have changed the result, one of its
+    /// objects, or an object that left it.
     ///
     /// It must be called once for each transaction, in the order of transactions.
-    func isAffected(by record: ChangeRecord) -> Bool {
+    func update(with record: ChangeRecord) -> Bool {
         let touchesObject = !objects.isEmpty && record.touchedIDs.contains(where: objects.contains)
         guard let fetch else { return touchesObject || objects.isEmpty }
         if fetch.kind.needsScope { return !record.touchedIDs.isEmpty }
@@ -86,9 +87,9 @@ final class InterestRegistry: Sendable {
     }
 
     /// Returns true if a transaction affects a fetch result or object that is still referenced.
-    func isAffected(by record: ChangeRecord) -> Bool {
+    func update(with record: ChangeRecord) -> Bool {
         let interests = state.withLock { $0.references.compactMap(\.interest) }
         // No early return: each interest must store the objects that leave its fetch.
-        return interests.reduce(false) { $1.isAffected(by: record) || $0 }
+        return interests.reduce(false) { $1.update(with: record) || $0 }
     }
 }

@@ -25,7 +25,7 @@ import zmq.asyncio
 
 from . import images
 from .change import Change
-from .endpoints import Endpoints, addresses, check_address
+from .endpoints import Endpoints, check_address, split_addresses
 from .errors import (
     JSON, ConnectionLostError, DeadlineExceededError, InvalidParametersError, LimitExceededError, NotRunningError,
     SafelightError, UnavailableError,
@@ -484,7 +484,7 @@ class AsyncLibrary:
         self.blocking = Library(self.endpoints, client, self.keys, wait=wait)
 
     def _instances(self, name: str, address: str, wait: float) -> AsyncService:
-        listed = addresses(address)
+        listed = split_addresses(address)
         if len(listed) == 1:
             return AsyncService(self.context, address, self.keys, name, wait)
         members = [AsyncService(self.context, one, self.keys, name) for one in listed]

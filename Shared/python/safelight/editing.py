@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, 
 
 import zmq
 
-from .endpoints import addresses
+from .endpoints import split_addresses
 from .errors import (
     JSON, DeadlineExceededError, IdentifierNotFoundError, InvalidParametersError, SafelightError, make_error,
 )
@@ -165,7 +165,7 @@ class PushSockets:
     def __init__(self, context: "zmq.Context[Any]", listed: str, keys: Optional[Keys]) -> None:
         self._sockets: Dict[str, "zmq.Socket[bytes]"] = {}
         self._blocked_until: Dict[str, float] = {}
-        for address in addresses(listed):
+        for address in split_addresses(listed):
             socket = new_socket(context, zmq.PUSH, address, keys)
             socket.immediate = True
             connect(socket, address)

@@ -59,7 +59,7 @@ class Endpoints:
         return f"<Endpoints catalog={self.catalog!r}>"
 
 
-def addresses(text: str) -> List[str]:
+def split_addresses(text: str) -> List[str]:
     """Returns the addresses of a comma-separated list. A comma without a scheme after it belongs to a path."""
     return re.split(r",(?=[a-z]+://)", text)
 
@@ -72,7 +72,9 @@ def check_address(service: str, address: str) -> None:
         if not path.startswith("@") and not os.path.isdir(folder):
             raise not_running(f"there is no run folder {folder}; start the services with: safelight up")
         if not path.startswith("@") and not os.path.exists(path):
-            raise not_running(f"the {service} does not run: there is no {path}; start the services with: safelight up")
+            raise not_running(
+                f"the {service} is not running: there is no {path}; start the services with: safelight up"
+            )
     elif address.startswith("tcp://"):
         host = urlsplit(address).hostname or ""
         try:

@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from .library import Library
 
 # A still and a raw file or a video of one name are one asset: Shared/PhotoModel/FileGrouping.swift has the rules.
-STILL_ENDINGS = {".jpg", ".jpeg", ".jpe", ".heic", ".heif", ".hif", ".avif", ".jxl"}
-LIVE_ENDINGS = {".mov", ".mp4"}
-VIDEO_ENDINGS = {
+STILL_EXTENSIONS = {".jpg", ".jpeg", ".jpe", ".heic", ".heif", ".hif", ".avif", ".jxl"}
+LIVE_EXTENSIONS = {".mov", ".mp4"}
+VIDEO_EXTENSIONS = {
     ".mov", ".mp4", ".m4v", ".avi", ".mkv", ".webm", ".mts", ".m2ts", ".3gp", ".3g2", ".qt", ".mpg", ".mpeg",
 }
-RAW_ENDINGS = {
+RAW_EXTENSIONS = {
     ".dng", ".cr2", ".cr3", ".nef", ".arw", ".raf", ".orf", ".rw2", ".pef", ".srw", ".nrw", ".sr2", ".srf", ".3fr",
     ".iiq", ".erf",
 }
-PHOTO_ENDINGS = {
+PHOTO_EXTENSIONS = {
     ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".heic", ".heif", ".hif", ".avif", ".webp", ".tif", ".tiff", ".gif",
     ".jxl", ".bmp", ".jp2", ".psd", ".psb", ".tga", ".ico", ".pnm", ".pbm", ".pgm", ".ppm", ".pam",
-} | RAW_ENDINGS
+} | RAW_EXTENSIONS
 
 
 class ImportedFile(NamedTuple):
@@ -82,17 +82,17 @@ def files_below(
 def is_importable(path: str) -> bool:
     """Returns whether a file of a folder is imported, by its name: a photo, a video or a sidecar that is not hidden."""
     name = os.path.basename(path)
-    ending = os.path.splitext(name)[1].lower()
-    return not name.startswith(".") and ending in PHOTO_ENDINGS | VIDEO_ENDINGS | {".xmp"}
+    file_extension = os.path.splitext(name)[1].lower()
+    return not name.startswith(".") and file_extension in PHOTO_EXTENSIONS | VIDEO_EXTENSIONS | {".xmp"}
 
 
 def files_beside(path: str) -> List[str]:
     """Returns a file, and the others in its folder that may belong to the same photo, in the order of their names."""
 
     def stem_of(name: str) -> str:
-        stem, ending = os.path.splitext(name)
+        stem, file_extension = os.path.splitext(name)
         # The sidecar of NAME.EXT may be NAME.EXT.xmp.
-        return os.path.splitext(stem)[0] if ending.lower() == ".xmp" and is_importable(stem) else stem
+        return os.path.splitext(stem)[0] if file_extension.lower() == ".xmp" and is_importable(stem) else stem
 
     folder, name = os.path.split(path)
     stem = stem_of(name)
@@ -108,15 +108,15 @@ def groups(paths: Iterable[str]) -> List[List[str]]:
     sidecars: Dict[str, str] = {}
     stems: Dict[str, List[str]] = {}
     for path in paths:
-        stem, ending = os.path.splitext(path)
-        if ending.lower() == ".xmp":
+        stem, file_extension = os.path.splitext(path)
+        if file_extension.lower() == ".xmp":
             sidecars.setdefault(stem, path)
         else:
             stems.setdefault(stem, []).append(path)
     together: List[List[str]] = []
     for stem, files in stems.items():
-        still = only(files, STILL_ENDINGS)
-        parts = [path for path in (only(files, RAW_ENDINGS), only(files, LIVE_ENDINGS)) if still and path]
+        still = only(files, STILL_EXTENSIONS)
+        parts = [path for path in (only(files, RAW_EXTENSIONS), only(files, LIVE_EXTENSIONS)) if still and path]
         for path in files:
             if path in parts:
                 continue
@@ -128,9 +128,9 @@ def groups(paths: Iterable[str]) -> List[List[str]]:
     return together
 
 
-def only(files: Iterable[str], endings: Set[str]) -> Optional[str]:
-    """Returns the file with one of the endings; None if there is none, or several."""
-    found = [path for path in files if os.path.splitext(path)[1].lower() in endings]
+def only(files: Iterable[str], file_extensions: Set[str]) -> Optional[str]:
+    """Returns the file with one of the file extensions; None if there is none, or several."""
+    found = [path for path in files if os.path.splitext(path)[1].lower() in file_extensions]
     return found[0] if len(found) == 1 else None
 
 
@@ -151,11 +151,11 @@ def by_kind(files: List[str]) -> Dict[str, str]:
 
 
 def kind_of(path: str) -> str:
-    """Returns photo, raw, video or xmp, by the ending of the name."""
-    ending = os.path.splitext(path)[1].lower()
-    if ending in RAW_ENDINGS:
+    """Returns photo, raw, video or xmp, by the file extension."""
+    file_extension = os.path.splitext(path)[1].lower()
+    if file_extension in RAW_EXTENSIONS:
         return "raw"
-    return "video" if ending in VIDEO_ENDINGS else "xmp" if ending == ".xmp" else "photo"
+    return "video" if file_extension in VIDEO_EXTENSIONS else "xmp" if file_extension == ".xmp" else "photo"
 
 
 def without_refused_sidecar(files: List[str], error: SafelightError) -> Optional[Tuple[List[str], str]]:

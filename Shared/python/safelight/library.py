@@ -16,7 +16,7 @@ import zmq
 from . import editing, images, importing
 from .changing import Changes, Target, upload_with_digest
 from .editing import Adjustments, EditOutcome, EditStatus, EditStep, Publisher
-from .endpoints import Endpoints, addresses
+from .endpoints import Endpoints, split_addresses
 from .errors import (
     JSON, DeadlineExceededError, Expired, IdentifierNotFoundError, MultipleIdentifiersFoundError,
     PersistentChangeTokenExpiredError, SafelightError, UnavailableError, UserCancelledError, make_error,
@@ -157,7 +157,7 @@ class Library:
         self.upload_jobs = UploadJobs(self)
 
     def _service(self, name: str, address: str, wait: float) -> Service:
-        listed = addresses(address) if name != "change-broker" else [address]
+        listed = split_addresses(address) if name != "change-broker" else [address]
         if len(listed) == 1:
             return Service(self.context, address, self.keys, name, wait)
         if name == "catalog":

@@ -73,7 +73,7 @@ def save_parts(path: Path, parts: Iterable[bytes], total: float, progress: Optio
 
 
 def is_replaceable(path: str) -> bool:
-    """Returns whether a path leads to a regular file, or to nothing."""
+    """Returns true if a path is a regular file or does not exist."""
     try:
         return stat.S_ISREG(os.stat(path).st_mode)
     except FileNotFoundError:
@@ -81,7 +81,7 @@ def is_replaceable(path: str) -> bool:
 
 
 def sync_folder(folder: str) -> None:
-    """Syncs a folder, so that its names are on the disk."""
+    """Syncs a folder, so that its entries are durable."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except PermissionError:

@@ -95,7 +95,7 @@ class ConnectionState:
                 "keys, SAFELIGHT_CLIENT_KEY and SAFELIGHT_SERVER_KEY"
             )
         return not_running(
-            f"the {self.service} does not run: nothing answers at {self.address}; "
+            f"the {self.service} is not running: nothing answers at {self.address}; "
             "start the services with: safelight up"
         )
 

@@ -158,8 +158,8 @@ class ErrorTests(unittest.TestCase):
             cases = [
                 (Endpoints(folder + "/none"), "there is no run folder .*/none; start the services with: safelight up"),
                 (Endpoints(folder, catalog=f"ipc://{folder}/x.sock"),
-                 "the catalog does not run: there is no .*/x.sock"),
-                (Endpoints(folder), "the catalog does not run: nothing answers at ipc://.*/catalog.sock"),
+                 "the catalog is not running: there is no .*/x.sock"),
+                (Endpoints(folder), "the catalog is not running: nothing answers at ipc://.*/catalog.sock"),
                 (Endpoints(catalog="tcp://host.invalid:5550"), "the host 'host.invalid' of tcp://.* is unknown"),
                 (Endpoints(catalog="tcp://127.0.0.1:1"), "nothing answers at tcp://127.0.0.1:1"),
             ]
@@ -438,7 +438,7 @@ class FileTests(unittest.TestCase):
         )
 
     def test_all_formats_of_the_command_line_are_found(self):
-        names = [f"x.{ending}" for ending in "tga ico ppm psd jp2 jfif hif erf 3g2 mpeg JPG".split()]
+        names = [f"x.{file_extension}" for file_extension in "tga ico ppm psd jp2 jfif hif erf 3g2 mpeg JPG".split()]
         with tempfile.TemporaryDirectory() as folder:
             for name in [*names, "x.txt", ".hidden.jpg"]:
                 open(f"{folder}/{name}", "w").close()

@@ -41,7 +41,7 @@ struct EditedFileTests {
         if files.isEmpty { try Needed.reportMissingPart("photographs: edited real files") }
         let selected = stride(from: 0, to: files.count, by: max(1, files.count / 15)).map { files[$0] }
         let exif = try #require(try ImageHeader.read(generated).exif)
-        let newer = try TestJXL.boxed(generated, ending: "jpg", exif: Array(generated[exif]))
+        let newer = try TestJXL.boxed(generated, fileExtension: "jpg", exif: Array(generated[exif]))
             .map { ("generated.jxl", $0) }
         return [("generated", generated)] + [newer].compactMap { $0 }
             + selected.map { (SharedPhotos.name($0), SharedPhotos.bytes($0)) }

@@ -33,16 +33,16 @@ struct DiskFaultTests {
             if (count <= 0) return 0;
             path[count] = 0;
             if (!strstr(path, "/library.sqlite")) return 0;
-            int order = open(trigger, O_RDONLY | O_CLOEXEC);
-            if (order < 0) return 0;
-            count = read(order, text, sizeof text - 1);
-            close(order);
+            int control = open(trigger, O_RDONLY | O_CLOEXEC);
+            if (control < 0) return 0;
+            count = read(control, text, sizeof text - 1);
+            close(control);
             if (count <= 0) return 0;
             text[count] = 0;
-            int at, error, stays;
-            if (sscanf(text, "%d %d %d", &at, &error, &stays) != 3) return 0;
+            int at, error, persists;
+            if (sscanf(text, "%d %d %d", &at, &error, &persists) != 3) return 0;
             int now = __sync_add_and_fetch(&calls, 1);
-            if (stays ? now < at : now != at) return 0;
+            if (persists ? now < at : now != at) return 0;
             if (error == 0) return 1;
             errno = error;
             return -1;
@@ -99,16 +99,16 @@ struct DiskFaultTests {
         let faults = try PreloadedLibrary.compile(Self.source, "faults", in: tools)
         let trigger = tools.file("trigger")
         let faulty = try SafelightFixture("faulty", environment: ["LD_PRELOAD": faults, "FAULT_TRIGGER": trigger])
-        let whole = try SafelightFixture(
-            "whole",
+        let intact = try SafelightFixture(
+            "intact",
             environment: [
                 "SAFELIGHT_RUN": faulty.folder.file("run"), "SAFELIGHT_LIBRARY": faulty.folder.file("library"),
             ]
         )
         let library = try faulty.library()
-        try whole.start([.catalog])
+        try intact.start([.catalog])
         _ = try await library.catalog.ask(Self.request("first"))
-        #expect(whole.stop() == [])
+        #expect(intact.stop() == [])
 
         var (titles, refused, ended, acknowledged) = (["first"], 0, 0, 0)
         let calls = 12 * TestEnvironment.rounds(1)
@@ -117,15 +117,15 @@ struct DiskFaultTests {
         let firstCalls = 4
         var isRunning = false
         for call in 1...calls {
-            for stays in [false, true] where stays == false || call % 4 == 1 {
-                let what = "\(kind.rawValue) at call \(call)\(stays ? " and after" : "")"
+            for persists in [false, true] where persists == false || call % 4 == 1 {
+                let what = "\(kind.rawValue) at call \(call)\(persists ? " and after" : "")"
                 if !isRunning { try faulty.start([.catalog]) }
                 _ = try await library.catalog.health()
-                try tools.write("\(call) \(kind.number) \(stays ? 1 : 0)\n".utf8, to: "trigger")
+                try tools.write("\(call) \(kind.number) \(persists ? 1 : 0)\n".utf8, to: "trigger")
                 // Several requests, so that later calls are reached; each is sent once.
                 var outcomes: [(title: String, isAcknowledged: Bool)] = []
                 for number in 0..<3 {
-                    let title = "\(kind.rawValue) \(call) \(stays) \(number)"
+                    let title = "\(kind.rawValue) \(call) \(persists) \(number)"
                     do throws(RPCError) {
                         _ = try await library.catalog.ask(Self.request(title), deadline: .seconds(3))
                         outcomes.append((title, true))
@@ -138,17 +138,17 @@ struct DiskFaultTests {
                 }
                 unlink(trigger)
                 if faulty.program(.catalog)?.isRunning == false { ended += 1 }
-                // The power fails too: only synced data remains.
+                // The catalog is killed too, so that the next start recovers from the write-ahead log.
                 faulty.killHard(.catalog)
                 isRunning = call > firstCalls
-                try (isRunning ? faulty : whole).start([.catalog])
+                try (isRunning ? faulty : intact).start([.catalog])
                 let storedTitles = try await Self.titles(library)
                 #expect(Set(storedTitles).count == storedTitles.count, "\(what): an album exists twice")
                 #expect(storedTitles.starts(with: titles), "\(what): earlier albums are missing or out of order")
                 for (title, isAcknowledged) in outcomes where isAcknowledged {
                     #expect(storedTitles.contains(title), "\(what): acknowledged but lost")
                 }
-                // Sent again under its own transaction name, each is applied exactly once.
+                // Sent again with its transaction id, each is applied exactly once.
                 for (title, _) in outcomes { _ = try await library.catalog.ask(Self.request(title)) }
                 titles = try await Self.titles(library)
                 #expect(
@@ -156,7 +156,7 @@ struct DiskFaultTests {
                     "\(what)"
                 )
                 #expect(try await library.currentToken().token.sequence == Int64(titles.count), "\(what)")
-                if !isRunning { #expect(whole.stop() == [], "\(what)") }
+                if !isRunning { #expect(intact.stop() == [], "\(what)") }
             }
         }
         #expect(faulty.stop() == [])

@@ -65,14 +65,15 @@ struct KilledWorkerTests {
     /// Repeats a request that failed because there was temporarily no worker, as the error advises.
     private func retry(_ ask: () async -> String?) async -> String? {
         for _ in 0..<100 {
-            let end = await ask()
-            if end != "unavailable" { return end }
+            let outcome = await ask()
+            if outcome != "unavailable" { return outcome }
             try? await Task.sleep(for: .milliseconds(50))
         }
         return "unavailable"
     }
 
-    @Test func `killed workers lose no request, and each job ends as without kills or with a named error`()
+    @Test
+    func `killed workers lose no request: each job has the same outcome as without kills, or a named error`()
         async throws
     {
         var random = SeededRandom(named: "hostile files and killed workers")
@@ -103,9 +104,12 @@ struct KilledWorkerTests {
         killer.cancel()
         let kills = await killer.value
         var differing = 0
-        for (file, ends) in disturbed {
-            for (index, end) in ends.enumerated() where end != expected[file]?[index] {
-                #expect(["worker_crashed", "quarantined"].contains(end), "\(file): \(end) of \(expected[file] ?? [])")
+        for (file, outcomes) in disturbed {
+            for (index, outcome) in outcomes.enumerated() where outcome != expected[file]?[index] {
+                #expect(
+                    ["worker_crashed", "quarantined"].contains(outcome),
+                    "\(file): \(outcome) of \(expected[file] ?? [])"
+                )
                 differing += 1
             }
         }
@@ -117,7 +121,7 @@ struct KilledWorkerTests {
         // expected.
         for entry in list.resources { _ = try await library.catalog.ask(LiftQuarantine(digest: entry.digest)) }
         let after = try await outcomes(files, services, library)
-        for (file, ends) in after { #expect(ends == expected[file], "\(file)") }
+        for (file, outcomes) in after { #expect(outcomes == expected[file], "\(file)") }
         #expect(
             SafelightFixture.Service.allCases.allSatisfy { services.program($0)?.isRunning == true },
             "\(services.logs)"

@@ -9,7 +9,8 @@ import Testing
 /// A change-broker that follows another one: its subscribers receive the same messages as those of the first.
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct ChainedBrokerTests {
-    @Test func `subscribers of both brokers are complete while brokers and catalog are killed`() async throws {
+    @Test
+    func `subscribers of both brokers receive all changes while brokers and the catalog are killed`() async throws {
         var random = SeededRandom(named: "chained brokers")
         try await FeedChecker.withServices { services, library, ids in
             let chained = try ChainedBroker(services)

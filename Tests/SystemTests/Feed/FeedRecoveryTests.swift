@@ -11,7 +11,7 @@ import Testing
 /// neither times nor memory, so they need not run alone.
 @Suite(.serialized, .timeLimit(.minutes(TestEnvironment.rounds(4))))
 struct FeedRecoveryTests {
-    @Test func `requests wait for a change-broker's first contact with the catalog`() async throws {
+    @Test func `requests wait until the change-broker has reached the catalog`() async throws {
         let services = try SafelightFixture("contact")
         try services.start([.changeBroker])
         let library = try services.library()
@@ -28,9 +28,8 @@ struct FeedRecoveryTests {
         #expect(services.stop() == [])
     }
 
-    @Test func `a broker and catalog that are stopped for a while continue, and every subscriber is complete`()
-        async throws
-    {
+    @Test
+    func `a suspended broker and catalog continue, and every subscriber receives all changes`() async throws {
         try await FeedChecker.withServices { services, library, ids in
             let start = try await library.currentToken().token
             let readers = (0..<10).map { _ in SubscriberLog(library, since: start) }
@@ -51,7 +50,9 @@ struct FeedRecoveryTests {
 
     /// The limits of a broker are 10,000 observations of one identity, and 8,192 topics of one connection. The short
     /// form sets a twentieth of them.
-    @Test func `floods of subscriptions, observations, connections and absurd numbers reach their limits`() async throws
+    @Test
+    func `floods of subscriptions, observations, connections and numbers out of range reach their limits`()
+        async throws
     {
         let isLong = TestEnvironment.rounds(1) > 1
         let (topics, observations) = isLong ? (100_000, 10_100) : (5000, 600)
@@ -79,12 +80,12 @@ struct FeedRecoveryTests {
             let broker = try services.library("observer")
             var (unlimited, limited) = (0, 0)
             try await withThrowingTaskGroup(of: Bool.self) { group in
-                for lane in 0..<8 {
-                    group.addTask { try await Self.observe(broker, stride(from: lane, to: observations, by: 8)) }
+                for worker in 0..<8 {
+                    group.addTask { try await Self.observe(broker, stride(from: worker, to: observations, by: 8)) }
                 }
                 for try await isLimited in group { if isLimited { limited += 1 } else { unlimited += 1 } }
             }
-            #expect(limited > 0, "\(unlimited) lanes reached no limit")
+            #expect(limited > 0, "\(unlimited) workers reached no limit")
             await broker.close()
             if !isLong {
                 // The subscriber sends at least a thousand topics at once.
@@ -222,9 +223,9 @@ struct FeedRecoveryTests {
                 guard let frames = socket.receive(milliseconds: milliseconds) else { return nil }
                 return (try? JSON(parsing: frames[0]))?["id"]?.intValue
             }
-            let first = ScriptSocket(ZMQ_DEALER, services, "change-broker", identity: "the same")
+            let first = ScriptSocket(ZMQ_DEALER, services, "change-broker", routingID: "the same")
             #expect(ask(first, 1) == 1)
-            let second = ScriptSocket(ZMQ_DEALER, services, "change-broker", identity: "the same")
+            let second = ScriptSocket(ZMQ_DEALER, services, "change-broker", routingID: "the same")
             #expect(ask(second, 2, milliseconds: 500) == nil)
             #expect(ask(first, 3) == 3)
         }

@@ -10,7 +10,8 @@ import Testing
 /// The limits on subscriptions at the real broker, and the treatment of subscribers beyond them.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct FeedSubscriptionTests {
-    @Test func `the count of subscriptions is right after readers came, left and were killed`() async throws {
+    @Test
+    func `the subscription count is correct after subscribers connected, disconnected and were killed`() async throws {
         try await FeedChecker.withServices { services, library, ids in
             let topic = FeedTopic.object(ids[0])
             let steady = ScriptSocket(ZMQ_SUB, services, "feed")

@@ -197,8 +197,8 @@ struct ImageScriptTests {
                  ("ico", "com.microsoft.ico", {"sizes": [(128, 80)]}),
                  ("ico", "com.microsoft.ico", {"sizes": [(128, 80)], "bitmap_format": "bmp"})]
         paths = []
-        for number, (ending, kind, options) in enumerate(kinds):
-            path = os.path.join(given["folder"], "%d.%s" % (number, ending))
+        for number, (file_extension, kind, options) in enumerate(kinds):
+            path = os.path.join(given["folder"], "%d.%s" % (number, file_extension))
             photo.save(path, **options)
             paths.append((path, kind))
         path = os.path.join(given["folder"], "flat.psd")

@@ -18,7 +18,7 @@ struct LivePhotoEditsByScriptTests {
             parts: [
                 "still_and_frames_get_the_same_edit", "audio_volume", "key_frame", "second_save_cancels_the_first",
                 "requests_deliver_the_edited_pair", "lists_are_appended_undone_and_copied",
-                "previews_have_still_and_video", "input_of_another_program", "what_is_refused",
+                "previews_have_still_and_video", "input_of_another_program", "invalid_requests_are_refused",
             ]
         )
         try expectExport(services)

@@ -17,7 +17,7 @@ struct VideoAssetRowsByScriptTests {
             parts: [
                 "tracks_are_those_of_ffprobe", "segments_are_those_of_the_edit_list",
                 "slow_motion_is_mapped_and_rendered", "edits_have_their_times_and_volume",
-                "live_photos_have_the_time_of_their_still", "what_is_refused",
+                "live_photos_have_the_time_of_their_still", "invalid_requests_are_refused",
             ]
         )
         #expect(services.stop() == [])

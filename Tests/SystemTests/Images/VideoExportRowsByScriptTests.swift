@@ -16,7 +16,7 @@ struct VideoExportRowsByScriptTests {
             seconds: 400,
             parts: [
                 "presets_have_their_size", "other_containers_are_exported", "facts_are_kept",
-                "equal_exports_share_one_file", "progress_and_cancellation", "what_is_refused",
+                "equal_exports_share_one_file", "progress_and_cancellation", "invalid_requests_are_refused",
             ]
         )
         let output = try services.safelight(["fetch", "--where", "originalFilename == 'wide.mp4'", "--ids"]).output

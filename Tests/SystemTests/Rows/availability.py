@@ -12,7 +12,9 @@ import sqlite3
 import subprocess
 import time
 
-from rows import Client, Refused, Subscription, assets, call, client, create, equal, file, new, perform, refusal, run
+from rows import (
+    Client, Refused, Subscription, assets, call, client, create, equal, file, import_file, perform, refusal, run,
+)
 
 LIBRARY = os.environ["SAFELIGHT_LIBRARY"]
 DISK = os.path.dirname(LIBRARY)
@@ -145,7 +147,7 @@ def while_away(topic, id, state, name, code, leave, back):
 def folder_renamed_away():
     topic = Topic()
     topic.until("available")
-    id = new("1.jpg")
+    id = import_file("1.jpg")
     call("thumbnailer", "image.request", asset=id, targetSize=SIZE)
     aside = LIBRARY + ".aside"
     while_away(topic, id, "relinquished", "library_relinquished", 3142,
@@ -156,7 +158,7 @@ def folder_renamed_away():
 def another_library_is_being_restored():
     """Another library is restored into the folder, which another program has locked meanwhile."""
     topic = Topic()
-    id = new("2.jpg")
+    id = import_file("2.jpg")
     call("thumbnailer", "image.request", asset=id, targetSize=SIZE)
     aside = LIBRARY + ".aside"
     locked = []
@@ -196,7 +198,7 @@ def waiting_for_a_status():
 
 def database_locked():
     topic = Topic()
-    id = new("3.jpg")
+    id = import_file("3.jpg")
     other = sqlite3.connect(f"{LIBRARY}/library.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     refused(writing(id)[:1], "busy")
@@ -215,7 +217,7 @@ def program(*arguments):
 def volume_unmounted():
     """The library is on a volume, which is mounted at two paths."""
     topic = Topic()
-    id = new("1.jpg")
+    id = import_file("1.jpg")
     call("thumbnailer", "image.request", asset=id, targetSize=SIZE)
     while_away(topic, id, "offline", "library_offline", 3114,
                lambda: program("umount", "-l", DISK), lambda: program("mount", "--bind", os.environ["VOLUME"], DISK))
@@ -224,7 +226,7 @@ def volume_unmounted():
 
 def filesystem_read_only():
     topic = Topic()
-    id = new("2.jpg")
+    id = import_file("2.jpg")
     # A bind mount becomes read-only while files are open. Only a kernel that found an error could do that to the
     # filesystem itself.
     program("mount", "--bind", DISK, DISK)
@@ -243,7 +245,7 @@ def resources_not_writable():
     """The folder of the files cannot be written, not even by root."""
     topic = Topic()
     topic.until("available")
-    id = new("1.jpg")
+    id = import_file("1.jpg")
     folders = [f"{LIBRARY}/resources", f"{LIBRARY}/resources/.incoming"]
     program("chattr", "+i", *folders)
     try:
@@ -263,7 +265,7 @@ def resources_not_writable():
 
 def disk_full():
     topic = Topic()
-    id = new("3.jpg")
+    id = import_file("3.jpg")
     filler = f"{DISK}/filler"
     with open(filler, "wb", buffering=0) as opened:
         try:

@@ -19,7 +19,7 @@ while True:
             store.create_bucket(Bucket=bucket)
         except store.exceptions.BucketAlreadyOwnedByYou:
             pass
-        # So far, only the servers of accounts and containers have answered; these requests need that of objects.
+        # create_bucket needs only Swift's account and container servers; these also need its object server.
         store.put_object(Bucket=bucket, Key="ready", Body=b"")
         store.delete_object(Bucket=bucket, Key="ready")
         break

@@ -41,7 +41,7 @@ def burst(method, requests):
     assert slowest < 10, f"another client waited {slowest:.1f} s"
 
 
-photos = [new(f"{number}.jpg") for number in range(1, 11)]
+photos = [import_file(f"{number}.jpg") for number in range(1, 11)]
 
 
 def previews():

@@ -14,7 +14,7 @@ def jump(offset):
 
 
 def the_clock_jumps():
-    first = new("1.jpg")
+    first = import_file("1.jpg")
     changes = Subscription("changes")
     follower = Client()
     stream = follower.send("change-broker", "feed.follow", credit=1 << 24)
@@ -29,7 +29,7 @@ def the_clock_jumps():
         jump(offset)
         for rating in (1, 2):
             last = perform({"type": "asset.update", "id": first, "set": {"rating": rating + number % 2 * 2}})["token"]
-        published += [message for topic, message in changes.through(last) if topic == "changes"]
+        published += [message for topic, message in changes.messages_through(last) if topic == "changes"]
         page = call("catalog", "changes.since", token=position)
         position = page["token"]
         dates += [(offset, record["date"] / 1e6 - time.time()) for record in page["records"]]

@@ -239,11 +239,11 @@ def live_photos_have_the_time_of_their_still():
     equal("photoTime" in composition("plain.mp4"), False)
 
 
-def what_is_refused():
+def invalid_requests_are_refused():
     equal(refusal("thumbnailer", "video.asset", asset=new("plain.jpg")), "missing_resource")
     equal(refusal("thumbnailer", "video.asset", asset=new("plain.mp4"), version="unadjusted"), "invalid_params")
 
 
 if __name__ == "__main__":
     run(tracks_are_those_of_ffprobe, segments_are_those_of_the_edit_list, slow_motion_is_mapped_and_rendered,
-        edits_have_their_times_and_volume, live_photos_have_the_time_of_their_still, what_is_refused)
+        edits_have_their_times_and_volume, live_photos_have_the_time_of_their_still, invalid_requests_are_refused)

@@ -57,7 +57,7 @@ def rendered(name_or_bytes, adjustments):
 
 
 def version_that_an_edit_starts_from():
-    photo, a, b = new("1.jpg"), "org.example.a", "org.example.b"
+    photo, a, b = import_file("1.jpg"), "org.example.a", "org.example.b"
     original = file("1.jpg")
     # No edit: the original.
     equal(begin(photo, a), ("original", original, None))
@@ -84,7 +84,7 @@ def version_that_an_edit_starts_from():
 
 
 def own_edit_starts_from_what_is_shown():
-    photo = new("2.jpg")
+    photo = import_file("2.jpg")
     edit(photo, "24.jpg", "org.example.a", b"A")
     apply(photo, SEPIA)
     base, current, _ = states(photo)
@@ -98,7 +98,7 @@ def own_edit_starts_from_what_is_shown():
 
 
 def undo_brings_another_program_back():
-    photo = new("3.jpg")
+    photo = import_file("3.jpg")
     edit(photo, "25.jpg", "org.example.a", b"A")
     edit(photo, "26.jpg", "org.example.b", b"B", inputToken=call(
         "editor", "editing.begin", asset=photo, skipsInput=True, skipsDisplaySizeImage=True)["inputToken"])
@@ -118,14 +118,14 @@ def undo_brings_another_program_back():
 
 
 def two_edits_then_revert():
-    photo = new("4.jpg")
+    photo = import_file("4.jpg")
     original = asset(photo)
     edit(photo, "27.jpg", "org.example.a", b"A")
     apply(photo, SEPIA)
     feed = Subscription(f"asset.{photo}")
     token = perform({"type": "asset.revert", "id": photo})["token"]
     # The earlier edits may be published only now.
-    *_, (_, message) = feed.through(token)
+    *_, (_, message) = feed.messages_through(token)
     assert message["assetContentChanged"] is True and message["objectWasDeleted"] is False
     _, current = call("thumbnailer", "image.data", asset=photo)
     equal((current[0] == file("4.jpg"), states(photo)[1:]), (True, (None, None)))
@@ -151,7 +151,7 @@ def videos_of_other_programs():
 
 
 def an_applied_edit_is_never_called_failed():
-    photo, other = new("5.jpg"), new("6.jpg")
+    photo, other = import_file("5.jpg"), import_file("6.jpg")
     feed = Subscription("edit.once")
     push = context.socket(zmq.PUSH)
     push.linger = 0
@@ -182,7 +182,7 @@ def an_applied_edit_is_never_called_failed():
 
 def own_writes_are_read_at_once():
     """S-90: every service answers with the state after an edit that was acknowledged, without atLeast."""
-    photos = [new(name) for name in ("7.jpg", "8.jpg", "9.jpg")]
+    photos = [import_file(name) for name in ("7.jpg", "8.jpg", "9.jpg")]
     size = {"width": 30, "height": 30}
     favourites = call("change-broker", "fetch.observe", fetch={"predicate": "isFavorite == TRUE"})
     questions = {

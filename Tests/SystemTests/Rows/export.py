@@ -5,12 +5,12 @@ import os
 import subprocess
 import time
 
-from rows import Client, asset, call, equal, new, perform, refusal, run
+from rows import Client, asset, call, equal, import_file, perform, refusal, run
 
 created = {}
 
 
-def imported(name):
+def import_once(name):
     if name not in created:
         # By its path, because it may be larger than an attachment.
         resources = [{"path": f"{os.environ['FILES']}/{name}", "originalFilename": name}]
@@ -18,11 +18,11 @@ def imported(name):
     return created[name]
 
 
-def begin(name, preset, client=None):
-    return (client.call if client else call)("thumbnailer", "video.export", asset=imported(name), preset=preset)
+def begin_export(name, preset, client=None):
+    return (client.call if client else call)("thumbnailer", "video.export", asset=import_once(name), preset=preset)
 
 
-def end(status, client=None):
+def wait_until_ended(status, client=None):
     while status["state"] in ("waiting", "running"):
         status = (client.call if client else call)(
             "thumbnailer", "video.exportStatus", export=status["export"], wait=5000)
@@ -31,12 +31,12 @@ def end(status, client=None):
 
 def export(name, preset):
     """Returns the finished export and its bytes."""
-    status = end(begin(name, preset))
+    status = wait_until_ended(begin_export(name, preset))
     equal((status["state"], status.get("error")), ("done", None))
     data = b""
     while len(data) < status["size"]:
-        _, (part,) = call("thumbnailer", "video.read", asset=imported(name), stream=status["stream"], offset=len(data),
-                          length=min(1_000_000, status["size"] - len(data)))
+        _, (part,) = call("thumbnailer", "video.read", asset=import_once(name), stream=status["stream"],
+                          offset=len(data), length=min(1_000_000, status["size"] - len(data)))
         data += part
     return status, data
 
@@ -68,7 +68,7 @@ def presets_have_their_size():
         video = track(probed, "video")
         equal((preset, video["width"], video["height"], video["codec_name"]), (preset, width, height, codec))
         duration = float(probed["format"]["duration"])
-        assert abs(duration - asset(imported(name))["duration"] / 1e6) < 0.1, probed["format"]
+        assert abs(duration - asset(import_once(name))["duration"] / 1e6) < 0.1, probed["format"]
         assert track(probed, "audio"), preset
     status, data = export("upright.mp4", "640x480")
     video = track(probe(data), "video")
@@ -94,7 +94,7 @@ def facts_are_kept():
         _, data = export(name, "640x480")
         with open(f"{os.environ['FILES']}/again-{name}.mp4", "wb") as opened:
             opened.write(data)
-        before, after = asset(imported(name)), asset(imported(f"again-{name}.mp4"))
+        before, after = asset(import_once(name)), asset(import_once(f"again-{name}.mp4"))
         keys = ["creationDate", "creationOffset", "location", "cameraMake", "cameraModel"]
         equal([after.get(key) for key in keys], [before.get(key) for key in keys])
         assert before.get("location"), before
@@ -103,19 +103,19 @@ def facts_are_kept():
 def equal_exports_share_one_file():
     before = call("thumbnailer", "figures")["exports"]["completed"]
     other = Client()
-    first, second = begin("long.mp4", "low"), begin("long.mp4", "low", other)
+    first, second = begin_export("long.mp4", "low"), begin_export("long.mp4", "low", other)
     assert first["export"] != second["export"]
-    one, two = end(first), end(second, other)
+    one, two = wait_until_ended(first), wait_until_ended(second, other)
     equal((one["state"], one["size"]), (two["state"], two["size"]))
     # A third one is finished at once.
-    third = begin("long.mp4", "low")
+    third = begin_export("long.mp4", "low")
     equal((third["state"], third["size"]), ("done", one["size"]))
     equal(call("thumbnailer", "figures")["exports"]["completed"], before + 1)
     other.close()
 
 
 def progress_and_cancellation():
-    status = begin("long.mp4", "highest")
+    status = begin_export("long.mp4", "highest")
     assert status["state"] in ("waiting", "running"), status
     seen = []
     while status["state"] in ("waiting", "running") and len(set(seen)) < 3:
@@ -124,32 +124,33 @@ def progress_and_cancellation():
     assert status["state"] == "running" and seen == sorted(seen), seen
     assert 0 < status["done"] <= status["duration"], status
     # If one of two clients cancels, the other one still gets the export.
-    other = begin("long.mp4", "highest")
+    other = begin_export("long.mp4", "highest")
     call("thumbnailer", "video.cancelExport", export=status["export"])
     equal(refusal("thumbnailer", "video.exportStatus", export=status["export"]), "handle_expired")
     equal(call("thumbnailer", "video.exportStatus", export=other["export"])["state"], "running")
     call("thumbnailer", "video.cancelExport", export=other["export"])
     # Both have cancelled: the worker ends, and the next export begins.
     start = time.monotonic()
-    equal(end(begin("upright.mp4", "low"))["state"], "done")
+    equal(wait_until_ended(begin_export("upright.mp4", "low"))["state"], "done")
     assert time.monotonic() - start < 30
 
 
-def what_is_refused():
-    equal(refusal("thumbnailer", "video.export", asset=new("photo.jpg"), preset="low"), "missing_resource")
-    equal(refusal("thumbnailer", "video.export", asset=imported("wide.mp4"), preset="1x1"), "invalid_params")
+def invalid_requests_are_refused():
+    equal(refusal("thumbnailer", "video.export", asset=import_file("photo.jpg"), preset="low"), "missing_resource")
+    equal(refusal("thumbnailer", "video.export", asset=import_once("wide.mp4"), preset="1x1"), "invalid_params")
     equal(refusal("thumbnailer", "video.exportStatus", export="e0123456789abcdef"), "handle_expired")
     status, data = export("upright.mp4", "640x480")
-    equal(refusal("thumbnailer", "video.read", asset=imported("wide.mp4"), stream=status["stream"]), "missing_resource")
-    equal(refusal("thumbnailer", "video.read", asset=imported("upright.mp4"), stream=status["stream"],
+    equal(refusal("thumbnailer", "video.read", asset=import_once("wide.mp4"), stream=status["stream"]),
+          "missing_resource")
+    equal(refusal("thumbnailer", "video.read", asset=import_once("upright.mp4"), stream=status["stream"],
                   offset=len(data) + 1), "range_error")
-    # Its codec does not fit into an MPEG-4 file.
-    status = end(begin("film.webm", "passthrough"))
+    # MPEG-4 files cannot contain its codec.
+    status = wait_until_ended(begin_export("film.webm", "passthrough"))
     equal((status["state"], status["error"]["name"]), ("failed", "unsupported_format"))
-    status = end(begin("damaged.mp4", "low"))
+    status = wait_until_ended(begin_export("damaged.mp4", "low"))
     assert status["state"] in ("done", "failed"), status
 
 
 if __name__ == "__main__":
     run(presets_have_their_size, other_containers_are_exported, facts_are_kept, equal_exports_share_one_file,
-        progress_and_cancellation, what_is_refused)
+        progress_and_cancellation, invalid_requests_are_refused)

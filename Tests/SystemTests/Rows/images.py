@@ -24,7 +24,7 @@ def is_near(message, width, height):
 
 
 def delivery_modes():
-    photo = new("photo.jpg")
+    photo = import_file("photo.jpg")
     # A rendition that is far too small is cached. It must never answer a larger request.
     image(photo, 2, 2, deliveryMode="highQualityFormat", resizeMode="exact")
     for width, height, fitted in ((380, 300, (380, 253)), (800, 600, (800, 533)), (1199, 1199, (1199, 799))):
@@ -68,7 +68,7 @@ def fast_images_look_like_exact_ones():
 
 
 def crop_rectangles():
-    photo = new("photo.jpg")
+    photo = import_file("photo.jpg")
     good = {"x": 0.25, "y": 0.25, "width": 0.5, "height": 0.5}
     request = {"asset": photo, "targetSize": {"width": 100, "height": 100}, "resizeMode": "exact"}
     reply, _ = call("thumbnailer", "image.request", **request, contentMode="aspectFill", normalizedCropRect=good)
@@ -82,7 +82,7 @@ def crop_rectangles():
 
 
 def whole_resources_or_an_error():
-    small = new("photo.jpg")
+    small = import_file("photo.jpg")
     upload = call("catalog", "upload.begin")["upload"]
     content = file("large.jpg")
     for offset in range(0, len(content), 1 << 20):

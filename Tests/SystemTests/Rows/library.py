@@ -5,9 +5,9 @@ from rows import *
 
 
 def reimport_restores_from_the_trash():
-    first = new("1.jpg")
+    first = import_file("1.jpg")
     perform({"type": "asset.trash", "ids": [first]})
-    second = new("1.jpg", ifDuplicate="createIfTrashed")
+    second = import_file("1.jpg", ifDuplicate="createIfTrashed")
     assert second != first and ids(inTrash=True) == [first]
     perform({"type": "asset.delete", "ids": [second]})
     again = create("1.jpg")
@@ -17,7 +17,7 @@ def reimport_restores_from_the_trash():
 
 
 def reimport_by_upload():
-    first = new("2.jpg")
+    first = import_file("2.jpg")
     perform({"type": "asset.trash", "ids": [first]})
     upload = call("catalog", "upload.begin")["upload"]
     call("catalog", "upload.append", [file("2.jpg")], upload=upload, offset=0)
@@ -27,7 +27,7 @@ def reimport_by_upload():
 
 
 def set_of_a_duplicate():
-    first = new("3.jpg", set={"caption": "mine"})
+    first = import_file("3.jpg", set={"caption": "mine"})
     edit = {"render": {"attachment": 1}, "adjustmentData": {
         "formatIdentifier": "org.example", "formatVersion": "1", "attachment": 2}}
     request = {"type": "asset.create", "ref": "b", "resources": [{"attachment": 0}], "edit": edit,
@@ -71,11 +71,11 @@ def lone_raw_files():
     raws = []
     for name, kind, size in (("lone.dng", "com.adobe.raw-image", (96, 64)),
                              ("lone.nef", "com.nikon.raw-image", (90, 60))):
-        raws.append(new(name))
+        raws.append(import_file(name))
         now = asset(raws[-1])
         equal((now["mediaType"], now["contentType"]), ("image", kind))
         equal((now["pixelWidth"], now["pixelHeight"]), size)
-    album = ids(**{"in": smart("smartAlbumRAW")})
+    album = ids(**{"in": smart_album("smartAlbumRAW")})
     assert set(raws) <= set(album), album
     reply, _ = call("thumbnailer", "image.request", asset=raws[0], targetSize="max")
     equal((reply["pixelWidth"], reply["pixelHeight"]), (96, 64))
@@ -95,7 +95,7 @@ def recalled_outcome():
 
 
 def transient_collections():
-    one, two, three = new("6.jpg"), new("7.jpg"), new("8.jpg")
+    one, two, three = import_file("6.jpg"), import_file("7.jpg"), import_file("8.jpg")
     album = perform({"type": "collection.create", "ref": "c", "title": "A", "add": [one, two]})
     album = album["placeholders"]["c"]
     folder = perform({"type": "list.create", "ref": "l", "title": "F"})["placeholders"]["l"]
@@ -123,7 +123,7 @@ def transient_collections():
 
 
 def playback_variation():
-    still = new("9.jpg")
+    still = import_file("9.jpg")
     for effect, name in (("longExposure", "request_not_supported"), ("none", None)):
         request = {"type": "asset.update", "id": still, "set": {"playbackVariation": effect}}
         equal(refusal("catalog", "changes.perform", requests=[request]), name)
@@ -149,7 +149,7 @@ def two_photos_in_one_asset():
 
 def automatic_picks():
     names = ["frame0.jpg", "frame1.jpg", "frame2.jpg"]
-    frames = [new(name, burst={"identifier": "stripes"}) for name in names]
+    frames = [import_file(name, burst={"identifier": "stripes"}) for name in names]
     equal([asset(frame).get("burstSelectionTypes", []) for frame in frames], [[], ["autoPick"], []])
     perform({"type": "asset.trash", "ids": [frames[1]]})
     equal([asset(frames[0])["burstSelectionTypes"], asset(frames[2]).get("burstSelectionTypes")],
@@ -157,13 +157,13 @@ def automatic_picks():
 
 
 def remaining_smart_albums():
-    other, unable = smart("smartAlbumGeneric"), smart("smartAlbumUnableToUpload")
+    other, unable = smart_album("smartAlbumGeneric"), smart_album("smartAlbumUnableToUpload")
     assert other and unable
-    plain = new("13.jpg")
+    plain = import_file("13.jpg")
     assert plain in ids(**{"in": other})
-    assert new("lone.nef") not in ids(**{"in": other})
+    assert import_file("lone.nef") not in ids(**{"in": other})
     feed = Subscription("changes")
-    damaged = new("cut.jpg")
+    damaged = import_file("cut.jpg")
     while ids(**{"in": unable}) != [damaged]:
         feed.receive()
     assert damaged in ids(**{"in": other})
@@ -180,7 +180,7 @@ def what_collections_can_contain():
 
 
 def state_of_adjustments():
-    plain = new("14.jpg")
+    plain = import_file("14.jpg")
     equal(asset(plain).get("adjustmentsState"), None)
     data = {"formatIdentifier": "org.example", "formatVersion": "1", "attachment": 1}
     edit = {"type": "asset.edit", "id": plain, "render": {"attachment": 0}, "adjustmentData": data}
@@ -190,7 +190,7 @@ def state_of_adjustments():
 
 def hidden_representative():
     names = ["2.jpg", "3.jpg", "4.jpg"]
-    frames = [new(name, burst={"identifier": "hidden"}, ifDuplicate="create") for name in names]
+    frames = [import_file(name, burst={"identifier": "hidden"}, ifDuplicate="create") for name in names]
 
     def representatives():
         return [number for number, frame in enumerate(frames) if asset(frame).get("representsBurst")]

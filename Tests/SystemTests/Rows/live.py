@@ -5,7 +5,7 @@ import hashlib
 import os
 import struct
 
-from rows import Client, Refused, address, asset, call, client, equal, file, perform, refusal, run, smart
+from rows import Client, Refused, address, asset, call, client, equal, file, perform, refusal, run, smart_album
 
 kinds = ["microVideo", "container", "elements", "samsung"]
 created = {}
@@ -129,7 +129,7 @@ def pairs_by_identifier():
         assert False, "the video of another Live Photo was accepted"
     except Refused as error:
         equal(error.name, "resources_disagree")
-    fetch = {"kind": "assets", "in": smart("smartAlbumLivePhotos")}
+    fetch = {"kind": "assets", "in": smart_album("smartAlbumLivePhotos")}
     equal(call("catalog", "fetch.assets", count=1, fetch=fetch)["count"], 6)
 
 

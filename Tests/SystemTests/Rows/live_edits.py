@@ -311,7 +311,7 @@ def input_of_another_program():
           "request_not_supported")
 
 
-def what_is_refused():
+def invalid_requests_are_refused():
     for list, id, name in ((operations(("sharpen", {"amount": 0.5})), pair(), "request_not_supported"),
                            (operations(("volume", {"value": 0.5})), pair(), "request_not_supported"),
                            (operations(("exposure", {"value": 0.5})), new("plain.jpg"), "request_not_supported"),
@@ -323,4 +323,4 @@ def what_is_refused():
 if __name__ == "__main__":
     run(still_and_frames_get_the_same_edit, audio_volume, key_frame, second_save_cancels_the_first,
         requests_deliver_the_edited_pair, lists_are_appended_undone_and_copied, previews_have_still_and_video,
-        input_of_another_program, what_is_refused)
+        input_of_another_program, invalid_requests_are_refused)

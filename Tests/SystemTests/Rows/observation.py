@@ -27,7 +27,7 @@ def current_token():
 
 
 def deleted_album_and_emptied_moment():
-    one, two, lone = new("1.jpg"), new("2.jpg"), new("3.jpg")
+    one, two, lone = import_file("1.jpg"), import_file("2.jpg"), import_file("3.jpg")
     trips = album(one, two)
     perform({"type": "asset.update", "id": lone, "set": {"creationDate": f"{next(YEARS)}-05-01T12:00:00Z"}})
     moments = call("catalog", "fetch.collections", fetch={"type": "moment", "containing": lone})["collections"]
@@ -38,7 +38,7 @@ def deleted_album_and_emptied_moment():
     feed = Subscription(*[answer["topic"] for answer in observed.values()])
     perform({"type": "collection.delete", "ids": [trips]})
     end = perform({"type": "asset.update", "id": lone, "set": {"isHidden": True}})["token"]
-    live = dict(feed.through(end))
+    live = dict(feed.messages_through(end))
     for id, members in objects.items():
         fetch = {"kind": "assets", "in": id}
         # The catalog, of the fetch and of the object itself.
@@ -58,7 +58,7 @@ def deleted_album_and_emptied_moment():
 
 
 def unobserve_ends_only_ones_own():
-    photo = new("4.jpg")
+    photo = import_file("4.jpg")
     one, other = Client(), Client()
     fetch = {"predicate": 'caption BEGINSWITH "now"'}
     first, second = observe(one, **fetch), observe(other, **fetch)
@@ -67,7 +67,7 @@ def unobserve_ends_only_ones_own():
 
     def messages(caption):
         token = perform({"type": "asset.update", "id": photo, "set": {"caption": caption}})["token"]
-        return len(feed.through(token))
+        return len(feed.messages_through(token))
 
     def unobserve(client):
         return client.refusal("change-broker", "fetch.unobserve", observation=observation)
@@ -88,7 +88,7 @@ def unobserve_ends_only_ones_own():
 
 
 def a_closed_connection_leaves_its_observation_to_its_identity():
-    photo, gone = new("13.jpg"), Client()
+    photo, gone = import_file("13.jpg"), Client()
     answer = observe(gone, predicate='caption == "left"')
     gone.close()
     other = Client()
@@ -98,12 +98,13 @@ def a_closed_connection_leaves_its_observation_to_its_identity():
         assert time.monotonic() < end, "the observation of a closed connection cannot be ended"
         time.sleep(0.01)
     feed = Subscription(answer["topic"])
-    equal(feed.through(perform({"type": "asset.update", "id": photo, "set": {"caption": "left"}})["token"]), [])
+    token = perform({"type": "asset.update", "id": photo, "set": {"caption": "left"}})["token"]
+    equal(feed.messages_through(token), [])
     equal(other.refusal("change-broker", "fetch.unobserve", observation=answer["observation"]), "handle_expired")
 
 
 def folder_and_containing():
-    a, b, c, d = [new(f"{number}.jpg") for number in (5, 6, 7, 8)]
+    a, b, c, d = [import_file(f"{number}.jpg") for number in (5, 6, 7, 8)]
     created = perform(
         {"type": "list.create", "ref": "folder", "title": "Folder"},
         {"type": "collection.create", "ref": "inside", "title": "I", "add": [a, b], "parent": {"ref": "folder"}},
@@ -122,7 +123,7 @@ def folder_and_containing():
     feed = Subscription(*topics)
 
     def live(*requests):
-        found = {topic: message["details"] for topic, message in feed.through(perform(*requests)["token"])}
+        found = {topic: message["details"] for topic, message in feed.messages_through(perform(*requests)["token"])}
         return [found.get(topic) for topic in topics]
 
     # An asset that is in two albums of the folder is in its fetch once.
@@ -145,7 +146,7 @@ def folder_and_containing():
 
 
 def details_between_two_results():
-    a, b, c, d = [new(f"{number}.jpg") for number in (9, 10, 11, 12)]
+    a, b, c, d = [import_file(f"{number}.jpg") for number in (9, 10, 11, 12)]
     trips = album(a, b, c)
 
     def diff(before, after, **more):

@@ -91,7 +91,7 @@ class Client:
 
 
 class Subscription:
-    """A SUB socket that receives some topics. It is subscribed when it is created."""
+    """A SUB socket that receives the given topics. It is subscribed when it is created."""
 
     def __init__(self, *topics):
         self.socket = context.socket(zmq.SUB)
@@ -107,7 +107,7 @@ class Subscription:
         topic, body = self.socket.recv_multipart()
         return topic.decode(), json.loads(body)
 
-    def through(self, token):
+    def messages_through(self, token):
         """Returns the messages that were published up to a token, as pairs of topic and message."""
         sequence = int(token.rsplit(".")[-1])
         found = []
@@ -132,7 +132,7 @@ def create(name, ref="a", **more):
     return perform(request, attachments=[file(name)])
 
 
-def new(name, **more):
+def import_file(name, **more):
     """Imports a file, and returns the identifier of its asset."""
     return create(name, **more)["placeholders"]["a"]
 
@@ -149,7 +149,7 @@ def asset(id):
     return assets(ids=[id])[0]
 
 
-def smart(subtype):
+def smart_album(subtype):
     """Returns the identifier of a smart album."""
     fetch = {"kind": "collections", "type": "smartAlbum", "subtype": subtype}
     found = call("catalog", "fetch.collections", fetch=fetch)["collections"]

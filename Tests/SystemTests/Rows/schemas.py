@@ -94,7 +94,7 @@ def notes(service, method, expected, attachments=(), until_reply=True, **params)
 
 def notifications_of_streams():
     start = call("catalog", "changes.token")["token"]
-    photos = [new(f"{number}.jpg") for number in range(1, 8)]
+    photos = [import_file(f"{number}.jpg") for number in range(1, 8)]
     big = perform({"type": "asset.create", "ref": "a", "resources": [
         {"path": f"{os.environ['FILES']}/big.jpg"}]})["placeholders"]["a"]
     notes("catalog", "changes.follow", "changes.records", until_reply=False, token=start)
@@ -118,7 +118,7 @@ def notifications_of_streams():
 
 
 def messages_of_the_feed():
-    photos = [new(f"{number}.jpg") for number in range(11, 31)]
+    photos = [import_file(f"{number}.jpg") for number in range(11, 31)]
     named = {"predicate": "title == 'Album of 7000'"}
     large = call("catalog", "fetch.collections", fetch=named)["collections"][0]["id"]
     by_rating = call("change-broker", "fetch.observe", fetch={"predicate": "rating == 3"})

@@ -12,8 +12,8 @@ import jsonschema
 import zmq
 
 from rows import (
-    Client, Refused, address, asset, assets, call, client, context, create, equal, file, ids, new, perform, refusal,
-    run, Subscription,
+    Client, Refused, address, asset, assets, call, client, context, create, equal, file, ids, import_file, perform,
+    refusal, run, Subscription,
 )
 
 S3 = os.environ["S3"]
@@ -76,7 +76,7 @@ def release(id):
 
 def remote(name):
     """Imports an asset whose original is then only at the store."""
-    id = new(name)
+    id = import_file(name)
     uploaded()
     release(id)
     return id
@@ -95,7 +95,7 @@ def progress(notifications):
 
 def upload_release_and_read():
     data = file("one.jpg")
-    id = new("one.jpg")
+    id = import_file("one.jpg")
     uploaded()
     digest = asset(id)["resources"][0]["digest"]
     equal(digest, hashlib.sha256(data).hexdigest())
@@ -246,7 +246,7 @@ def ended(number):
 
 def jobs_are_kept_until_they_are_acknowledged():
     """T-34: states, types, the limit, acknowledging, one retry, cancelling, downloads."""
-    id = new("one.jpg")
+    id = import_file("one.jpg")
     created = call("catalog", "jobs.create", assets=[id])
     [new_job] = created["jobs"]
     equal((new_job["type"], new_job["typeNumber"], new_job["asset"], new_job["isRetried"]), ("upload", 0, id, False))
@@ -300,7 +300,7 @@ def jobs_are_kept_until_they_are_acknowledged():
 def jobs_before_a_restart():
     """Creates jobs for uploads that cannot end yet."""
     faults(status=503, code="SlowDown")
-    ids = [new(name) for name in ("two.jpg", "three.jpg")]
+    ids = [import_file(name) for name in ("two.jpg", "three.jpg")]
     call("catalog", "jobs.create", assets=ids)
 
 
@@ -329,7 +329,7 @@ def resources(id):
 
 
 def images_of_remote_originals():
-    id = new("six.jpg")
+    id = import_file("six.jpg")
     size = {"width": 300, "height": 300}
     larger = {"width": 450, "height": 450}
     call("thumbnailer", "image.request", asset=id, targetSize=size, deliveryMode="highQualityFormat")
@@ -387,7 +387,7 @@ def videos_of_remote_originals():
 
 
 def edits_of_remote_originals():
-    id = new("eight.jpg")
+    id = import_file("eight.jpg")
     uploaded()
     release(id)
     before = len(objects_read())
@@ -445,7 +445,7 @@ def streams_and_exports_of_remote_videos():
 
 
 def edits_with_network_access():
-    id, other = new("nine.jpg"), new("ten.jpg")
+    id, other = import_file("nine.jpg"), import_file("ten.jpg")
     uploaded()
     adjustments = {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}]}
     more = {"version": 1, "operations": [{"operation": "contrast", "value": 0.2}]}
@@ -549,8 +549,8 @@ def sheets_and_prefetches_of_remote_originals():
 
 def fetches_by_place():
     """Fetches with the predicate isLocal can be read and counted, but not observed."""
-    away_ids = [new("six.jpg", ref=name) for name in "a"] + [new("nine.jpg")]
-    here = new("ten.jpg")
+    away_ids = [import_file("six.jpg", ref=name) for name in "a"] + [import_file("nine.jpg")]
+    here = import_file("ten.jpg")
     uploaded()
     for id in away_ids:
         release(id)
@@ -592,7 +592,7 @@ def a_library_larger_than_its_budget():
     files = sorted(name for name in os.listdir(os.environ["FILES"]) if name.startswith("many-"))
     sizes = {name: len(file(name)) for name in files}
     budget = int(os.environ["SAFELIGHT_LOCAL_BYTES"])
-    ids = {name: new(name) for name in files}
+    ids = {name: import_file(name) for name in files}
     thumbnails = {"targetSize": {"width": 80, "height": 80}, "deliveryMode": "highQualityFormat"}
 
     def is_within():
@@ -646,7 +646,7 @@ def all_originals_can_be_read():
 
 def lost_and_swapped_objects_are_found():
     name = "seven.jpg"
-    id = new(name)
+    id = import_file(name)
     uploaded()
     faults(swap=True)
     result = call("catalog", "storage.verify", readBytes=True)
@@ -679,7 +679,7 @@ def a_store_that_does_not_answer_is_reported():
     equal((message["isReadable"], message["isWritable"]), (True, True))
     equal([(p["state"], p["name"], p["code"]) for p in message["problems"]], [("storeOffline", "network_error", 3169)])
     equal(call("catalog", "library.status"), message)
-    local = new("fourteen.jpg")
+    local = import_file("fourteen.jpg")
     equal(call("catalog", "resource.read", asset=local)[1][0], file("fourteen.jpg"))
     faults()
     # No request is needed: uploads and the checks of the catalog detect it.

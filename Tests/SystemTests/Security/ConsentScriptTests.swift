@@ -13,8 +13,8 @@ struct ConsentScriptTests {
         try script.run(
             Self.script,
             parts: [
-                "consent_for_each_transaction", "a_repeat_joins_the_question", "destructive_changes_only",
-                "revoked_while_it_runs", "recorded",
+                "consent_for_each_transaction", "a_repeated_transaction_waits_for_the_same_decision",
+                "destructive_changes_only", "revoked_while_it_runs", "recorded",
             ]
         )
     }
@@ -54,7 +54,7 @@ struct ConsentScriptTests {
             equal(len(assets()), len(ids))
 
 
-        def a_repeat_joins_the_question():
+        def a_repeated_transaction_waits_for_the_same_decision():
             asset = assets()[0]["id"]
             request = {"type": "asset.update", "id": asset, "set": {"caption": "joined"}}
             try:

@@ -51,15 +51,20 @@ struct CurveServicesTests {
         #expect(network.services.stop() == [])
     }
 
-    @Test func `the first subscription with a new key is admitted at the first attempt`() throws {
+    @Test func `the first subscription with a new key is admitted at the first attempt`() async throws {
         let network = try NetworkFixture()
         #expect(try network.services.safelight(["keys", "create", "ann"]).status == 0)
         let folder = network.keyFolder("ann")
         let server = try Certificate(readingPublic: folder + "/server.key").publicKey
         let ann = try #require(KeyFolder.pair(folder + "/ann.key_secret"))
         let port = try #require(network.broker[1].split(separator: ":").last.flatMap { UInt16($0) })
-        // The connection waits while the broker asks the catalog about the key.
+        let library = try network.services.library()
+        _ = try await library.changeBroker.ask(FeedHeadRequest())
+        let started = ContinuousClock.now
+        // The connection waits while the broker asks the catalog about the key, three seconds at most.
         #expect(throws: Never.self) { try RawCurve(port: port, as: "SUB", server: server, pair: ann) }
+        #expect(ContinuousClock.now - started < .seconds(2))
+        await library.close()
         #expect(network.services.stop() == [])
     }
 

@@ -23,7 +23,7 @@ struct LimitedScriptTests {
 
     private static let script = #"""
         import random
-        chance = random.Random(7)
+        rng = random.Random(7)
         frames = []
 
 
@@ -52,7 +52,7 @@ struct LimitedScriptTests {
 
 
         def everything(client):
-            """All assets of a client's view by identifier."""
+            """Returns all assets of a client's view by identifier."""
             every = {"includeHidden": True, "includeAllBurstAssets": True, "sourceTypes": 7}
             found = assets(client, **every) + assets(client, inTrash=True, **every)
             return {asset["id"]: asset for asset in stripped(found)}
@@ -132,7 +132,7 @@ struct LimitedScriptTests {
 
 
         class Observed:
-            """An observed fetch of the viewer, whose list is carried forward by details alone."""
+            """An observed fetch of the viewer, whose list is updated only with change details."""
 
             def __init__(self, shape):
                 self.fetch = {"kind": "assets", **shape}
@@ -141,7 +141,7 @@ struct LimitedScriptTests {
                 self.observe()
 
             def page(self, **more):
-                """The objects of the fetch by identifier, in order, and the token."""
+                """Returns the objects of the fetch by identifier, in order, and the token."""
                 if self.fetch["kind"] == "assets":
                     page = viewer.call("catalog", "fetch.assets", fetch=self.fetch, members=["id"], **more)
                     return {a["id"]: None for a in page["assets"]}, page["token"]
@@ -196,7 +196,7 @@ struct LimitedScriptTests {
 
 
         def attempt(*requests, **more):
-            """A random change, which the rules may refuse: an asset in the trash cannot be trashed again, for example."""
+            """Performs a change, which may be refused: an asset in the trash cannot be trashed again, for example."""
             try:
                 owner.perform(*requests, **more)
             except Refused:
@@ -204,7 +204,7 @@ struct LimitedScriptTests {
 
 
         def random_changes():
-            """Random changes, widening and narrowing; every view of the viewer equals the owner's, filtered."""
+            """Performs random changes, widening and narrowing; each view of the viewer is the owner's, filtered."""
             listed = {assets()[0]["id"]}
             album = owner.perform({"type": "collection.create", "ref": "c", "title": "secret-album"})["placeholders"]["c"]
             start = viewer.call("catalog", "changes.token")["token"]
@@ -223,31 +223,31 @@ struct LimitedScriptTests {
             rounds = ROUNDS
             for turn in range(rounds):
                 if turn % 25 == 20:
-                    kill(chance.choice(["broker", "broker", "catalog", "thumbnailer", "editor"]), viewer)
+                    kill(rng.choice(["broker", "broker", "catalog", "thumbnailer", "editor"]), viewer)
                     for client, service in ((follow, "catalog"), (feed, "broker")):
                         client.sockets.pop(service).close()
                     follow.send("catalog", "changes.follow", credit=1 << 22, token=start)
                     feed.send("broker", "feed.follow", credit=1 << 22, token=start)
                 ids = sorted(everything(owner))
-                some = lambda count: chance.sample(ids, min(len(ids), count))
-                action = chance.randrange(9)
+                some = lambda count: rng.sample(ids, min(len(ids), count))
+                action = rng.randrange(9)
                 if action == 0 and len(ids) < 60:
-                    number = chance.randrange(1, 7)
+                    number = rng.randrange(1, 7)
                     owner.perform(create(f"{number}.jpg", ifDuplicate="create"), attachments=[file(f"{number}.jpg")])
                 elif action in (1, 2, 3):
                     requests = []
                     for id in some(3):
-                        secret = f"secret-{turn}-{chance.getrandbits(48):x}"
+                        secret = f"secret-{turn}-{rng.getrandbits(48):x}"
                         secrets[secret] = id
                         requests.append({"type": "asset.update", "id": id, "set": {
-                            "caption": secret, "rating": chance.randrange(6), "isFavorite": chance.random() < 0.5,
-                            "creationDate": DAY * chance.randrange(19_700, 19_705) + chance.randrange(DAY),
-                            "location": chance.choice([None, {"latitude": 47.3, "longitude": 8.5},
+                            "caption": secret, "rating": rng.randrange(6), "isFavorite": rng.random() < 0.5,
+                            "creationDate": DAY * rng.randrange(19_700, 19_705) + rng.randrange(DAY),
+                            "location": rng.choice([None, {"latitude": 47.3, "longitude": 8.5},
                                                        {"latitude": 59.9, "longitude": 10.7}]),
-                            "isHidden": chance.random() < 0.2, "keywords": chance.sample(["red", "green", "blue"], 2)}})
+                            "isHidden": rng.random() < 0.2, "keywords": rng.sample(["red", "green", "blue"], 2)}})
                     attempt(*requests)
                 elif action == 4:
-                    attempt({"type": chance.choice(["asset.trash", "asset.restore"]), "ids": some(2)})
+                    attempt({"type": rng.choice(["asset.trash", "asset.restore"]), "ids": some(2)})
                 elif action == 5:
                     attempt({"type": "collection.update", "id": album, "add": some(2)})
                     if len(ids) > 8:
@@ -282,7 +282,7 @@ struct LimitedScriptTests {
                             model[id] = after
                 feed_page = viewer.call("broker", "feed.since", token=token)
                 equal((feed_page["records"], feed_page["token"]), (page["records"], page["token"]))
-                for observation in chance.sample(observed, 5):
+                for observation in rng.sample(observed, 5):
                     observation.follow()
                     observation.check()
                 token = page["token"]

@@ -27,7 +27,7 @@ struct TimingScriptTests {
 
 
         def forbidden_and_unknown():
-            chance = random.Random(11)
+            rng = random.Random(11)
             adder, other = Client("adder"), Client("other")
             # The first asset is the only one that the requesting clients may see.
             adder.perform(create("1.jpg"), attachments=[file("1.jpg")])
@@ -43,7 +43,7 @@ struct TimingScriptTests {
             # As many unknown identifiers, with the same creation times.
             letters = "0123456789abcdefghjkmnpqrstvwxyz"
             hidden = known[1:]
-            unknown = [id[:11] + "".join(chance.choice(letters) for _ in id[11:]) for id in hidden]
+            unknown = [id[:11] + "".join(rng.choice(letters) for _ in id[11:]) for id in hidden]
             size = {"width": 32, "height": 32}
             for id in hidden:
                 owner.call("thumbnailer", "image.request", asset=id, targetSize=size)
@@ -51,7 +51,7 @@ struct TimingScriptTests {
             clouds = {id: mapping["id"] for id, mapping in owner.call("catalog", "ids.toCloud", ids=hidden)["mappings"].items()}
             prefix, length = clouds[hidden[0]].rpartition(":")[0], len(clouds[hidden[0]].rpartition(":")[2])
             for id in unknown:
-                clouds[id] = prefix + ":" + "".join(chance.choice("0123456789abcdef") for _ in range(length))
+                clouds[id] = prefix + ":" + "".join(rng.choice("0123456789abcdef") for _ in range(length))
             viewer = Client("viewer")
             notes = []
             for client, service, method, make in (
@@ -78,9 +78,9 @@ struct TimingScriptTests {
                     for _ in range(count // 2):
                         # Each of the two is first as often as the other, because the first one wakes the processor.
                         orders = [(True, False), (False, True)]
-                        chance.shuffle(orders)
+                        rng.shuffle(orders)
                         for order in orders:
-                            ids = {True: chance.choice(hidden), False: chance.choice(unknown)}
+                            ids = {True: rng.choice(hidden), False: rng.choice(unknown)}
                             took = {isHidden: seconds(ids[isHidden]) for isHidden in order}
                             slower += took[True] > took[False]
                             for isHidden in took:

@@ -9,18 +9,18 @@ final class ScriptSocket {
     /// - Parameters:
     ///   - kind: `ZMQ_SUB`, `ZMQ_DEALER`
     ///   - options: numbers by their libzmq names, set before connecting
-    ///   - identity: the routing id that it requests
+    ///   - routingID: the socket's routing id (`ZMQ_ROUTING_ID`)
     init(
         _ kind: Int32,
         _ services: SafelightFixture,
         _ name: String,
         _ options: [Int32: Int32] = [:],
-        identity: String = ""
+        routingID: String = ""
     ) {
         socket = zmq_socket(context, kind)
         set(ZMQ_LINGER, 0)
         for (option, value) in options { set(option, value) }
-        if !identity.isEmpty { zmq_setsockopt(socket, ZMQ_ROUTING_ID, identity, identity.utf8.count) }
+        if !routingID.isEmpty { zmq_setsockopt(socket, ZMQ_ROUTING_ID, routingID, routingID.utf8.count) }
         zmq_connect(socket, "ipc://" + services.folder.file("run") + "/\(name).sock")
     }
 

@@ -43,7 +43,7 @@ final class MagickBands: @unchecked Sendable {
         var prepared: [MagickCall] = []
         for call in calls {
             switch call {
-            case .image(let image): prepared.append(.image(.prepared(MagickTable(try image.wand()))))
+            case .image(let image): prepared.append(.image(.prepared(MagickTable(try image.makeWand()))))
             case .group(let inner): prepared.append(.group(try withTables(inner)))
             default: prepared.append(call)
             }

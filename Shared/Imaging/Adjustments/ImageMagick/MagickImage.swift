@@ -29,7 +29,7 @@ enum MagickImage {
     /// The maximum side of a mask in pixels. It is enlarged to the size of the image.
     static let maskSide = 1024
 
-    func wand() throws(ImagingError) -> Wand {
+    func makeWand() throws(ImagingError) -> Wand {
         switch self {
         case .prepared(let table): return try table.wand.copy()
         case .ramp(let steps):

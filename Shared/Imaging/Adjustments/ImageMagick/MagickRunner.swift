@@ -31,7 +31,7 @@ enum MagickRunner {
     ) throws(ImagingError) {
         for call in calls {
             switch call {
-            case .image(let image): list.append(ListImage(try image.wand()))
+            case .image(let image): list.append(ListImage(try image.makeWand()))
             case .copy(let indices):
                 for index in indices { list.append(try enclosing[index].copy()) }
             case .delete(let indices):

@@ -14,7 +14,7 @@ struct MagickScript {
 
     mutating func add(_ calls: [MagickCall]) throws(ImagingError) {
         words += try Self.arguments(calls) { (image) throws(ImagingError) in
-            let bytes = try Encoder.encode(try image.wand(), format: .png, quality: 75, keepsDepth: true)
+            let bytes = try Encoder.encode(try image.makeWand(), format: .png, quality: 75, keepsDepth: true)
             return addFile("picture-\(files.count + 1).png", bytes)
         }
     }

@@ -154,7 +154,7 @@ class LibraryTests(unittest.TestCase):
         with self.library.changing() as changes:
             changes.delete(*(one.id for one in (album, other, folder)))
 
-    def test_an_import_is_repeated_under_its_transaction_and_performed_once(self):
+    def test_an_import_repeated_with_its_transaction_id_is_performed_once(self):
         with open(f"{self.photos}/photo4.jpg", "rb") as file:
             # Another comment makes it another file.
             photo = file.read().replace(b"\xff\xd8", b"\xff\xd8\xff\xfe\x00\x06once", 1)
@@ -483,7 +483,7 @@ class LibraryTests(unittest.TestCase):
         self.assertEqual(self.library.grants.pending(), ([], []))
         self.assertEqual(len(self.library.grants.history("uid:12345")), 3)
 
-    def test_a_killed_service_raises_an_error_at_once_and_is_awaited(self):
+    def test_a_killed_service_raises_an_error_at_once_and_later_calls_wait_for_it(self):
         library = self.services.library(wait=0)
         self.assertGreater(len(library.fetch()), 0)
         self.services.kill("catalog")
@@ -502,7 +502,7 @@ class LibraryTests(unittest.TestCase):
         waiting.join(20)
         self.assertFalse(waiting.is_alive())
 
-    def test_methods_are_called_at_their_services(self):
+    def test_each_method_is_sent_to_its_service(self):
         result = self.library.call("fetch.assets", {"fetch": {"limit": 1}})
         self.assertTrue(re.fullmatch("[0-9a-f]{32}\\.[0-9]+", result["token"]))
         self.assertEqual(self.library.call("feed.head")["library"], result["token"].split(".")[0])

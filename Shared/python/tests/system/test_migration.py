@@ -13,7 +13,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-import yaml  # before the rights of root are taken away
+import yaml  # before root privileges are dropped
 
 import safelight
 from services import Services, as_ordinary_user
@@ -41,7 +41,7 @@ class UnreadableTests(unittest.TestCase):
         with open(f"{self.folder}/{path}", "w") as file:
             file.write(text)
 
-    def close(self, path):
+    def make_unreadable(self, path):
         self.addCleanup(os.chmod, f"{self.folder}/{path}", 0o755)
         os.chmod(f"{self.folder}/{path}", 0o000)
 
@@ -60,7 +60,7 @@ class UnreadableTests(unittest.TestCase):
         named = [line.replace(f"{self.folder}/", "").split(": ")[0] for line in problems.getvalue().splitlines()]
         return status, lines, named
 
-    def test_an_edited_version_of_google_belongs_to_its_photo_or_is_a_photo_itself(self):
+    def test_a_google_edit_is_added_to_its_photo_or_imported_alone(self):
         names = [
             "IMG_3.jpg", "IMG_3(1).jpg", "IMG_3-edited(1).jpg", "IMG_6.MP4", "IMG_6.jpg", "IMG_6-bearbeitet.jpg",
             "A.dng", "A.jpg", "A-edited.jpg", "alone-edited.jpg", "clip.mp4", "clip-edited.mp4", "B.HEIC",
@@ -78,42 +78,42 @@ class UnreadableTests(unittest.TestCase):
     def test_a_folder_that_cannot_be_read_is_named_once(self):
         for name in ["a.jpg", "closed/b.jpg", "z.jpg"]:
             self.write(f"photos/{name}")
-        self.close("photos/closed")
+        self.make_unreadable("photos/closed")
         for source in ["google", "icloud", "apple", "immich", "photoprism"]:
             self.assertEqual(
                 (source, *self.migrate(source, f"{self.folder}/photos", "--dry-run")),
                 (source, 1, ["photos/a.jpg", "photos/z.jpg"], ["photos/closed"]),
             )
 
-    def test_a_photo_waits_until_its_description_of_google_can_be_read(self):
+    def test_a_photo_is_skipped_while_its_google_description_is_unreadable(self):
         self.write("Photos from 2023/metadata.json", "{")
         for name, text in [("a", "{}"), ("b", '{"favorited": true}'), ("c", "no JSON")]:
             self.write(f"Photos from 2023/{name}.jpg")
             self.write(f"Photos from 2023/{name}.jpg.json", text)
-        self.close("Photos from 2023/b.jpg.json")
+        self.make_unreadable("Photos from 2023/b.jpg.json")
         status, lines, named = self.migrate("google", self.folder, "--dry-run")
         self.assertEqual((status, lines), (1, ["Photos from 2023/a.jpg", "Photos from 2023/c.jpg"]))
         self.assertEqual(sorted(named), [
             "Photos from 2023/b.jpg.json", "Photos from 2023/c.jpg.json", "Photos from 2023/metadata.json",
         ])
 
-    def test_nothing_of_icloud_is_imported_until_its_tables_can_be_read(self):
-        codecs.lookup("utf-8-sig")  # before the rights of root are taken away
+    def test_icloud_photos_are_skipped_while_their_tables_are_unreadable(self):
+        codecs.lookup("utf-8-sig")  # before root privileges are dropped
         self.write("Photos/a.jpg")
         self.write("Photos/Photo Details.csv", "imgName,favorite\na.jpg,yes\n")
         self.assertEqual(self.migrate("icloud", self.folder, "--dry-run"), (0, ["Photos/a.jpg is_favorite"], []))
-        self.close("Photos/Photo Details.csv")
+        self.make_unreadable("Photos/Photo Details.csv")
         with self.assertRaisesRegex(SystemExit, "Photo Details.csv: Permission denied"):
             self.migrate("icloud", self.folder, "--dry-run")
 
-    def test_a_photo_waits_until_its_description_of_photoprism_can_be_read(self):
+    def test_a_photo_is_skipped_while_its_photoprism_description_is_unreadable(self):
         for name in ["a", "sub/b"]:
             self.write(f"originals/{name}.jpg")
             self.write(f"storage/sidecar/{name}.yml", "Favorite: true")
         self.write("originals/c.jpg")
         self.write("storage/albums/album/one.yml", "Title: One")
-        self.close("storage/sidecar/sub")
-        self.close("storage/albums")
+        self.make_unreadable("storage/sidecar/sub")
+        self.make_unreadable("storage/albums")
         self.assertEqual(self.migrate("photoprism", f"{self.folder}/originals", "--dry-run"), (
             1, ["originals/a.jpg is_favorite", "originals/c.jpg"],
             ["storage/albums/album", "storage/sidecar/sub/b.yml"],

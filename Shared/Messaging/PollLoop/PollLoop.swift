@@ -379,6 +379,14 @@ struct PollHandles: @unchecked Sendable {
 }
 
 extension Socket {
+    /// Handles the commands that libzmq has queued for the socket, for example the reports of what peers have read;
+    /// sending handles them at most once in a millisecond.
+    func handleCommands() {
+        var events: Int32 = 0
+        var size = MemoryLayout<Int32>.size
+        zmq_getsockopt(pointer, ZMQ_EVENTS, &events, &size)
+    }
+
     /// The descriptor that libzmq signals when a command arrives for the socket.
     fileprivate var descriptor: Int32 {
         var descriptor: Int32 = -1

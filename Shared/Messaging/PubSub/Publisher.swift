@@ -207,6 +207,8 @@ public actor Publisher: SocketOwner {
     /// Sends to the subscribers that have space. The others lose this message and all further ones until they have read
     /// half of their queue; the publisher does not wait for them meanwhile.
     private func sendToReadySubscribers(_ message: OutgoingMessage) -> Bool {
+        // A subscriber that has read much may still seem full, because libzmq has not handled its report yet.
+        socketBox.socket?.socket.handleCommands()
         guard (try? socketBox.socket?.socket.set(ZMQ_XPUB_NODROP, 0 as Int32)) != nil else { return false }
         defer { try? socketBox.socket?.socket.set(ZMQ_XPUB_NODROP, 1 as Int32) }
         return socketBox.socket?.socket.send(message) == .sent

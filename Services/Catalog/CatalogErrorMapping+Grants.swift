@@ -21,6 +21,12 @@ extension CatalogErrorMapping {
                 "too many transactions of \(identity) wait for consent; wait for the owner's decisions",
                 ["limit": JSON(limit)]
             )
+        case .tooManyQuestionsPerHour(let identity, let limit):
+            ErrorCode.limitExceeded.error(
+                "\(identity) has asked for consent to \(limit) transactions within an hour; try again later, with more "
+                    + "changes in one transaction",
+                ["limit": JSON(limit)]
+            )
         case .questionsFull(let limit):
             ErrorCode.busy.error(
                 "\(limit) questions of all clients together wait for the owner's decisions; try again later",

@@ -81,12 +81,17 @@ public struct ConsentQuestion: Sendable, Hashable, JSONTabled {
 }
 
 extension JSONType where Value == JSONObject {
-    /// The type of an object whose members are numbers.
+    /// The type of an object whose members are numbers of objects.
     fileprivate static var counts: JSONType {
         JSONType(
             schema: ["type": "object", "additionalProperties": ["type": "integer", "minimum": 0]],
             decode: { (json: JSON) throws(JSONProblem) in
                 guard let object = json.objectValue else { throw JSONProblem("expected an object") }
+                for (name, value) in object.members {
+                    guard let count = value.intValue, count >= 0 else {
+                        throw JSONProblem("expected a whole number from 0", path: [name])
+                    }
+                }
                 return object
             },
             encode: { .object($0) }

@@ -94,11 +94,11 @@ final class ServedLibrary {
     private var fetches = 0
     private var spent = 0.0
 
-    init(_ bench: BenchmarkContext, assets: Int, library: String? = nil) async throws {
+    init(_ bench: BenchmarkContext, assets: Int, for purpose: String = "fetch", library: String? = nil) async throws {
         self.assets = assets
         let folder =
-            if let library { library } else { try await bench.libraries.folder(assets: assets, for: "fetch") }
-        services = try ServicesFixture(bench.paths, "fetch-\(assets)", library: folder)
+            if let library { library } else { try await bench.libraries.folder(assets: assets, for: purpose) }
+        services = try ServicesFixture(bench.paths, "\(purpose)-\(assets)", library: folder)
         try await services.start("catalog")
     }
 

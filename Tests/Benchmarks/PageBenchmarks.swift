@@ -14,7 +14,7 @@ enum PageBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
         guard bench.includes(group: "pages") else { return }
         let assets = bench.isLarge ? 1_000_000 : 100_000
-        let served = try await ServedLibrary(bench, assets: assets)
+        let served = try await ServedLibrary(bench, assets: assets, for: "pages")
         try await compareMirror(bench, served)
         try await compareKeys(bench, served)
         await served.services.stop()

@@ -232,9 +232,15 @@ struct FetchServiceTests {
     func `a reader that disconnects ends its stream, and a stop does not wait for streams`()
         async throws
     {
-        try await CatalogFixture.with(folder) { catalog in
+        // The stop of the fixture ends the connections of its own thread first.
+        let thread = try PollThread(name: "reader")
+        let second = try await CatalogFixture.with(folder) { catalog in
             _ = try await catalog.importImages([image(1)])
-            let reader = try catalog.connect()
+            let reader = try RequestClient(
+                address: catalog.service.address,
+                thread: thread,
+                logger: CatalogFixture.logger
+            )
             let stream = reader.stream(
                 ChangesFollow.method,
                 ChangesFollow(token: nil).json,
@@ -248,8 +254,10 @@ struct FetchServiceTests {
             // Another stream stays open during the stop.
             let second = Task { for try await _ in stream {} }
             while catalog.service.tail.waiting == 0, !Task.isCancelled { await Task.yield() }
-            second.cancel()
+            return second
         }
+        second.cancel()
+        await thread.shutdown()
     }
 
     @Test func `rpc.discover lists every method, and figures counts the commits`() async throws {

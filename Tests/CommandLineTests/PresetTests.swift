@@ -32,6 +32,11 @@ struct PresetTests {
         #expect(try names() == ["a", "b"])
     }
 
+    @Test func `a preset folder that is a file is reported as not read`() throws {
+        let failure = #expect(throws: CommandFailure.self) { try PresetFolder(flag: files[0]).names() }
+        #expect(failure?.name == "not_read")
+    }
+
     @Test func `no preset is removed if one of the names does not exist`() throws {
         try PresetCommand.Import.parse(files + options).run()
         let failure = #expect(throws: CommandFailure.self) {

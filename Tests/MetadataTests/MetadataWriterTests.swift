@@ -43,25 +43,22 @@ struct MetadataWriterTests {
         }
         // A file with only one start of an image has no thumbnail.
         #expect(result.indices.filter { result[$0...].starts(with: [0xFF, 0xD8, 0xFF]) }.count == 1)
-        if let exiftool = ["/usr/bin/exiftool", "/usr/local/bin/exiftool"].first(
-            where: FileManager.default.isExecutableFile
-        ) {
-            let file = FileManager.default.temporaryDirectory.appending(path: "safelight-\(UUID().uuidString).jpg")
-            try Data(result).write(to: file)
-            defer { try? FileManager.default.removeItem(at: file) }
-            let text = try ExifTool.run(
-                exiftool,
-                [
-                    "-n", "-s", "-ExifImageWidth", "-ExifImageHeight", "-Orientation", "-ColorSpace", "-ExposureTime",
-                    "-validate", "-warning", file.path,
-                ]
-            )
-            #expect(text.contains("ExifImageWidth                  : 40"), "\(text)")
-            #expect(text.contains("ExifImageHeight                 : 60"))
-            #expect(text.contains("Orientation                     : 1"))
-            #expect(text.contains("ColorSpace                      : 1"))
-            #expect(text.contains("ExposureTime                    : 0.004"))
-        }
+        let exiftool = try Needed.program("exiftool")
+        let file = FileManager.default.temporaryDirectory.appending(path: "safelight-\(UUID().uuidString).jpg")
+        try Data(result).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let text = try ExifTool.run(
+            exiftool,
+            [
+                "-n", "-s", "-ExifImageWidth", "-ExifImageHeight", "-Orientation", "-ColorSpace", "-ExposureTime",
+                "-validate", "-warning", file.path,
+            ]
+        )
+        #expect(text.contains("ExifImageWidth                  : 40"), "\(text)")
+        #expect(text.contains("ExifImageHeight                 : 60"))
+        #expect(text.contains("Orientation                     : 1"))
+        #expect(text.contains("ColorSpace                      : 1"))
+        #expect(text.contains("ExposureTime                    : 0.004"))
     }
 
     @Test func `the render's own pixels and profile are copied byte for byte`() throws {

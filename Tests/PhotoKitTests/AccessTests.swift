@@ -17,6 +17,14 @@ private final class AvailabilityRecorder: PHPhotoLibraryAvailabilityObserver {
 extension PhotoKitTests {
     @Suite(.serialized, .timeLimit(.minutes(5)))
     struct Access {
+        @Test(arguments: ["photos:99999", "photos:65531", "photos:0", "photos:", "photos:x", "[::1]:x"])
+        func `a host with a port that does not exist is refused`(host: String) {
+            var configuration = PHPhotoLibrary.Configuration(runFolder: "/", client: "test", purpose: "test")
+            configuration.host = host
+            let refused = configuration
+            #expect(throws: PHPhotosError.self) { try PHPhotoLibrary.connect(refused) }
+        }
+
         @Test(.spec("S-10", "S-11", "S-12"))
         func `over the network a program asks the owner for access`() async throws {
             let network = try NetworkFixture("pk-tcp")

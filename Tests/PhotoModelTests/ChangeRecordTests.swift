@@ -88,6 +88,17 @@ struct ChangeRecordTests {
         }
     }
 
+    @Test(arguments: [-1, 1.5, "3"] as [JSON])
+    func `a question whose counts are not whole numbers from 0 is refused`(count: JSON) throws {
+        let good = ConsentQuestion(id: "q", identity: "key:a", counts: ["asset.delete": 3])
+        #expect(try ConsentQuestion(json: good.json) == good)
+        var bad = good
+        bad.counts = ["asset.delete": count]
+        let json = bad.json
+        let problem = #expect(throws: JSONProblem.self) { try ConsentQuestion(json: json) }
+        #expect(problem?.path == ["counts", "asset.delete"])
+    }
+
     @Test func `the written text of a record in which an asset has few changes equals the text of its table`() throws {
         var random = SeededRandom(named: "record texts of small changes")
         let rounds = TestEnvironment.rounds(600)

@@ -165,8 +165,11 @@ final class ConsentService: Sendable {
             let own = state.entries.values.count(where: {
                 $0.question.identity == identity && $0.isApproved == nil
             })
-            guard own < limits.perIdentity, recent.count < limits.perHour else {
+            guard own < limits.perIdentity else {
                 throw GrantError.tooManyQuestions(of: identity, limit: limits.perIdentity)
+            }
+            guard recent.count < limits.perHour else {
+                throw GrantError.tooManyQuestionsPerHour(of: identity, limit: limits.perHour)
             }
             guard state.entries.count < limits.all else { throw GrantError.questionsFull(limit: limits.all) }
             state.questionTimes[identity] = recent + [now]

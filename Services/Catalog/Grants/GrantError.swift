@@ -4,10 +4,12 @@ enum GrantError: RefusedRequest, Equatable {
 
     /// `session.open` came without a purpose.
     case noPurpose
-    /// Too many requests for access wait for the owner.
+    /// Too many requests for access wait for the owner, or were recorded within an hour.
     case tooManyRequests(of: String, limit: Int)
     /// Too many transactions wait for consent.
     case tooManyQuestions(of: String, limit: Int)
+    /// The owner was asked about too many transactions within an hour.
+    case tooManyQuestionsPerHour(of: String, limit: Int)
     /// Too many requests for access, or transactions, of all identities together wait for the owner.
     case questionsFull(limit: Int)
     /// The owner declined the transaction.

@@ -102,7 +102,7 @@ final class GrantService: Sendable {
         let promise = Promise<Void>()
         let number = try state.withLock { (state) throws(GrantError) -> UInt64 in
             guard state.waiters.values.count(where: { $0.identity == identity }) < limits.waitingPerIdentity else {
-                throw tooMany(identity)
+                throw .tooManyRequests(of: identity, limit: limits.waitingPerIdentity)
             }
             guard state.waiters.count < limits.waiting else { throw .questionsFull(limit: limits.waiting) }
             state.lastWaiter += 1
@@ -126,7 +126,7 @@ final class GrantService: Sendable {
         guard registry.count < GrantRegistry.limit else { throw GrantError.tooManyGrants(limit: GrantRegistry.limit) }
         try state.withLock { (state) throws(GrantError) in
             var times = (state.requestTimes[identity] ?? []).filter { now - $0 < lifetime }
-            guard times.count < maximum else { throw tooMany(identity) }
+            guard times.count < maximum else { throw .tooManyRequests(of: identity, limit: maximum) }
             guard state.requestTimes.count < limits.waiting || state.requestTimes[identity] != nil else {
                 throw .questionsFull(limit: limits.waiting)
             }
@@ -151,10 +151,6 @@ final class GrantService: Sendable {
             )
         }
         _ = try await commit(.grant(change, by: identity, client: request.client.isEmpty ? nil : request.client))
-    }
-
-    private func tooMany(_ identity: String) -> GrantError {
-        .tooManyRequests(of: identity, limit: limits.waitingPerIdentity)
     }
 
     private func session(_ identity: String) -> OpenSession.Result {

@@ -53,7 +53,7 @@ struct PresetFolder {
     /// Returns the names of all presets, sorted.
     func names() throws -> [String] {
         guard let folder = opendir(path) else {
-            guard errno == ENOENT else { throw systemError() }
+            guard errno == ENOENT else { throw systemError("not_read") }
             return []
         }
         defer { closedir(folder) }
@@ -62,7 +62,7 @@ struct PresetFolder {
             errno = 0
             guard let entry = readdir(folder) else {
                 // `readdir` also returns nil on a read error, which must not be treated as the end of the folder.
-                guard errno == 0 else { throw systemError() }
+                guard errno == 0 else { throw systemError("not_read") }
                 return names.sorted()
             }
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
@@ -118,7 +118,7 @@ struct PresetFolder {
 
     func remove(_ name: String) throws {
         _ = try read(name)
-        guard unlink(file(of: name)) == 0 else { throw systemError() }
+        guard unlink(file(of: name)) == 0 else { throw systemError("not_written") }
     }
 
     /// Reads the presets of a file: one list, named after the file, or a bundle.
@@ -150,11 +150,11 @@ struct PresetFolder {
         var parent = ""
         for part in path.split(separator: "/", omittingEmptySubsequences: false) {
             parent += parent.isEmpty && part.isEmpty ? "/" : parent.isEmpty || parent == "/" ? String(part) : "/" + part
-            if mkdir(parent, 0o755) != 0, errno != EEXIST { throw systemError() }
+            if mkdir(parent, 0o755) != 0, errno != EEXIST { throw systemError("not_written") }
         }
     }
 
-    private func systemError() -> CommandFailure {
-        CommandFailure(message: "\(path.printable): \(Errno(rawValue: errno))", name: "not_written")
+    private func systemError(_ name: String) -> CommandFailure {
+        CommandFailure(message: "\(path.printable): \(Errno(rawValue: errno))", name: name)
     }
 }

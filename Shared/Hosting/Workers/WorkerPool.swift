@@ -194,7 +194,7 @@ public final class WorkerPool: Sendable {
         let pool = WorkerPool(executable: executable, count: 1, limits: limits, logger: logger)
         try await pool.start()
         await pool.stop(graceSeconds: 1)
-        return pool.confinement?.description ?? "nothing"
+        return pool.confinement?.description ?? "none was reported"
     }
 
     /// Ends all workers and waits until they have exited.

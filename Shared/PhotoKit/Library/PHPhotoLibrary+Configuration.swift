@@ -72,11 +72,10 @@ extension PHPhotoLibrary {
         }
 
         func endpoints() throws -> ServiceEndpoints {
+            let services = try remote()
             func address(_ name: String, _ offset: Int) throws -> EndpointAddress {
-                guard let host else { return try EndpointAddress("ipc://\(runFolder)/\(name).sock") }
-                let parts = host.split(separator: ":")
-                let port = parts.count > 1 ? Int(parts[1]) ?? 5571 : 5571
-                return try EndpointAddress("tcp://\(parts.first ?? ""):\(port + offset)")
+                guard let services else { return try EndpointAddress("ipc://\(runFolder)/\(name).sock") }
+                return try EndpointAddress("tcp://\(services.host):\(services.port + offset)")
             }
             return ServiceEndpoints(
                 catalog: try address("catalog", 0),
@@ -87,6 +86,18 @@ extension PHPhotoLibrary {
                 edits: try address("edits", 5),
                 security: try keys?.security() ?? .none
             )
+        }
+
+        /// Returns ``host`` without its port, and the first port; nil if there is no host.
+        private func remote() throws -> (host: String, port: Int)? {
+            guard let host else { return nil }
+            if host.count(where: { $0 == ":" }) > 1, !host.hasPrefix("[") { return ("[\(host)]", 5571) }
+            guard let colon = host.lastIndex(of: ":"), !host.hasSuffix("]") else { return (host, 5571) }
+            // The last of the six ports is at most 65535.
+            guard let port = UInt16(host[host.index(after: colon)...]), (1...65_530).contains(port) else {
+                throw PHPhotosError(.invalidOptions, "\(host): the port must be a number from 1 to 65530")
+            }
+            return (String(host[..<colon]), Int(port))
         }
     }
 }

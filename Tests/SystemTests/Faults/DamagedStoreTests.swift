@@ -157,7 +157,7 @@ struct DamagedStoreTests {
         await library.close()
         #expect(services.stop() == [])
         let log = services.program(.catalog)?.errorText ?? ""
-        let lines = log.split(separator: "\n").filter { $0.contains("picture") || $0.contains("files of assets") }
+        let lines = log.split(separator: "\n").filter { $0.contains("checked for damage") }
         #expect(lines.count == 1 && lines.first?.contains("20") == true, "\(log)")
         let doctor = try services.safelight(["doctor"])
         #expect(doctor.output.contains("20 files of assets are missing"), "\(doctor.output)")

@@ -57,16 +57,6 @@ struct FairShareTests {
         return (slowest, count)
     }
 
-    /// Returns how many bytes have been copied of the file that is being imported.
-    private func copiedByteCount(_ services: SafelightFixture) -> Int {
-        let folder = services.folder.file("library/resources/.incoming")
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        return names.reduce(0) { sum, name in
-            let attributes = try? FileManager.default.attributesOfItem(atPath: folder + "/" + name)
-            return sum + ((attributes?[.size] as? Int) ?? 0)
-        }
-    }
-
     @Test func `a read of 100 bytes waits neither for a large import nor for a stream nor for a rescan`() async throws {
         let photos = try TemporaryFolder("large")
         let services = try SafelightFixture("share", environment: ["SAFELIGHT_IMPORT_ROOTS": photos.path])

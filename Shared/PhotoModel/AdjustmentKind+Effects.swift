@@ -133,7 +133,7 @@ extension AdjustmentKind {
     }
 
     var declaredFrame: Declared {
-        let size = Self.slider(0...0.5, "shorter sides of the image", name: "size", default: 0.04)
+        let size = Self.slider(0...0.5, "shorter sides of the picture", name: "size", default: 0.04)
         return switch self {
         case .border: ("Adds a border of one colour on all sides.", [size, Self.paint("#ffffff")])
         case .frame: ("Adds a frame with bevels on all sides.", [size, Self.paint("#bdbdbd")])
@@ -151,14 +151,14 @@ extension AdjustmentKind {
                 "A soft shadow to the lower right, on a surface of the colour.",
                 [
                     Self.slider(0...1, name: "opacity", default: 0.6),
-                    Self.modifier("size", 0.002...0.05, "shorter sides of the image", 0.006), Self.paint("#ffffff"),
+                    Self.modifier("size", 0.002...0.05, "shorter sides of the picture", 0.006), Self.paint("#ffffff"),
                 ]
             )
         default:
             (
                 "Rounds the corners and fills the area outside them with the colour.",
                 [
-                    Self.slider(0...0.5, "shorter sides of the image", name: "radius", default: 0.05),
+                    Self.slider(0...0.5, "shorter sides of the picture", name: "radius", default: 0.05),
                     Self.paint("#ffffff"),
                 ]
             )

@@ -33,6 +33,14 @@ struct CatalogErrorMappingTests {
         (.tooManyWrites(limit: 6), .busy, ["limit": 6]),
     ]
 
+    @Test func `the limits of questions about consent are reported with their own number`() {
+        let waiting = CatalogErrorMapping.rpcError(GrantError.tooManyQuestions(of: "key:ann", limit: 32))
+        let hourly = CatalogErrorMapping.rpcError(GrantError.tooManyQuestionsPerHour(of: "key:ann", limit: 1000))
+        #expect(waiting.errorCode == .limitExceeded && waiting.data["limit"] == 32)
+        #expect(hourly.errorCode == .limitExceeded && hourly.data["limit"] == 1000)
+        #expect(hourly.message.contains("hour") && !waiting.message.contains("hour"))
+    }
+
     @Test(arguments: errors)
     func `each domain error has its wire error`(error: CatalogError, code: ErrorCode, data: JSONObject) {
         let mapped = CatalogErrorMapping.rpcError(error)

@@ -14,22 +14,17 @@ extension FetchService {
         guard [.assetCollection, .collection].contains(fetch.kind.entityClass) else {
             throw FetchError.wrongKind(accepted: "kind collections or children")
         }
-        let members = try transientMembers(of: fetch, identity: identity)
-        return try await store.read { [cache] reader in
-            let (head, token) = try Self.resolve(request.token, reader)
-            let range = FetchStore.PageRange(from: request.from, count: request.count)
-            let results = ResultReader(reader: reader, head: head, cache: cache)
-            let page = try Self.page(fetch, range, token.sequence, results, members, view)
-            var result = FetchCollections.Result(token: token, count: page.count, collections: [])
-            for object in page.objects {
-                switch object {
-                case .collection(let collection): result.collections.append(collection)
-                case .list(let list): result.lists.append(list)
-                }
+        let range = FetchStore.PageRange(from: request.from, count: request.count)
+        let (page, token) = try await readPage(of: fetch, range, request.token, identity, view)
+        var result = FetchCollections.Result(token: token, count: page.count, collections: [])
+        for object in page.objects {
+            switch object {
+            case .collection(let collection): result.collections.append(collection)
+            case .list(let list): result.lists.append(list)
             }
-            if fetch.kind.entityClass == .collection { result.order = page.objects.map(\.id) }
-            return result
         }
+        if fetch.kind.entityClass == .collection { result.order = page.objects.map(\.id) }
+        return result
     }
 
     /// - Parameter view: the view of an identity with a limited grant, which has the lists of its moments, and the
@@ -43,16 +38,27 @@ extension FetchService {
         guard fetch.kind.entityClass == .collectionList else {
             throw FetchError.wrongKind(accepted: "kind lists")
         }
+        let range = FetchStore.PageRange(from: request.from, count: request.count)
+        let (page, token) = try await readPage(of: fetch, range, request.token, identity, view)
+        let lists = page.objects.compactMap { object -> CollectionList? in
+            if case .list(let list) = object { list } else { nil }
+        }
+        return FetchLists.Result(token: token, count: page.count, lists: lists)
+    }
+
+    /// Reads a page of collections or lists at a token; at the newest state if it is nil.
+    private func readPage(
+        of fetch: Fetch,
+        _ range: FetchStore.PageRange,
+        _ token: ChangeToken?,
+        _ identity: String,
+        _ view: LimitedView?
+    ) async throws -> (page: CollectionFetchStore.Page, token: ChangeToken) {
         let members = try transientMembers(of: fetch, identity: identity)
         return try await store.read { [cache] reader in
-            let (head, token) = try Self.resolve(request.token, reader)
-            let range = FetchStore.PageRange(from: request.from, count: request.count)
+            let (head, token) = try Self.resolve(token, reader)
             let results = ResultReader(reader: reader, head: head, cache: cache)
-            let page = try Self.page(fetch, range, token.sequence, results, members, view)
-            let lists = page.objects.compactMap { object -> CollectionList? in
-                if case .list(let list) = object { list } else { nil }
-            }
-            return FetchLists.Result(token: token, count: page.count, lists: lists)
+            return (try Self.page(fetch, range, token.sequence, results, members, view), token)
         }
     }
 

@@ -370,10 +370,8 @@ struct PollHandles: @unchecked Sendable {
     /// Processes the commands that libzmq has queued for the socket, and returns whether the wanted input or output is
     /// possible.
     func isReady(for interest: PollInterest) -> Bool {
-        var events: Int32 = 0
-        var size = MemoryLayout<Int32>.size
-        // It fails only if the context was terminated; the next call of the owner then fails too.
-        guard zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) == 0 else { return true }
+        // Nil only if the context was terminated; the next call of the owner then fails too.
+        guard let events = Socket.handleCommands(of: socket) else { return true }
         return (interest.wantsInput && events & ZMQ_POLLIN != 0) || (interest.wantsOutput && events & ZMQ_POLLOUT != 0)
     }
 }
@@ -381,10 +379,13 @@ struct PollHandles: @unchecked Sendable {
 extension Socket {
     /// Handles the commands that libzmq has queued for the socket, for example the reports of what peers have read;
     /// sending handles them at most once in a millisecond.
-    func handleCommands() {
+    func handleCommands() { _ = Self.handleCommands(of: pointer) }
+
+    /// Returns the events that are then possible: `ZMQ_POLLIN`, `ZMQ_POLLOUT`; nil if the context was terminated.
+    fileprivate static func handleCommands(of socket: UnsafeMutableRawPointer) -> Int32? {
         var events: Int32 = 0
         var size = MemoryLayout<Int32>.size
-        zmq_getsockopt(pointer, ZMQ_EVENTS, &events, &size)
+        return zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) == 0 ? events : nil
     }
 
     /// The descriptor that libzmq signals when a command arrives for the socket.

@@ -9,31 +9,12 @@ import Synchronization
 
 /// The availability observers of a library, and the task that watches the connection to the catalog for them.
 final class AvailabilityObservers: Sendable {
-    private struct Reference: Sendable {
-        let id: ObjectIdentifier
-        weak let observer: (any PHPhotoLibraryAvailabilityObserver)?
-
-        init(_ observer: any PHPhotoLibraryAvailabilityObserver) {
-            id = ObjectIdentifier(observer)
-            self.observer = observer
-        }
-    }
-
     private struct State {
-        var observers: [Reference] = []
+        var list = ObserverList<any PHPhotoLibraryAvailabilityObserver>()
         var task: Task<Void, Never>?
         var reason: PHPhotosError?
         /// The date of the last status over this connection; nil if there was none.
         var lastStatus: Int64?
-
-        /// Removes an observer, and the references to released ones.
-        ///
-        /// - Returns: observers to release outside of the lock, because a `deinit` may call `unregister`
-        mutating func remove(_ id: ObjectIdentifier) -> [(any PHPhotoLibraryAvailabilityObserver)?] {
-            let retained = observers.map(\.observer)
-            observers = zip(observers, retained).filter { $0.id != id && $1 != nil }.map(\.0)
-            return retained
-        }
     }
 
     private let connection: LibraryConnection
@@ -45,8 +26,7 @@ final class AvailabilityObservers: Sendable {
 
     func register(_ observer: any PHPhotoLibraryAvailabilityObserver, of library: PHPhotoLibrary) {
         let retained = state.withLock { state in
-            let retained = state.remove(ObjectIdentifier(observer))
-            state.observers.append(Reference(observer))
+            let retained = state.list.add(observer)
             if state.task == nil {
                 state.task = connection.start { [weak self, weak library] in
                     while !Task.isCancelled, let self, let library { await self.watch(library) }
@@ -59,8 +39,8 @@ final class AvailabilityObservers: Sendable {
 
     func unregister(_ observer: any PHPhotoLibraryAvailabilityObserver) {
         let retained = state.withLock { state in
-            let retained = state.remove(ObjectIdentifier(observer))
-            if state.observers.isEmpty {
+            let retained = state.list.remove(observer)
+            if state.list.isEmpty {
                 state.task?.cancel()
                 state.task = nil
             }
@@ -71,7 +51,7 @@ final class AvailabilityObservers: Sendable {
 
     func stop() {
         state.withLock { state in
-            state.observers = []
+            state.list.removeAll()
             state.task?.cancel()
             state.task = nil
         }
@@ -100,7 +80,7 @@ final class AvailabilityObservers: Sendable {
     }
 
     private func isRegistered(_ observer: any PHPhotoLibraryAvailabilityObserver) -> Bool {
-        state.withLock { $0.observers.contains { $0.id == ObjectIdentifier(observer) } }
+        state.withLock { $0.list.contains(observer) }
     }
 
     private func set(_ reason: PHPhotosError?, _ library: PHPhotoLibrary) {
@@ -108,7 +88,7 @@ final class AvailabilityObservers: Sendable {
             defer { state.reason = reason }
             // Only changes are reported. If the library is available at first, nothing is reported.
             guard (state.reason == nil) != (reason == nil) else { return [] }
-            return state.observers.compactMap(\.observer)
+            return state.list.observers
         }
         guard !observers.isEmpty else { return }
         connection.callbacks.async { [self] in

@@ -13,30 +13,11 @@ import Synchronization
 /// transactions in their order. While an observer runs, the feed is not read; transactions that are missed meanwhile
 /// are read from the history (S-63, P-07).
 final class ChangeObservers: Sendable {
-    private struct Reference: Sendable {
-        let id: ObjectIdentifier
-        weak let observer: (any PHPhotoLibraryChangeObserver)?
-
-        init(_ observer: any PHPhotoLibraryChangeObserver) {
-            id = ObjectIdentifier(observer)
-            self.observer = observer
-        }
-    }
-
     private struct State {
-        var observers: [Reference] = []
+        var list = ObserverList<any PHPhotoLibraryChangeObserver>()
         var task: Task<Void, Never>?
         /// The number of the current task. Earlier tasks notify no observer: they may read earlier changes.
         var run = 0
-
-        /// Removes an observer, and the references to released ones.
-        ///
-        /// - Returns: observers to release outside of the lock, because a `deinit` may call `unregister`
-        mutating func remove(_ id: ObjectIdentifier) -> [(any PHPhotoLibraryChangeObserver)?] {
-            let retained = observers.map(\.observer)
-            observers = zip(observers, retained).filter { $0.id != id && $1 != nil }.map(\.0)
-            return retained
-        }
     }
 
     private let connection: LibraryConnection
@@ -50,8 +31,7 @@ final class ChangeObservers: Sendable {
         // The token is read before the first observer is added, so that no change after the call is missed.
         let token = state.withLock { $0.task == nil } ? newestToken() : nil
         let retained = state.withLock { state in
-            let retained = state.remove(ObjectIdentifier(observer))
-            state.observers.append(Reference(observer))
+            let retained = state.list.add(observer)
             if state.task == nil {
                 state.run += 1
                 state.task = connection.start { [weak self, run = state.run] in await self?.follow(token, run) }
@@ -63,8 +43,8 @@ final class ChangeObservers: Sendable {
 
     func unregister(_ observer: any PHPhotoLibraryChangeObserver) {
         let retained = state.withLock { state in
-            let retained = state.remove(ObjectIdentifier(observer))
-            if state.observers.isEmpty {
+            let retained = state.list.remove(observer)
+            if state.list.isEmpty {
                 state.task?.cancel()
                 state.task = nil
                 state.run += 1
@@ -76,7 +56,7 @@ final class ChangeObservers: Sendable {
 
     func stop() {
         state.withLock { state in
-            state.observers = []
+            state.list.removeAll()
             state.task?.cancel()
             state.task = nil
             state.run += 1
@@ -129,7 +109,7 @@ final class ChangeObservers: Sendable {
         }
         await withCheckedContinuation { continuation in
             queue.async { [self] in
-                let observers = state.withLock { $0.run == run ? $0.observers.compactMap(\.observer) : [] }
+                let observers = state.withLock { $0.run == run ? $0.list.observers : [] }
                 for observer in observers where isRegistered(observer, run) { observer.photoLibraryDidChange(change) }
                 continuation.resume()
             }
@@ -137,6 +117,6 @@ final class ChangeObservers: Sendable {
     }
 
     private func isRegistered(_ observer: any PHPhotoLibraryChangeObserver, _ run: Int) -> Bool {
-        state.withLock { $0.run == run && $0.observers.contains { $0.id == ObjectIdentifier(observer) } }
+        state.withLock { $0.run == run && $0.list.contains(observer) }
     }
 }
